@@ -9,7 +9,7 @@ const VERSION = 2, SUBPROTOCOL = "apptimist.2";
 const TYPES = {
   login: 1, redirect: 2, new: 3, del: 4, message: 5, truncate: 6, pause: 7, resume: 8, vouch: 9, vouchers: 10,
   searchByName: 11, searchByUid: 12, searchByKey: 13, read: 15, lock: 16, write: 17, remove: 18, ack: 19, hello: 20,
-  push: 21,
+  push: 21, leave: 22, join: 23,
 };
 // What may be sent again byte for byte when its answer is lost; the others are asked about first.
 const REPEATABLE = new Set([3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 15, 19, 21]);
@@ -87,6 +87,7 @@ function possession(pair, f, h) {
 
 const loginSigned = (h, key) => join(label("login"), h, key);
 const newSigned = (h, key, authenticationKey) => join(label("new"), h, key, authenticationKey);
+const leaveSigned = (h, key) => join(label("leave"), h, key);
 const vouchSigned = (pin, voucher, subject) => join(label("vouch"), pin.encryptionKey, voucher, subject);
 const postSigned = (pin, to, from, time, content) =>
   join(label("post"), pin.encryptionKey, to, from, uint(time, 8), nacl.hash(content));
@@ -294,7 +295,11 @@ class Device {
       reject(new Error("the connection was lost before the answer"));
     }
     if (this.isStopped) return;
-    if (this.refusal) { this.started.reject(this.refusal); return; }
+    if (this.refusal) {
+      this.status("refused", this.refusal.message);
+      this.started.reject(this.refusal);
+      return;
+    }
     const wait = this.next ? 0 : code === 4008 ? 60000 : this.delay * (0.5 + Math.random());
     // It comes back to its own address when the other fails.
     this.url = this.next || this.home;
@@ -466,11 +471,15 @@ class Device {
     const isRight = nacl.sign.detached.verify(
       postSigned(pin, m.to, m.from, m.time, content), signature, poster.authenticationKey);
     if (!isRight) return refused("the signature is wrong");
-    const moderators = await this.moderators(m.to);
-    const isModerated = moderators.length > 0;
+    const moderators = await this.moderators(m.to).catch((error) => {
+      // Who was taken out of the readers has posts from before.
+      if (error instanceof Refused && error.code === 1) return [];
+      throw error;
+    });
+    const isModerated = moderators.length > 0, isOne = (key) => moderators.some((one) => same(one, key));
     return {
-      ...base, content, isSigned: true, changedKey: poster.changedKey,
-      byModerator: isModerated ? moderators.some((key) => same(key, m.from)) : null,
+      ...base, content, signature, isSigned: true, changedKey: poster.changedKey,
+      byModerator: isModerated ? isOne(m.from) : null, isModerator: isOne(this.user),
     };
   }
 
@@ -614,6 +623,15 @@ class Device {
   write(directory, name, content) { return this.file(TYPES.write, directory, name, content); }
   remove(directory, name) { return this.file(TYPES.remove, directory, name); }
 
+  // Joins a forum that asks for a token.
+  joinForum(key) { return this.request(TYPES.join, key); }
+
+  // Deletes the account; the service closes all its sessions, and its key stays taken.
+  leave() {
+    return this.request(TYPES.leave, () => nacl.sign.detached(
+      leaveSigned(this.connection.keys.h, this.user), this.keys.authentication.secretKey));
+  }
+
   // The keys of a forum's moderators; none: it is not moderated.
   async moderators(forum) {
     try {
@@ -628,8 +646,8 @@ class Device {
 
 const api = {
   Device, Connection, Refused, Reader, agree, bytes, counterNonce, frame, handshake, hex, join, loginSigned, messageID,
-  newSigned, pinOf, possession, postSigned, pushFields, seal, sealingOf, speaksVersion2, text, tokenNonce, uint, unframe,
-  unseal, utf8, vouchSigned, webAddress,
+  leaveSigned, newSigned, pinOf, possession, postSigned, pushFields, seal, sealingOf, speaksVersion2, text, tokenNonce, uint,
+  unframe, unseal, utf8, vouchSigned, webAddress,
 };
 if (typeof module === "object") module.exports = api; else root.apptimist = api;
 })(globalThis);

@@ -91,6 +91,7 @@ extension Backend {
         acknowledgements.note(acknowledgement)
       }
       return .outcome(.done)
+    case .leave: return .outcome(try await leave(requester))
     case .exists(let key): return .outcome(try await store.exists(key) ? .done : .notFound)
     case .voucherPage(let query): return try await lists.vouchers(query)
     case .search(let search): return try await lists.accounts(search, for: requester.network)
@@ -112,6 +113,7 @@ extension Query {
     case .truncate, .truncation: "truncate"
     case .acknowledge: "ack"
     case .vouch, .revoke, .exists: "vouch"
+    case .leave: "leave"
     case .vouchers, .voucherPage: "vouchers"
     case .find, .search: "search"
     case .file: "file"

@@ -136,6 +136,16 @@ final class Backend: Sendable {
     }
   }
 
+  /// Deletes a user's account, and closes the user's other sessions.
+  func leave(_ requester: Requester) async throws -> ErrorCode {
+    let login = try requester.loggedIn()
+    guard let (forums, nodes) = try await store.leave(login) else { return .notPermitted }
+    files.forget(forums + [login.user])
+    hub.closeAll(of: login.user, but: requester.session)
+    self.nodes?.link.tell(SessionRegistry.Message.left.content, of: login.user, on: nodes)
+    return .done
+  }
+
   /// Begins the stream of a device that has proved to be its user's.
   ///
   /// - Returns: nil if the account has changed meanwhile.

@@ -159,6 +159,7 @@ internal import Testing
     let bert = try vectors.keys.bert.encryption().publicKey
     let signed = [
       "login": handshake.login(anne.publicKey),
+      "leave": handshake.leave(anne.publicKey),
       "new": handshake.new(anne.publicKey, signer.publicKey),
       "vouch": Version2.vouch(for: bert, by: anne.publicKey, at: identity.encryptionKey),
     ]

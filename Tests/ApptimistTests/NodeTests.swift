@@ -149,10 +149,10 @@ internal import Testing
 
   @Test func messagesOfNodesAreReadAsTheyWereWritten() {
     let session = NodeSession(node: .random(), session: SessionID(number: .max))
-    for message in [SessionRegistry.Message.closedVersion1, .evicted(session)] {
+    for message in [SessionRegistry.Message.closedVersion1, .left, .evicted(session)] {
       #expect(SessionRegistry.Message(message.content) == message)
     }
-    for content in [[], [0], [0, 0, 0, 0, 0, 0, 0, 0], [1, 1], [2, 1], [3]] as [[UInt8]] {
+    for content in [[], [0], [0, 0, 0, 0, 0, 0, 0, 0], [1, 1], [2, 1], [3, 1], [4]] as [[UInt8]] {
       #expect(SessionRegistry.Message(content) == nil)
     }
   }

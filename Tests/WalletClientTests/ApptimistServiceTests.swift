@@ -180,6 +180,25 @@ internal import WebSocketClient
     }
   }
 
+  @Test func anAccountIsDeleted() async throws {
+    try await withApptimist { service in
+      let ann = try service.device("Ann")
+      let bob = try service.device("Bob")
+      _ = try await bob.device.user(bob.device.user)
+      _ = try await ann.send("before", to: bob.device.user)
+      try await ann.device.leave()
+      #expect(try await bob.device.search(name: "Ann").isEmpty)
+      #expect(try await bob.next().1 == "before")
+      await #expect(throws: DeviceError.unknownUser) {
+        _ = try await bob.send("where are you?", to: ann.device.user)
+      }
+      // Its devices are refused from now on.
+      await #expect(throws: DeviceError.self) {
+        _ = try await ann.device.user(bob.device.user)
+      }
+    }
+  }
+
   /// Devices find a service again that went away, and requests made meanwhile are done.
   @Test func theServiceRestarts() async throws {
     let folder = TemporaryFolder()

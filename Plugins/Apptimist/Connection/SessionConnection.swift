@@ -86,9 +86,9 @@ final class SessionConnection: WebSocketHandler, HubMember, @unchecked Sendable 
   /// Closes the session because its user has too many that were opened later; from any thread.
   func evict() { loop.execute { [self] in handle(.evicted) } }
 
-  /// Closes the session so that its device comes again; from any thread.
-  func restart() {
-    loop.execute { [self] in socket.close(1012, reason: "the store has another history") }
+  /// Closes the session with a code; from any thread.
+  func close(_ code: UInt16, reason: String) {
+    loop.execute { [self] in socket.close(code, reason: reason) }
   }
 
   /// Closes the session because its account has no version 1 any more; from any thread. It is closed when this returns.

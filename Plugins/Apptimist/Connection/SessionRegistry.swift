@@ -11,6 +11,8 @@ final class SessionRegistry: MemberRegistry {
   enum Message: Hashable, Sendable {
     /// The account has no version 1 any more.
     case closedVersion1
+    /// The account is deleted.
+    case left
     /// A session has to give way to later ones of the user.
     case evicted(NodeSession)
 
@@ -18,6 +20,7 @@ final class SessionRegistry: MemberRegistry {
     var content: [UInt8] {
       switch self {
       case .closedVersion1: [1]
+      case .left: [3]
       case .evicted(let session):
         [2] + NoticeKind.bytes(session.node.rawValue)
           + NoticeKind.bytes(Int64(bitPattern: session.session.number))
@@ -28,6 +31,7 @@ final class SessionRegistry: MemberRegistry {
     init?(_ content: [UInt8]) {
       switch (content.first, content.count) {
       case (1, 1): self = .closedVersion1
+      case (3, 1): self = .left
       case (2, 17):
         guard let node = NoticeKind.number(content[1..<9]),
           let session = NoticeKind.number(content[9...])
@@ -68,6 +72,7 @@ final class SessionRegistry: MemberRegistry {
     guard let user = user(withKey: key) else { return }
     switch Message(content) {
     case .closedVersion1: await hub.closeVersion1(of: user)
+    case .left: hub.closeAll(of: user)
     case .evicted(let session):
       if session.node == node { hub.member(session.session, of: user)?.evict() }
     case nil: break
@@ -77,7 +82,9 @@ final class SessionRegistry: MemberRegistry {
   func look(
     at members: [(user: EncryptionPublicKey, member: SessionConnection)]
   ) async throws -> [(user: EncryptionPublicKey, last: StreamPosition)] {
-    let states = try await store.states(of: Array(Set(members.map(\.user))))
+    let users = Set(members.map(\.user))
+    let states = try await store.states(of: Array(users))
+    for user in users.subtracting(states.map(\.user)) { hub.closeAll(of: user) }
     for state in states where state.isClosed { await hub.closeVersion1(of: state.user) }
     return states.map { ($0.user, $0.last) }
   }
@@ -90,7 +97,9 @@ final class SessionRegistry: MemberRegistry {
   func lookAtHistory() async throws {
     let epoch = try await store.epoch()
     state.withLock { $0.epoch = epoch }
-    for (_, session) in hub.members where session.epoch != epoch { session.restart() }
+    for (_, session) in hub.members where session.epoch != epoch {
+      session.close(1012, reason: "the store has another history")
+    }
   }
 
   func noted() async throws -> Set<SessionID>? {

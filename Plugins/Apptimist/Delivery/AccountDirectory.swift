@@ -4,7 +4,7 @@ internal import Threading
 /// Resolves recipients, mostly from memory: asking the store would take longer than to deliver a post to
 /// a few readers.
 ///
-/// A user stays one for ever. All changes of forums go through this process: a change that is on disk is
+/// A user stays one until the account is deleted: where another node has done that, no copy is made. All changes of forums go through this process: a change that is on disk is
 /// told here before its reply is sent, so that a device which has the reply finds the forum changed. Where other
 /// nodes share the store they don't, and each forum is read anew.
 final class AccountDirectory: Sendable {
@@ -65,11 +65,12 @@ final class AccountDirectory: Sendable {
     return recipient
   }
 
-  /// Forgets a forum that may have changed.
-  func forget(_ forum: EncryptionPublicKey) {
+  /// Forgets an account that may have changed.
+  func forget(_ account: EncryptionPublicKey) {
     state.withLock { state in
       state.changes += 1
-      state.forumKeys -= state.forums.removeValue(forKey: forum)?.keyCount ?? 0
+      state.users.remove(account)
+      state.forumKeys -= state.forums.removeValue(forKey: account)?.keyCount ?? 0
     }
   }
 }

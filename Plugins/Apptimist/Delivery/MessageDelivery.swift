@@ -40,6 +40,7 @@ struct MessageDelivery: Sendable {
         if try await isInForum(post.message) {
           outcomes.refuse(index, .badField)
         } else {
+          outcomes.noteDirect(index)
           group.add([MessageCopy(post)], of: index)
         }
       case .forum(let forum) where post.message.to == post.message.recipient:

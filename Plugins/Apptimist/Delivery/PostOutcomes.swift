@@ -23,6 +23,8 @@ struct PostOutcomes {
     var isNew = false
     /// True if a copy had been delivered before.
     var isKnown = false
+    /// True if it is for a user.
+    var isDirect = false
     /// The position in the sender's own mailbox.
     var own: StreamPosition?
     /// True if that was given now.
@@ -35,6 +37,9 @@ struct PostOutcomes {
 
   /// Begins with nothing delivered.
   init(count: Int) { posts = [Progress](repeating: Progress(), count: count) }
+
+  /// Notes that a post has one copy, for a user.
+  mutating func noteDirect(_ post: Int) { posts[post].isDirect = true }
 
   /// Notes that a post is refused.
   mutating func refuse(_ post: Int, _ error: ErrorCode) { posts[post].error = error }
@@ -51,7 +56,8 @@ struct PostOutcomes {
     case .known(let position):
       posts[post].isKnown = true
       if isOwn { posts[post].own = position }
-    case .unknownRecipient: break
+    // Readers of a forum may be nobody; to a user there is one copy.
+    case .unknownRecipient: if posts[post].isDirect { posts[post].error = .notFound }
     }
   }
 

@@ -70,16 +70,16 @@ final class FileService: Sendable {
   /// Deletes a forum with its files and its locks, if the user may; a forum that is deleted stays so.
   func deleteForum(_ forum: EncryptionPublicKey, by login: AccountLogin) async throws -> ErrorCode {
     let outcome = try await store.removeForum(forum, by: login)
-    if outcome == .notFound, try await store.isDeletedForum(forum) { return .done }
+    if outcome == .notFound, try await store.isDeleted(forum) { return .done }
     if outcome == .done { forget([forum]) }
     return outcome
   }
 
-  /// Forgets forums that are deleted.
-  func forget(_ forums: [EncryptionPublicKey]) {
-    for forum in forums {
-      directory.forget(forum)
-      locks.withLock { $0.removeDirectory(forum) }
+  /// Forgets accounts that are deleted.
+  func forget(_ accounts: [EncryptionPublicKey]) {
+    for account in accounts {
+      directory.forget(account)
+      locks.withLock { $0.removeDirectory(account) }
     }
   }
 

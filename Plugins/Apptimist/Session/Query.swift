@@ -53,6 +53,8 @@ package enum Query: Sendable {
   indirect case voucherPage(Version2.VouchersQuery)
   /// Finds a part of the accounts that a search matches.
   indirect case search(AccountSearch)
+  /// Deletes the user's account.
+  case leave
 }
 
 /// A search for accounts: in version 2 for a page of them.

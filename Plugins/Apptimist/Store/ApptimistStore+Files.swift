@@ -164,7 +164,7 @@ extension ApptimistStore {
       """
       SELECT u.id, a.key, coalesce(u.author, u.id) FROM apptimist_users u LEFT JOIN apptimist_users a ON a.id = u.author
       WHERE u.key = ? AND u.kind <> ?
-      """, key, StoredKind.deletedForum
+      """, key, StoredKind.deleted
     ) { row in
       let author: EncryptionPublicKey? = try row[1]
       return StoredDirectory(

@@ -87,29 +87,29 @@ extension ApptimistStore {
         SELECT CAST(coalesce(sum(size), 0) AS BIGINT) FROM apptimist_files WHERE directory = ?
         """, forum.number
       ) { try $0[0] }
-      try removeForum(forum.number, transaction)
+      try removeAccount(forum.number, transaction)
       try charge(forum.owner, 0 &- (bytes ?? 0), transaction)
       return .done
     }
   }
 
-  /// Removes all of a forum but its key, which stays taken, and its author.
-  func removeForum(_ forum: AccountNumber, _ transaction: borrowing Transaction) throws {
-    try transaction.execute("DELETE FROM apptimist_files WHERE directory = ?", forum)
-    try transaction.execute("DELETE FROM apptimist_secrets WHERE forum = ?", forum)
-    try transaction.execute("DELETE FROM apptimist_vouchers WHERE subject = ?", forum)
+  /// Removes all of an account but its key, which stays taken, and a forum's author.
+  func removeAccount(_ account: AccountNumber, _ transaction: borrowing Transaction) throws {
+    try transaction.execute("DELETE FROM apptimist_files WHERE directory = ?", account)
+    try transaction.execute("DELETE FROM apptimist_secrets WHERE forum = ?", account)
+    try transaction.execute("DELETE FROM apptimist_vouchers WHERE subject = ?", account)
     try transaction.execute(
       """
-      UPDATE apptimist_users SET kind = ?, authentication_key = ?, search_name = NULL, name = ''
-      WHERE id = ?
-      """, StoredKind.deletedForum, AuthenticationPublicKey(), forum)
+      UPDATE apptimist_users
+      SET kind = ?, authentication_key = ?, search_name = NULL, uid = NULL, name = '' WHERE id = ?
+      """, StoredKind.deleted, AuthenticationPublicKey(), account)
   }
 
-  /// Returns whether there was a forum with a key, and is none any more.
-  func isDeletedForum(_ key: EncryptionPublicKey) async throws -> Bool {
+  /// Returns whether there was an account with a key, and is none any more.
+  func isDeleted(_ key: EncryptionPublicKey) async throws -> Bool {
     try await store.read { snapshot in
       try snapshot.one(
-        "SELECT 1 FROM apptimist_users WHERE key = ? AND kind = ?", key, StoredKind.deletedForum
+        "SELECT 1 FROM apptimist_users WHERE key = ? AND kind = ?", key, StoredKind.deleted
       ) { _ in true } ?? false
     }
   }

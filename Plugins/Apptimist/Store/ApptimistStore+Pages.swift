@@ -17,7 +17,7 @@ extension ApptimistStore {
   ) async throws -> (user: Version2.User, place: SearchPlace)? {
     try await store.read { snapshot in
       let number: AccountNumber? = try snapshot.one(
-        "SELECT id FROM apptimist_users WHERE key = ? AND kind <> ?", key, StoredKind.deletedForum
+        "SELECT id FROM apptimist_users WHERE key = ? AND kind <> ?", key, StoredKind.deleted
       ) { try $0[0] }
       return try number.flatMap { try account(SearchPlace(number: $0, isPrefix: false), snapshot) }
     }

@@ -10,7 +10,7 @@ extension ApptimistStore {
     try await store.read { snapshot in
       try snapshot.one(
         "SELECT kind = ?, authentication_key FROM apptimist_users WHERE key = ? AND kind <> ?",
-        StoredKind.forum, key, StoredKind.deletedForum
+        StoredKind.forum, key, StoredKind.deleted
       ) { row in KnownAccount(isForum: try row[0], authenticationKey: try row[1]) }
     }
   }
@@ -76,6 +76,25 @@ extension ApptimistStore {
     }
   }
 
+  /// Deletes a user's account with all that it has; only its key stays, taken.
+  ///
+  /// - Returns: the user's forums, and the nodes that have sessions of the user; nil if the login holds no more.
+  func leave(
+    _ login: AccountLogin
+  ) async throws -> (forums: [EncryptionPublicKey], nodes: [NodeID])? {
+    typealias Left = (forums: [EncryptionPublicKey], nodes: [NodeID])?
+    return try await deliveries.write(isolation: .serializable) { pending, transaction -> Left in
+      guard let number = try account(of: login, transaction) else { return nil }
+      let forums = try vacate(login.user, number, &pending, transaction)
+      pending.forgetSender(login.user)
+      try transaction.execute("DELETE FROM apptimist_devices WHERE owner = ?", number)
+      try transaction.execute("DELETE FROM apptimist_queues WHERE owner = ?", number)
+      try transaction.execute("DELETE FROM apptimist_ephemeral_keys WHERE owner = ?", number)
+      try removeAccount(number, transaction)
+      return (forums, try deliveries.nodes(of: number, transaction))
+    }
+  }
+
   /// Deletes all that an account has: its files, its queue, the vouchers that it gave and the forums that it made, which
   /// count for nobody. Positions go on.
   ///
@@ -90,7 +109,7 @@ extension ApptimistStore {
       "SELECT id, key FROM apptimist_users WHERE author = ?", account
     ) { row in (number: try row[0] as AccountNumber, key: try row[1] as EncryptionPublicKey) }
     for forum in forums {
-      try removeForum(forum.number, transaction)
+      try removeAccount(forum.number, transaction)
       try transaction.execute("UPDATE apptimist_users SET author = NULL WHERE id = ?", forum.number)
     }
     try transaction.execute("DELETE FROM apptimist_files WHERE directory = ?", account)

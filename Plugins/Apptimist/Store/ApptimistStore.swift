@@ -79,6 +79,6 @@ struct ApptimistStore: Sendable {
 enum StoredKind: Int, DatabaseValueConvertible {
   case user = 0
   case forum = 1
-  /// Nothing is left but the key, which stays taken, and the author, among whose forums it counts.
-  case deletedForum = 2
+  /// Nothing is left but the key, which stays taken, and a forum's author, among whose forums it counts.
+  case deleted = 2
 }

@@ -1,3 +1,4 @@
+public import Cryptography
 internal import Wire
 
 extension Version2 {
@@ -41,6 +42,8 @@ extension Version2 {
       case ack(Ack)
       /// See ``Push``; the data is ``PushBinding/data``.
       case push(Push)
+      /// Deletes the user's account; signed as ``Version2/Handshake/leave(_:)`` says.
+      case leave(Signature)
     }
 
     /// The number by which the answer is known; 0 wants none.
@@ -107,7 +110,7 @@ extension Version2 {
     case searchByKey
     case read = 15
     case lock, write, remove, ack
-    case push = 21
+    case push = 21, leave
   }
 
   /// The fields that every header begins with.
@@ -156,6 +159,7 @@ extension Version2.DevicePDU.Body {
     case .remove: self = .remove(try .init(from: &reader))
     case .ack: self = .ack(try .init(from: &reader))
     case .push: self = .push(try .init(from: &reader))
+    case .leave: self = .leave(try .init(from: &reader))
     }
   }
 
@@ -180,6 +184,7 @@ extension Version2.DevicePDU.Body {
     case .remove(let fields): (.remove, fields)
     case .ack(let fields): (.ack, fields)
     case .push(let fields): (.push, fields)
+    case .leave(let signature): (.leave, signature)
     }
   }
 }

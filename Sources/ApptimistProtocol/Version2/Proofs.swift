@@ -70,6 +70,11 @@ extension Version2.Handshake {
     Version2.label("login") + hash.bytes + user.bytes
   }
 
+  /// The bytes that a user signs to delete the account.
+  public func leave(_ user: EncryptionPublicKey) -> [UInt8] {
+    Version2.label("leave") + hash.bytes + user.bytes
+  }
+
   /// The bytes that are signed with a new account's authentication key to make it.
   public func new(
     _ key: EncryptionPublicKey, _ authenticationKey: AuthenticationPublicKey

@@ -64,6 +64,11 @@ extension Device {
     try await vouch(subject, isTakenBack: false)
   }
 
+  /// Deletes the user's account with all that it has at the service; the key stays taken. The device can't connect again.
+  ///
+  /// - Throws: `.service` in version 1; `.interrupted` if it may have been done or not.
+  public func leave() async throws(DeviceError) { _ = try await ask(.leave) }
+
   /// Takes back a voucher.
   ///
   /// - Parameter subject: another user.

@@ -28,12 +28,13 @@ enum DeviceRequest {
   case deleteForum(EncryptionPublicKey)
   /// Have the device woken at an address, or no more.
   case push(Version2.PushBinding?)
+  case leave
 
   /// True if it may be sent again when it isn't known whether it was done.
   var isRepeatable: Bool {
     switch self {
     case .file(.read, _, _): true
-    case .file: false
+    case .file, .leave: false
     case .send, .truncate, .search, .vouch, .vouchers, .makeForum, .deleteForum, .push: true
     }
   }

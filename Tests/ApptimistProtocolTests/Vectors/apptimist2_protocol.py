@@ -100,6 +100,7 @@ REQUESTS: dict[str, tuple[int, list]] = {
     "searchByKey": (13, [("pubEncrKey", 32)]),
     "ack": (19, [("position", ">Q")]),
     "push": (21, [("kind", ">B"), ("flags", ">B"), ("tag", 8), ("keyCount", ">H"), ("addressLen", ">H")]),
+    "leave": (22, [("signature", 64)]),
 }
 for _type, _name in enumerate(("read", "lock", "write", "remove"), start=15):
     REQUESTS[_name] = (_type, [("pubEncrKey", 32), ("len", "filename"), ("text", "filename")])

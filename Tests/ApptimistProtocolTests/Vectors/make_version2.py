@@ -100,6 +100,7 @@ MESSAGE = SEALED[0]
 POSSESSED = wire.agree(ANNE.secret, NODE.key)
 POSSESSION = wire.possession(POSSESSED, H, ANNE.key)
 LOGIN_SIGNED = wire.label("login") + H + ANNE.key
+LEAVE_SIGNED = wire.label("leave") + H + ANNE.key
 NEW_SIGNED = wire.label("new") + H + ANNE.key + ANNE.authentication
 VOUCH_SIGNED = wire.vouch_signed(S, ANNE.key, BERT.key)
 VOUCHER = ANNE.key + ANNE.authentication + ANNE.sign(VOUCH_SIGNED)
@@ -164,7 +165,8 @@ def pdus() -> list[dict]:
              TOKEN + BERT.key),
             ("push of a browser", wire.request("push", 8, kind=4, flags=1, keyCount=2,
                                                addressLen=len(BROWSER)), BROWSER + BERT.key + FORUM.key),
-            ("push that unbinds", wire.request("push", 9), b"")]:
+            ("push that unbinds", wire.request("push", 9), b""),
+            ("leave", wire.request("leave", 10, signature=ANNE.sign(LEAVE_SIGNED)), b"")]:
         out.append(boxed(name, "device", counters["device"], header, data))
         counters["device"] += 1
     out.append(boxed("answer to push", "service", counters["service"], wire.answer("push", 7, 11), b""))
@@ -233,6 +235,7 @@ def refuse() -> list[dict]:
         ("searchByName whose nameLen says more than there is",
          wire.start(11, 1) + bytes(18) + b"\x09x", "1008"),
         ("push, one byte short", wire.request("push", 1)[:-1], "1008"),
+        ("leave, one byte short", wire.request("leave", 1)[:-1], "1008"),
         ("push with keys in the header", wire.request("push", 1, keyCount=1) + BERT.key, "1008"),
         ("an unknown type", wire.start(99, 1) + b"xyz", "error 11"),
         ("redirect from a device", wire.start(2, 1) + bytes(2), "error 11"),
@@ -330,6 +333,7 @@ def vectors() -> dict:
                            "value": POSSESSION},
             "login": {"signed": LOGIN_SIGNED, "signature": ANNE.sign(LOGIN_SIGNED)},
             "new": {"signed": NEW_SIGNED, "signature": ANNE.sign(NEW_SIGNED)},
+            "leave": {"signed": LEAVE_SIGNED, "signature": ANNE.sign(LEAVE_SIGNED)},
             "vouch": {"signed": VOUCH_SIGNED, "signature": ANNE.sign(VOUCH_SIGNED)}},
         "pdus": PDUS,
         "refuse": refuse(),

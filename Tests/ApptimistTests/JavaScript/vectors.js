@@ -33,6 +33,7 @@ function compare(vectors, nacl, apptimist) {
   equal(apptimist.possession(anne, f, h), proofs.possession.value, "possession");
   const login = apptimist.loginSigned(h, anne.publicKey);
   equal(login, proofs.login.signed, "login");
+  equal(apptimist.leaveSigned(h, anne.publicKey), proofs.leave.signed, "leave");
   equal(nacl.sign.detached(login, signing(keys.anne)), proofs.login.signature, "login's signature");
   equal(
     apptimist.newSigned(h, anne.publicKey, bytes(keys.anne.authenticationKey)), proofs.new.signed, "new");

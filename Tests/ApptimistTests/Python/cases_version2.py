@@ -465,6 +465,68 @@ async def identity(c: Context):
     await refused(one, 1, "new for a taken key without an invitation")
 
 
+@case("2: who leaves is gone with name, files, queue, vouches and forums; all sessions are closed; the key stays taken")
+async def leaving(c: Context):
+    one, other = await online(c), await online(c)
+    me, friend = one.user, other.user
+    forum = Identity(c.word())
+    same((await one.new(forum)).error, 0, "new forum")
+    file = {"pubEncrKey": me.key, "filename": "f"}
+    same((await one.request("write", b"mine", **file)).error, 0, "write")
+    signature = wire.sign(wire.vouch_signed(c.service.key, me.key, friend.key), me.seed)
+    same((await one.request("vouch", subjectPubEncrKey=friend.key, signature=signature)).error, 0, "vouch")
+    same((await other.message(me.key, other.sealed(b"m", me.key, 1), 1)).error, 0, "message")
+    second, _ = await again(c, me)
+    for device_of_mine in (one, second):
+        same((await device_of_mine.stream()).type, "message", "the message")
+    proof = lambda device, user: wire.sign(wire.label("leave") + device.h + user.key, user.seed)
+    wrong = [bytes(64), proof(second, me), proof(one, friend),
+             wire.sign(wire.label("login") + one.h + me.key, me.seed)]
+    for signature in wrong:
+        same((await one.request("leave", signature=signature)).error, 9, "a wrong proof")
+    same((await one.request("leave", b"x", signature=proof(one, me))).error, 12, "data")
+    same((await one.request("read", **file)).data, b"mine", "nothing is gone")
+    same((await one.request("leave", signature=proof(one, me))).error, 0, "leave")
+    same([await device.closed() for device in (one, second)], [1008, 1008], "the sessions")
+    for key in (me.key, forum.key):
+        same((await other.request("searchByKey", pubEncrKey=key)).count, 0, "the key")
+        same((await other.message(key, other.sealed(b"m", key, 2), 2)).error, 2, "a message")
+    same((await other.request("searchByName", name=me.name)).count, 0, "the name")
+    same((await other.request("read", **file)).error, 2, "the file")
+    same((await other.request("vouchers", subjectPubEncrKey=friend.key)).count, 0, "the vouch")
+    late = await device(c)
+    await late.send("login", **late.login_fields(me))
+    await refused(late, 2, "login")
+    late = await device(c)
+    await late.send("new", **late.new_fields(me))
+    await refused(late, 10, "new")
+
+
+@case("links: a part is put once, read once, and bounded; other paths aren't there")
+async def links(c: Context):
+    slot, parts = os.urandom(16).hex(), (1, 2)
+
+    async def ask(method: str, path: str, body: bytes | None = None) -> tuple[int, bytes]:
+        length = "" if body is None else f"Content-Length: {len(body)}\r\n"
+        request = f"{method} {c.service.path}/link/{path} HTTP/1.1\r\nHost: h\r\n{length}\r\n".encode()
+        status, _, content = await http(c.service.host, c.service.port, request + (body or b""))
+        return status, content
+    same((await ask("GET", f"{slot}/1"))[0], 404, "before")
+    for part in parts:
+        body = bytes([part]) * (4096 if part == 1 else 1)
+        same((await ask("PUT", f"{slot}/{part}", body))[0], 201, "put")
+        same((await ask("PUT", f"{slot}/{part}", b"again"))[0], 409, "put again")
+        same(await ask("GET", f"{slot}/{part}"), (200, body), "get")
+        same((await ask("GET", f"{slot}/{part}"))[0], 404, "get again")
+        same((await ask("PUT", f"{slot}/{part}", b"late"))[0], 409, "put when it was read")
+    fresh = os.urandom(16).hex()
+    same((await ask("PUT", f"{fresh}/1", bytes(4097)))[0], 413, "too long")
+    same((await ask("PUT", f"{fresh}/1", b""))[0], 400, "empty")
+    for path in (f"{fresh}/0", f"{fresh}/3", f"{fresh}/01", f"{fresh[1:]}/1", f"{fresh}0/1", f"{fresh.upper()}x/1",
+                 f"{'G' * 32}/1", f"{fresh}", f"{fresh}/1/1"):
+        same((await ask("PUT", path, b"x"))[0], 404, path)
+
+
 @case("2: one session too many closes the oldest with 4008, or 1008 if that is of version 1", server="own")
 async def too_many(c: Context):
     await c.own({"sessions": 2})

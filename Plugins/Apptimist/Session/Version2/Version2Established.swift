@@ -12,6 +12,8 @@ struct Version2Established: ~Copyable, StreamState {
     case truncationPlace(OpenRequest)
     /// Asks for the subject of a voucher whose signature, unless it has none, is valid.
     indirect case voucherSubject(PDU.Vouch, OpenRequest)
+    /// The account is being deleted, and its session ends.
+    case leave(OpenRequest)
     case other(OpenRequest)
   }
 
@@ -118,6 +120,12 @@ struct Version2Established: ~Copyable, StreamState {
         link.answer(request, error, &context)
       }
     case .ack(let ack): acknowledge(ack, request, &context)
+    case .leave(let signature):
+      guard link.isLeave(signature, of: login) else {
+        return link.answer(request, .wrongProof, &context)
+      }
+      subject = .leave(request)
+      context.ask(.leave)
     case .truncate(let truncate):
       subject = .truncation(truncate.message, request)
       context.ask(.truncate(truncate.message))
@@ -164,9 +172,14 @@ struct Version2Established: ~Copyable, StreamState {
 
   // MARK: - What queries come to
 
-  mutating func take(_ reply: Reply, _ context: inout SessionContext) {
+  mutating func take(
+    _ reply: Reply, _ context: inout SessionContext
+  ) throws(SessionEnd) {
     switch (subject.take(), reply) {
     case (nil, _): return
+    case (.leave(let request), .outcome(.done)):
+      link.answer(request, .done, &context)
+      throw .close(1008)
     case (.posts(let posting), _): take(reply, to: posting, &context)
     case (.truncation(let id, let request), .truncated(let truncation)):
       switch truncation {
@@ -187,7 +200,7 @@ struct Version2Established: ~Copyable, StreamState {
     case (.voucherSubject(let vouch, let request), .outcome(.done)):
       takeUp(vouch, request, &context)
     case (.voucherSubject(_, let request), .outcome(let error)),
-      (.other(let request), .outcome(let error)):
+      (.leave(let request), .outcome(let error)), (.other(let request), .outcome(let error)):
       link.answer(request, error, &context)
     case (.other(let request), .file(.done(let content))):
       link.answer(request, .success(.done), data: content ?? [], &context)
@@ -201,7 +214,7 @@ struct Version2Established: ~Copyable, StreamState {
       for user in users { user.append(to: &list) }
       link.answer(request, .page(users.count, next), data: list, &context)
     case (.truncationPlace(let request), _), (.voucherSubject(_, let request), _),
-      (.other(let request), _):
+      (.leave(let request), _), (.other(let request), _):
       link.answer(request, .internalError, &context)
     }
   }

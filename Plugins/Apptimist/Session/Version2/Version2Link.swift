@@ -120,6 +120,11 @@ struct Version2Link: ~Copyable {
     key.verifies(login.signature, over: handshake.login(login.user))
   }
 
+  /// Returns whether a user has signed the deletion of the account.
+  func isLeave(_ signature: Signature, of login: AccountLogin) -> Bool {
+    login.authenticationKey.verifies(signature, over: handshake.leave(login.user))
+  }
+
   /// Checks all about a new account that can be checked without asking anybody (page "Accounts").
   ///
   /// - Throws: the first error that applies.
