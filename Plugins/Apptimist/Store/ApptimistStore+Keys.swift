@@ -92,7 +92,7 @@ extension ApptimistStore {
     ) { _ in true } ?? false
   }
 
-  /// Deletes expired ephemeral keys and invitations, some at a time.
+  /// Deletes expired ephemeral keys, invitations and links, some at a time.
   ///
   /// - Returns: whether there may be more.
   func expire(at now: Timestamp) async throws -> Bool {
@@ -104,6 +104,7 @@ extension ApptimistStore {
            ORDER BY expires_at LIMIT ?)
         """, now.milliseconds, Self.expired)
       let isFull = transaction.changes == Self.expired
+      try transaction.execute("DELETE FROM apptimist_links WHERE expires <= ?", now.milliseconds)
       try transaction.execute(
         """
         DELETE FROM apptimist_invitations WHERE hash IN

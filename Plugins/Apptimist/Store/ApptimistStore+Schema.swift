@@ -14,5 +14,8 @@ extension ApptimistStore {
     Migration(
       owner: "apptimist", number: 8, sqlite: PackageResources.step8_sqlite_sql,
       postgreSQL: PackageResources.step8_postgresql_sql),
+    Migration(
+      owner: "apptimist", number: 9, sqlite: PackageResources.step9_sqlite_sql,
+      postgreSQL: PackageResources.step9_postgresql_sql),
   ]
 }

@@ -1,0 +1,99 @@
+internal import HTTPProtocol
+internal import Routing
+internal import Storage
+internal import Time
+
+/// The place of what one of two devices leaves for the other: part 1 or 2 of a slot.
+struct LinkPlace: Sendable {
+  let slot: String
+  let part: Int
+}
+
+extension LinkPlace {
+  /// Reads the parts of a path.
+  ///
+  /// - Throws: 404 if it is none that there can be.
+  init(_ parameters: RouteParameters) throws(HTTPError) {
+    guard let slot = parameters.text("slot"), slot.utf8.count == 32,
+      slot.utf8.allSatisfy("0123456789abcdef".utf8.contains),
+      let part = ["1", "2"].firstIndex(of: parameters.text("part"))
+    else { throw HTTPError(.notFound) }
+    (self.slot, self.part) = (slot, part + 1)
+  }
+}
+
+// The slots by which a new device gets its account from an old one.
+extension ApptimistStore {
+  /// The most slots that are taken at once, and those of one network.
+  private static let (slots, slotsOfNetwork) = (1_000, 20)
+  private static let slotLife = Duration.seconds(600)
+
+  /// Keeps a part for ten minutes. Where all slots are taken, whichever network has most loses its oldest one.
+  ///
+  /// - Parameters:
+  ///   - content: the part.
+  ///   - place: its place.
+  ///   - network: the client's network.
+  ///   - now: the present time.
+  /// - Throws: 409 if the place is taken, or was; 429 if the network has too many.
+  func keep(
+    _ content: [UInt8], at place: LinkPlace, from network: String, at now: Timestamp
+  ) async throws {
+    let end = now + Self.slotLife
+    try await store.write { transaction in
+      try transaction.execute("DELETE FROM apptimist_links WHERE expires <= ?", now.milliseconds)
+      let parts = try transaction.all(
+        "SELECT part FROM apptimist_links WHERE slot = ?", place.slot
+      ) { try $0[0] as Int }
+      guard !parts.contains(place.part) else { throw HTTPError(.conflict, "it was put before") }
+      if parts.isEmpty {
+        let count: Int? = try transaction.one(
+          "SELECT count(DISTINCT slot) FROM apptimist_links WHERE network = ?", network
+        ) { try $0[0] }
+        guard count ?? 0 < Self.slotsOfNetwork else {
+          throw HTTPError(.tooManyRequests, "too many devices are being linked", retryAfter: 600)
+        }
+      }
+      try transaction.execute(
+        """
+        INSERT INTO apptimist_links (slot, part, network, expires, content)
+        VALUES (?, ?, ?, ?, ?)
+        """, place.slot, place.part, network, end.milliseconds, content)
+      let taken: Int? = try transaction.one("SELECT count(DISTINCT slot) FROM apptimist_links") {
+        try $0[0]
+      }
+      guard taken ?? 0 > Self.slots else { return }
+      try transaction.execute(
+        """
+        DELETE FROM apptimist_links WHERE slot = (
+          SELECT slot FROM apptimist_links WHERE network = (
+            SELECT network FROM apptimist_links GROUP BY network
+            ORDER BY count(*) DESC, min(expires) LIMIT 1)
+          ORDER BY expires LIMIT 1)
+        """)
+    }
+  }
+
+  /// Takes a part out, which only the first reader gets.
+  ///
+  /// - Returns: nil if there is none.
+  func takeLink(at place: LinkPlace, at now: Timestamp) async throws -> [UInt8]? {
+    let content: [UInt8]? = try await store.read(isOneQuery: true) { snapshot in
+      try snapshot.one(
+        """
+        SELECT content FROM apptimist_links
+        WHERE slot = ? AND part = ? AND content IS NOT NULL AND expires > ?
+        """, place.slot, place.part, now.milliseconds
+      ) { try $0[0] }
+    }
+    guard let content else { return nil }
+    return try await store.write { transaction in
+      try transaction.execute(
+        """
+        UPDATE apptimist_links SET content = NULL
+        WHERE slot = ? AND part = ? AND content IS NOT NULL
+        """, place.slot, place.part)
+      return transaction.changes == 1 ? content : nil
+    }
+  }
+}
