@@ -13,6 +13,8 @@ public struct WebApp: Sendable {
 
   /// The style of every app of people, `style.css`.
   public static var style: Source { ("style.css", PackageResources.style_css) }
+  /// The parts of which the views of every app of people are made, `view.js`.
+  public static var view: Source { ("view.js", PackageResources.view_js) }
 
   private static let types = [
     "css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8",

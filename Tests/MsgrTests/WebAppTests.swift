@@ -21,7 +21,8 @@ internal import Testing
       PackageResources.api_html, PackageResources.api_js, PackageResources.app_js,
       PackageResources.archive_js, PackageResources.icon_svg, PackageResources.index_html,
       PackageResources.manifest_webmanifest, PackageResources.msgr_js, PackageResources.page_js,
-      PackageResources.settings_js, WebApp.style.bytes, PackageResources.worker_js,
+      PackageResources.settings_js, WebApp.style.bytes, WebApp.view.bytes,
+      PackageResources.worker_js,
     ]
     #expect(files.reduce(0) { $0 + $1.count } <= 60 << 10)
   }

@@ -13,7 +13,7 @@ enum MsgrWebApp {
     return WebApp(
       at: MsgrRoutes.prefix, fields: [("Content-Security-Policy", policy)],
       parts: [
-        ("icon.svg", PackageResources.icon_svg), WebApp.style,
+        ("icon.svg", PackageResources.icon_svg), WebApp.style, WebApp.view,
         ("msgr.js", PackageResources.msgr_js), ("archive.js", PackageResources.archive_js),
         ("page.js", PackageResources.page_js), ("settings.js", PackageResources.settings_js),
         ("app.js", PackageResources.app_js), ("api.js", PackageResources.api_js),

@@ -1,7 +1,7 @@
 // The page: the account, its people and conversations.
 import { Msgr, newDevice } from "./{{msgr.js}}";
 import { Archive } from "./{{archive.js}}";
-import { $, bdi, day, element, onSubmit, say, time, when, words } from "./{{page.js}}";
+import { $, bdi, day, element, face, onSubmit, say, time, when, words } from "./{{page.js}}";
 import { prepareSettings, registration } from "./{{settings.js}}";
 
 const archive = await Archive.open();
@@ -283,13 +283,6 @@ function show() {
       "span", { className: "row" }, act("Accept", () => msgr.post("add", { AddUser: name })),
       act("Decline", () => msgr.post("unfriend", { User: name }), "second")))));
   showTalk();
-}
-
-/** The first letter of a name on a colour that the name chooses. */
-function face(name) {
-  const made = element("span", { className: "face", text: [...name][0].toUpperCase(), ariaHidden: "true" });
-  made.style.setProperty("--hue", [...name].reduce((sum, letter) => (sum * 31 + letter.codePointAt()) % 360, 0));
-  return made;
 }
 
 /** A button that does something and shows what came of it. */
