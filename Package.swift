@@ -117,7 +117,7 @@ let libraries: [Target] = [
   .target(
     name: "WebApps",
     dependencies: ["Compression", "Cryptography", "HTTPProtocol", "Routing", "Time", "Wire"],
-    resources: [.embedInCode("style.css")]),
+    resources: [.embedInCode("style.css"), .embedInCode("view.js")]),
   .target(
     name: "WebSocketClient",
     dependencies: [
@@ -140,12 +140,14 @@ let plugins: [Target] = [
       "Observability", "Routing", "ServiceKit", "Storage", "SystemCalls", "Text", "Threading",
       "Time", "Transport", "URLs", "WalletClient", "WebApps", "WebSocketClient", "Wire",
     ],
-    path: "Plugins/Apptimist", exclude: ["Session", "Web/nacl-fast.LICENSE"],
+    path: "Plugins/Apptimist", exclude: ["Session", "Web/nacl-fast.LICENSE", "Web/qrcode.LICENSE"],
     resources: [.embedInCode("Store/Steps")]
       + [
         "account.js", "app.css", "app.js", "apptimist.js", "chat.js", "contents.js", "details.js",
-        "export.js", "files.js", "icon.svg", "index.html", "manifest.webmanifest", "nacl-fast.js",
-        "page.js", "people.js", "store.js", "worker.js",
+        "export.js", "files.js", "forum.js", "forums.js", "icon.svg", "index.html", "link.js",
+        "linking.js", "manifest.webmanifest", "nacl-fast.js", "oidc.js", "page.js",
+        "passphrase.js", "people.js", "qr.js", "qrcode.js", "settings.js", "siwe.js", "store.js",
+        "wakes.js", "worker.js",
       ].map { .embedInCode("Web/\($0)") }),
   // The sessions without I/O, apart so that a fuzzer needs nothing else.
   .target(

@@ -1,3 +1,4 @@
+internal import Addresses
 internal import ApptimistProtocol
 internal import Cryptography
 internal import Delivery
@@ -6,6 +7,7 @@ internal import Observability
 public import Routing
 public import ServiceKit
 public import Storage
+internal import Time
 internal import WebApps
 
 /// Apptimist: encrypted messages between users, in forums too, with vouchers and files.
@@ -22,6 +24,7 @@ public struct ApptimistService: Migrating, Commanding, Demonstrating, Running {
   private let configuration: ApptimistConfiguration
   private let backend: Backend
   private let handshake: SessionHandshake
+  private let clock: @Sendable () -> Timestamp
   /// The page for people, or nil if there is none.
   private let webApp: WebApp?
 
@@ -33,6 +36,7 @@ public struct ApptimistService: Migrating, Commanding, Demonstrating, Running {
   /// - Throws: ``KeyFile/Failure`` if the keys can be neither read nor made.
   public init(_ context: ServiceContext, _ configuration: ApptimistConfiguration) async throws {
     self.configuration = configuration
+    clock = context.clock
     webApp =
       configuration.hasWebApp
       ? ApptimistWebApp.files(at: "\(configuration.path)/app", clock: context.clock) : nil
@@ -67,11 +71,33 @@ public struct ApptimistService: Migrating, Commanding, Demonstrating, Running {
       fields.append(FieldName("Access-Control-Allow-Origin"), "*")
       return Response(.ok, fields: fields, body: .array(try document.json()))
     }
+    let link = "\(configuration.path)/link/{slot}/{part}"
+    router.on([.put], link, bodyLimit: 4_096) {
+      [store = backend.store, clock] request, parameters in
+      let place = try LinkPlace(parameters)
+      guard !request.body.isEmpty else { throw HTTPError(.badRequest, "expected 1 to 4,096 bytes") }
+      try await store.keep(
+        request.body, at: place, from: request.origin.client?.site ?? "", at: clock())
+      return Response(.created)
+    }
+    // No HEAD: whoever asks takes it.
+    router.on([.get], link) { [store = backend.store, clock] _, parameters in
+      guard let content = try await store.takeLink(at: try LinkPlace(parameters), at: clock())
+      else { throw HTTPError(.notFound) }
+      var fields = HeaderFields()
+      fields.append(.contentType, "application/octet-stream")
+      fields.append(.cacheControl, "no-store")
+      return Response(.ok, fields: fields, body: .array(content))
+    }
     guard let webApp else { return }
     webApp.register(on: &router)
     router.get("\(configuration.path)/app/settings.json") {
-      [identity = configuration.identity] _, _ in
-      var response = try Response(.ok, json: ["identity": identity.rawValue])
+      [identity = configuration.identity, backend] _, _ in
+      var settings = ["identity": identity.rawValue]
+      if case .oidc(let client) = backend.accounts.identity {
+        settings.merge(await client.settings()) { $1 }
+      }
+      var response = try Response(.ok, json: settings)
       response.fields.append(.cacheControl, "no-cache")
       return response
     }

@@ -4,9 +4,9 @@ internal import Testing
 
 /// The web app of Apptimist, with people in browsers.
 @Suite(.ownThreads, .serialized, .enabled(if: Browser.isThere)) struct WebAppBrowserTests {
-  private static let hostile = "<img src=x onerror=\"document.title='broken'\"> \u{202e}turned"
+  static let hostile = "<img src=x onerror=\"document.title='broken'\"> \u{202e}turned"
 
-  private static func site() throws -> WebAppSite {
+  static func site() throws -> WebAppSite {
     try WebAppSite(service: "apptimist", configuration: "web = true\n")
   }
 
@@ -103,6 +103,7 @@ internal import Testing
     var numbers: [String] = []
     for person in [anna, bert] {
       try person.press("Details")
+      try person.wait("document.querySelector('#details').open")
       numbers.append(
         try person.browser.evaluate("document.querySelector('[data-safety-number]').textContent"))
     }
@@ -170,7 +171,7 @@ internal import Testing
     let vectors = try String(
       contentsOf: tests.appending(path: "../ApptimistProtocolTests/Vectors/people.json"),
       encoding: .utf8)
-    for name in ["people", "contents", "export"] {
+    for name in ["people", "contents", "export", "link"] {
       let file = try #require(try worker.firstMatch(of: Regex("\(name)\\.[0-9a-f]{16}\\.js"))?.0)
       let script = try String(
         contentsOf: tests.appending(path: "JavaScript/\(name).js"), encoding: .utf8)
@@ -221,138 +222,41 @@ internal import Testing
     try anna.run(
       "const f = document.querySelector('#find'); f.value = '*'; f.dispatchEvent(new Event('input'));"
     )
-    try anna.wait("document.querySelector('#found li') !== null")
+    try anna.wait("document.querySelector('#finding li') !== null")
     try check(anna.browser, "finding")
     try anna.run("document.querySelector('#finding').close()")
-    try anna.press("Settings")
-    try check(anna.browser, "settings")
-    try anna.run("document.querySelector('#settings').close()")
+    for (button, dialog) in [
+      ("Set a passphrase", "lock"), ("Delete the account", "leaving"), ("Export", "export"),
+      ("Link a device", "link"),
+    ] {
+      try anna.press("Settings")
+      try anna.wait("document.querySelector('#settings').open")
+      if dialog == "lock" { try check(anna.browser, "settings") }
+      try anna.press(button)
+      try anna.wait("document.querySelector('#\(dialog)').open")
+      try check(anna.browser, button)
+      if dialog == "link" {
+        try visitor.open(anna.browser.evaluate("document.querySelector('#link [name=link]').value"))
+        try blockUntil {
+          try visitor.evaluate("document.querySelector('[data-digits]').textContent").count == 6
+        }
+        try check(visitor, "linking")
+      }
+      try anna.run("document.querySelector('#\(dialog)').close()")
+    }
+    try anna.press("New forum")
+    try anna.wait("document.querySelector('#forum-making').open")
+    try check(anna.browser, "new forum")
+    try anna.run("document.querySelector('#forum-making').close()")
+    try anna.makeForum("Club", isModerated: true)
+    try anna.say("welcome")
+    try check(anna.browser, "a forum")
+    try anna.press("Details")
+    try anna.wait("document.querySelector('#forum').open")
+    try check(anna.browser, "a forum's details")
+    try anna.run("document.querySelector('#forum').close()")
     try site.kill()
     try anna.wait("document.documentElement.dataset.connection === 'closed'")
     try check(anna.browser, "without a network")
-  }
-}
-
-/// A person at the page, in a browser with a profile of its own.
-private struct WebAppPerson {
-  let name: String
-  let browser: Browser
-  let key: String
-
-  /// Opens the page and makes an account.
-  init(_ name: String, at site: WebAppSite) throws {
-    self.name = name
-    browser = try Browser(TemporaryFolder())
-    try browser.open("\(site.address)/siren/app/")
-    let root = "document.documentElement.dataset"
-    try blockUntil { [browser] in try browser.evaluate("\(root).view") == "welcome" }
-    try browser.run(
-      """
-      document.querySelector('#make').elements.name.value = \(name.inJavaScript);
-      document.querySelector('#make').requestSubmit();
-      """)
-    try blockUntil { [browser] in try browser.evaluate("\(root).connection") == "open" }
-    key = try browser.evaluate("\(root).user")
-  }
-
-  func run(_ script: String) throws { try browser.run(script) }
-
-  func wait(_ condition: String, file: String = #fileID, line: Int = #line) throws {
-    try blockUntil(file: file, line: line) { try browser.evaluate(condition) == "true" }
-  }
-
-  func isShown(_ selector: String) throws -> Bool {
-    try browser.evaluate("!document.querySelector('\(selector)').hidden") == "true"
-  }
-
-  /// Presses the button that is shown with a text, in the dialog on top if there is one.
-  func press(_ text: String, file: String = #fileID, line: Int = #line) throws {
-    try blockUntil(file: file, line: line) {
-      try browser.evaluate(
-        """
-        (() => {
-          const place = [...document.querySelectorAll('dialog[open]')].at(-1) ?? document;
-          const found = [...place.querySelectorAll('button')].find((button) => button.checkVisibility()
-            && !button.disabled && button.textContent === \(text.inJavaScript));
-          found?.click();
-          return Boolean(found);
-        })()
-        """) == "true"
-    }
-  }
-
-  /// Says yes to what is asked.
-  func agree() throws {
-    try wait("document.querySelector('#sure').open")
-    try run("document.querySelector('#sure-yes').click()")
-  }
-
-  /// Chooses from the menu of a message.
-  func menu(_ index: Int, _ item: String) throws {
-    try run("document.querySelectorAll('#messages .more')[\(index)].click()")
-    try run(
-      """
-      [...document.querySelectorAll('#menu [role=menuitem]')]
-        .find((item) => item.textContent === \(item.inJavaScript)).click();
-      """)
-    try agree()
-  }
-
-  /// Finds somebody by name, and opens the chat.
-  func find(_ other: String) throws {
-    try press("New chat")
-    try run(
-      """
-      const field = document.querySelector('#find');
-      field.value = \(other.inJavaScript);
-      field.dispatchEvent(new Event('input'));
-      """)
-    try wait("document.querySelector('#found button') !== null")
-    try run("document.querySelector('#found button').click()")
-    try wait("document.querySelector('#with').textContent.startsWith(\(other.inJavaScript))")
-  }
-
-  func open(_ other: WebAppPerson, in list: String) throws {
-    let item = "ul[aria-label=\(list)] li[data-key=\"\(other.key)\"] button"
-    try wait("document.querySelector('\(item)') !== null")
-    try run("document.querySelector('\(item)').click()")
-    try wait("document.documentElement.dataset.chat === '\(other.key)'")
-  }
-
-  func say(_ text: String) throws {
-    try run(
-      """
-      document.querySelector('#text').value = \(text.inJavaScript);
-      document.querySelector('#compose').requestSubmit();
-      """)
-  }
-
-  /// Waits until the open chat shows these messages.
-  func sees(_ texts: [String], file: String = #fileID, line: Int = #line) throws {
-    try blockUntil(file: file, line: line) {
-      let json = try browser.evaluate(
-        "JSON.stringify([...document.querySelectorAll('#messages [data-text]')].map(p => p.textContent))"
-      )
-      return try JSONDecoder().decode([String].self, from: Data(json.utf8)) == texts
-    }
-  }
-
-  /// Everything that is stored in the browser, as text.
-  func stored() throws -> String {
-    try browser.evaluate(
-      """
-      indexedDB.databases().then((all) => new Promise((resolve) => {
-        const opening = indexedDB.open(all[0].name);
-        opening.onsuccess = () => {
-          const store = opening.result.transaction('records').objectStore('records');
-          const [values, names] = [store.getAll(), store.getAllKeys()];
-          names.onsuccess = () => {
-            const text = (bytes) => new TextDecoder('latin1').decode(bytes);
-            const hex = (bytes) => Array.from(new Uint8Array(bytes), (one) => one.toString(16).padStart(2, '0')).join('');
-            resolve(values.result.map(({ data }) => text(data) + hex(data)).join() + names.result.map(hex).join());
-          };
-        };
-      }))
-      """)
   }
 }

@@ -1,11 +1,14 @@
 // The account: its device, people and messages. Everything is stored before it is sent or acknowledged.
-import { contentOf, readContent } from "./{{contents.js}}";
+import { contentOf, readContent, shownOf } from "./{{contents.js}}";
+import { Forums, postKey } from "./{{forums.js}}";
 import { merge, openFile, readPeople, safetyNumber, sealFile, sorted } from "./{{people.js}}";
 
-const { bytes, Device, hex, Refused, utf8 } = globalThis.apptimist;
+const { bytes, Device, hex, messageID, Refused, utf8 } = globalThis.apptimist;
 const { nacl } = globalThis;
 const FILE = ".people";
 const DAY = 86_400;
+// The flag of a forum whose secret the service has.
+const ESCROWED = 2;
 const words = {
   1: "You may not write there.", 2: "There is no such person any more.",
   5: "It is too large, or there is no room for it.", 12: "The service doesn’t take it.",
@@ -16,6 +19,7 @@ export class Account {
   static async open(store, handlers) {
     const account = new Account();
     Object.assign(account, { store, ...handlers });
+    account.forums = new Forums(account);
     const all = await store.load();
     account.self = all.self?.get("self");
     account.state = all.state?.get("state");
@@ -25,8 +29,13 @@ export class Account {
     account.known = all.known ?? new Map();
     account.jobs = new Map([...all.job ?? []].sort(([, a], [, b]) => a.order - b.order));
     account.messages = all.message ?? new Map();
+    // Posts that wait for their forum's secret.
+    account.sealed = all.sealed ?? new Map();
     account.chats = new Map();
     account.running = new Set();
+    account.settlers = new Map();
+    account.chains = [];
+    account.provesIdentities = false;
     account.looked = new Map();
     account.delivering = account.syncing = Promise.resolve();
     account.order = account.newest = 0;
@@ -40,14 +49,23 @@ export class Account {
   }
 
   /** Makes keys, stores them, and only then asks the service for an account. */
-  async make(name, token, pin) {
+  async make(name, token, pin, state) {
     const encryption = nacl.box.keyPair(), authentication = nacl.sign.keyPair();
     this.self = {
-      name, token, encryptionSecret: hex(encryption.secretKey), authenticationSeed: hex(authentication.secretKey.slice(0, 32)),
+      name, token, state, encryptionSecret: hex(encryption.secretKey), authenticationSeed: hex(authentication.secretKey.slice(0, 32)),
       pin: { encryptionKey: hex(pin.encryptionKey), authenticationKey: hex(pin.authenticationKey) },
     };
     await this.store.write([["self", "self", this.self]]);
   }
+
+  /** Keeps something more with the account. */
+  async keepSelf(members) {
+    this.self = { ...this.self, ...members };
+    await this.store.write([["self", "self", this.self]]);
+  }
+
+  /** Takes the identity provider's token. */
+  signedIn({ token, proof, uid }) { return this.keepSelf({ token, proof, uid, state: undefined }); }
 
   /** Forgets an account that the service didn't take. */
   async unmake() {
@@ -56,21 +74,26 @@ export class Account {
     await this.store.write([["self", "self", undefined], ["state", "state", undefined]]);
   }
 
-  /** What an export has in it. */
-  exported(url) {
+  /** What another device needs. */
+  credentials() {
     const { name, encryptionSecret, authenticationSeed, pin } = this.self;
+    return { encryptionSecret, authenticationSeed, name, service: { url: this.device.home, ...pin } };
+  }
+
+  /** What an export has in it. */
+  exported() {
     return JSON.stringify({
-      account: { encryptionSecret, authenticationSeed, name, service: { url, ...pin } },
+      account: this.credentials(),
       people: this.people,
       messages: [...this.messages.values()].filter(({ state }) => state === undefined || state === "sent").map((message) => ({
         time: message.time, from: message.from, to: message.from === this.me ? message.chat : this.me, messageID: message.id,
-        content: JSON.stringify({ text: message.text || undefined, file: message.file }),
+        content: JSON.stringify({ text: message.text || undefined, file: message.file, invitation: message.invitation }),
       })),
     });
   }
 
-  /** Takes what an export has in it, into an empty browser. */
-  async take({ account, people, messages }) {
+  /** Takes what an export has in it, or the account of another device, into an empty browser. */
+  async take({ account, people = {}, messages = [] }) {
     const { name, encryptionSecret, authenticationSeed, service } = account;
     const { encryptionKey, authenticationKey } = service;
     this.self = { name, encryptionSecret, authenticationSeed, pin: { encryptionKey, authenticationKey }, isMade: true };
@@ -90,7 +113,7 @@ export class Account {
   }
 
   prepare(url) {
-    const { name, token, encryptionSecret, authenticationSeed, pin, isMade } = this.self;
+    const { name, token, proof, uid, encryptionSecret, authenticationSeed, pin, isMade } = this.self;
     this.pin = { encryptionKey: bytes(pin.encryptionKey), authenticationKey: bytes(pin.authenticationKey) };
     this.keys = {
       encryption: nacl.box.keyPair.fromSecretKey(bytes(encryptionSecret)),
@@ -98,8 +121,8 @@ export class Account {
     };
     this.me = hex(this.keys.encryption.publicKey);
     this.device = new Device({
-      url, pin: this.pin, keys: this.keys, closesVersion1: true,
-      account: isMade ? null : { name, token: token ? utf8(token) : undefined },
+      url, pin: this.pin, keys: this.keys, closesVersion1: true, forums: this.forums.known(),
+      account: isMade ? null : { name, uid, token: proof ? bytes(proof) : token ? utf8(token) : undefined },
       journal: {
         load: () => this.state,
         has: (key) => this.store.hasSeen(key),
@@ -113,20 +136,44 @@ export class Account {
   async start() {
     await this.device.start();
     if (this.self.isMade) return;
-    this.self = { ...this.self, isMade: true, token: undefined };
-    await this.store.write([["self", "self", this.self]]);
+    await this.keepSelf({ isMade: true, token: undefined });
   }
 
   stop() { this.device?.stop(); }
 
+  /** Shows others what the wallet has signed. */
+  async prove() {
+    if (!this.self.proof || !this.self.isMade) return;
+    await this.device.write(this.device.user, "siwe", bytes(this.self.proof));
+    await this.keepSelf({ proof: undefined });
+  }
+
+  /** Deletes the account, there and here. */
+  async leave() {
+    if (!this.isRefused) {
+      if (!this.isOpen) throw new Error("not connected");
+      await this.device.leave();
+    }
+    this.stop();
+    await this.store.clear();
+  }
+
   status(word) {
+    if (word === "refused") {
+      this.isRefused = true;
+      this.alarm("The service doesn’t know this account any more. Nothing is sent.");
+    }
     this.isOpen = word === "logged in";
     if (this.isOpen) {
       // Keys are asked for again with each connection.
       this.looked.clear();
-      for (const key of this.chats.keys()) this.look(key).catch(() => {});
+      this.forums.answered.clear();
+      for (const key of [...this.chats.keys(), ...this.forums.joined()]) this.look(key).catch(() => {});
       for (const job of this.jobs.values()) if (!job.why) this.deliver(job);
-      this.sync().then(() => this.tidy()).catch(() => {});
+      this.sync().then(() => this.tidy()).then(() => this.prove()).then(() => this.rebind?.()).then(() => {
+        const { device } = this.device.state;
+        if (!this.people.devices?.[device]) return this.change("devices", device, { name: this.deviceName }, false);
+      }).catch(() => {});
     }
     this.changed();
   }
@@ -138,9 +185,11 @@ export class Account {
 
   // People ---------------------------------------------------------------------------------------------------------------
 
-  person(key) { return this.people.people?.[key] ?? {}; }
-  isAllowed(key) { return key === this.me || this.person(key).state === "allowed"; }
-  isBlocked(key) { return this.person(key).state === "blocked"; }
+  isForum(key) { return Boolean(this.people.forums?.[key]) || this.known.get(key)?.kind === 2; }
+  kind(key) { return this.isForum(key) ? "forums" : "people"; }
+  person(key) { return this.people[this.kind(key)]?.[key] ?? {}; }
+  isAllowed(key) { return key === this.me || ["allowed", "joined"].includes(this.person(key).state); }
+  isBlocked(key) { return ["blocked", "left"].includes(this.person(key).state); }
   name(key) { return this.known.get(key)?.name || this.person(key).name || (key === this.me ? this.self.name : ""); }
 
   /** Whether a name alone could be taken for another's. */
@@ -156,19 +205,34 @@ export class Account {
       other !== key && this.isAllowed(other) && fold(this.name(other)) === fold(this.name(key)));
   }
 
+  /** The key of another account of an allowed person, where the service proves who somebody is. */
+  successor(key) {
+    const { uid } = this.known.get(key) ?? {};
+    if (!this.provesIdentities || !uid || !this.isAllowed(key)) return;
+    return [...this.known.keys()].find((other) => other !== key && this.known.get(other).uid === uid);
+  }
+
   /** Asks the service who has a key, once a connection. */
   look(key) {
     if (!this.looked.has(key)) {
-      this.looked.set(key, this.device.searchByKey(bytes(key)).then((found) => found && this.meet(found)));
+      this.looked.set(key, this.device.searchByKey(bytes(key)).then(async (found) => {
+        if (found?.uid && this.provesIdentities && this.isAllowed(key)) {
+          for (const one of await this.device.searchByUid(found.uid)) await this.meet(one);
+        }
+        return found && this.meet(found);
+      }));
       this.looked.get(key).catch(() => this.looked.delete(key));
     }
     return this.looked.get(key);
   }
 
   /** Keeps what the service says of a user. */
-  async meet({ key, kind, name, uid, authenticationKey, changedKey }) {
+  async meet({ key, kind, flags, name, uid, authenticationKey, changedKey }) {
     const id = hex(key);
-    const known = { name, uid, kind, authentication: hex(authenticationKey), changed: changedKey && hex(changedKey) };
+    const known = {
+      name, uid, kind, isEscrowed: (flags & ESCROWED) !== 0 || undefined, authentication: hex(authenticationKey),
+      changed: changedKey && hex(changedKey),
+    };
     if (sorted(this.known.get(id) ?? null) !== sorted(known)) {
       this.known.set(id, known);
       await this.store.write([["known", id, known]]);
@@ -179,8 +243,10 @@ export class Account {
 
   async find(term) {
     const found = /^[0-9a-f]{64}$/i.test(term) ? [await this.device.searchByKey(bytes(term))]
-      : await this.device.searchByName(term);
-    return found.filter((user) => user && user.kind === 1 && hex(user.key) !== this.me);
+      : /^0x[0-9a-f]{40}$/i.test(term) ? (await Promise.all(this.chains.map((chain) =>
+        this.device.searchByUid(`eip155:${chain}:${term.toLowerCase()}`)))).flat()
+        : await this.device.searchByName(term);
+    return found.filter((user) => user && hex(user.key) !== this.me);
   }
 
   /** Takes another authentication key of a known person. */
@@ -207,7 +273,7 @@ export class Account {
   }
 
   allow(key) {
-    return this.change("people", key, {
+    return this.isForum(key) ? this.forums.join(key) : this.change("people", key, {
       state: "allowed", name: this.name(key), authentication: this.known.get(key)?.authentication,
     });
   }
@@ -217,7 +283,8 @@ export class Account {
   }
 
   async block(key) {
-    await this.change("people", key, { state: "blocked", name: this.name(key) });
+    const isForum = this.isForum(key);
+    await this.change(this.kind(key), key, { state: isForum ? "left" : "blocked", name: this.name(key) });
     await this.remove(this.chats.get(key) ?? []);
   }
 
@@ -229,6 +296,7 @@ export class Account {
     const entry = { ...this.people[kind]?.[key], ...members };
     entry.time = Math.max(Date.now(), (this.people[kind]?.[key]?.time ?? 0) + 1);
     this.people = { ...this.people, [kind]: { ...this.people[kind], [key]: entry } };
+    if (this.device) this.device.forums = this.forums.known();
     this.isDirty = true;
     await this.store.write([["people", "people", this.people], ["dirty", "dirty", true]]);
     this.changed();
@@ -266,6 +334,7 @@ export class Account {
       await this.store.write([["dirty", "dirty", undefined]]);
     }
     await this.enqueue([], [this.jobFor(this.me, contentOf({ changed: FILE }))]);
+    this.rebind?.();
     if (this.isDirty) this.sync();
   }
 
@@ -280,6 +349,7 @@ export class Account {
 
   async adopt(merged) {
     this.people = merged;
+    this.device.forums = this.forums.known();
     const { authentication } = this.device.state;
     // What another device has seen first, or has accepted, counts here too.
     for (const [key, entry] of Object.entries(merged.people ?? {})) {
@@ -297,15 +367,14 @@ export class Account {
     this.state = state;
     const records = [["state", "state", state]];
     const seen = entry?.keys ?? [];
-    const after = entry ? entry.type === "truncation" ? this.forgotten(hex(entry.id), records) : this.taken(entry, records)
-      : () => {};
+    const after = entry && await (entry.type === "truncation" ? this.forgotten(hex(entry.id), records) : this.taken(entry, records));
     await this.store.write(records, seen);
     await after?.();
     if (entry) this.changed();
   }
 
   forgotten(id, records) {
-    const message = this.messages.get(id) ?? [...this.messages.values()].find(({ copy }) => copy === id);
+    const message = this.messages.get(id) ?? [...this.messages.values()].find(({ copy, copies }) => copy === id || copies?.includes(id));
     if (!message) return;
     records.push(["message", message.id, undefined]);
     return () => this.drop(message);
@@ -314,7 +383,8 @@ export class Account {
   /** What follows from a message; its records go with the state. */
   taken(entry, records) {
     const from = hex(entry.from), id = hex(entry.id);
-    if (entry.refused || hex(entry.to) !== this.me || this.messages.has(id)) return;
+    if (hex(entry.to) !== this.me) return this.forums.taken(entry, records);
+    if (entry.refused || this.messages.has(id)) return;
     const truncate = (...ids) => () => this.enqueue([], ids.map((one) => this.truncation(one)));
     if (this.isBlocked(from)) return truncate(id);
     const content = readContent(entry.content);
@@ -326,6 +396,9 @@ export class Account {
       records.push(["message", message.id, undefined]);
       return () => { this.drop(message); return truncate(id, message.id)(); };
     }
+    const heard = this.forums.heard(from, id, content);
+    if (heard) return heard;
+    if (content.invitation && !this.forums.isGood(content.invitation)) delete content.invitation;
     const shown = shownOf(content);
     if (!shown) return;
     const message = this.record({ id, chat: from, from, time: Number(entry.time), ...shown });
@@ -335,15 +408,16 @@ export class Account {
 
   /** A message that another device of this user has sent, or this one. */
   sentElsewhere({ to, time, messageID, content }, copy, records) {
-    const own = this.messages.get(messageID);
+    const key = this.isForum(to) ? postKey(to, this.me, time, utf8(content)) : undefined;
+    const own = this.messages.get(messageID) ?? (key && this.forums.find(to, key));
     if (own) {
       own.copy = copy;
-      records.push(["message", messageID, own]);
+      records.push(["message", own.id, own]);
       return;
     }
     const shown = shownOf(readContent(utf8(content)));
     if (!shown) return;
-    const message = this.record({ id: messageID, chat: to, from: this.me, time, ...shown, state: "sent", copy });
+    const message = this.record({ id: messageID, chat: to, from: this.me, time, ...shown, state: "sent", copy, key });
     records.push(["message", messageID, message]);
     return () => this.show(message);
   }
@@ -385,7 +459,7 @@ export class Account {
     await this.store.write([["read", chat, last.order]]);
     if (this.isAllowed(chat)) {
       const times = this.chats.get(chat).filter(({ isDoubtful }) => !isDoubtful).map(({ time }) => time);
-      await this.change("people", chat, { read: Math.max(this.person(chat).read ?? 0, ...times) }, false);
+      await this.change(this.kind(chat), chat, { read: Math.max(this.person(chat).read ?? 0, ...times) }, false);
     }
     this.changed();
   }
@@ -394,19 +468,25 @@ export class Account {
 
   /** Seals a content once; the job sends the same bytes until they are answered. */
   jobFor(to, content, message) {
-    const m = this.device.seal(bytes(to), utf8(content));
+    const m = this.isForum(to) ? this.device.sealPost(bytes(to), utf8(content)) : this.device.seal(bytes(to), utf8(content));
     return {
       id: hex(m.id), type: "message", order: ++this.order, to, time: String(m.time), eData: base64(m.eData),
       message,
     };
   }
 
+  /** The identifier of the own copy of a post. */
+  copyID({ time, to, eData }) {
+    const { user } = this.device;
+    return hex(messageID({ time: BigInt(time), recipient: user, to: bytes(to), from: user, eData: ofBase64(eData) }));
+  }
+
   truncation(id) { return { id: `- ${id}`, type: "truncate", order: ++this.order, truncates: id }; }
 
-  /** Sends a text, and a file that was sealed. */
-  async send(chat, said, file) {
+  /** Sends a text, a file that was sealed, or an invitation. */
+  async send(chat, said, file, invitation) {
     if (!this.isAllowed(chat)) await this.allow(chat);
-    const content = contentOf({ text: said || undefined, file: file?.about });
+    const content = contentOf({ text: said || undefined, file: file?.about, invitation });
     const job = this.jobFor(chat, content);
     job.message = job.id;
     if (file) {
@@ -414,7 +494,10 @@ export class Account {
       await this.change("files", file.about.file, {}, false);
     }
     const message = this.record({
-      id: job.id, chat, from: this.me, time: Number(job.time), text: said, file: file?.about, state: "waiting",
+      id: job.id, chat, from: this.me, time: Number(job.time), text: said, file: file?.about, invitation, state: "waiting",
+      key: this.isForum(chat) ? postKey(chat, this.me, job.time, utf8(content)) : undefined,
+      // Whoever reads a forum has the own posts in the queue, too.
+      copies: this.isForum(chat) ? [this.copyID(job)] : undefined,
     });
     const copy = this.jobFor(this.me, contentOf({ sent: { to: chat, time: message.time, messageID: job.id, content } }));
     message.copy = copy.id;
@@ -429,6 +512,14 @@ export class Account {
     for (const message of messages) this.show(message);
     for (const job of jobs) { this.jobs.set(job.id, job); this.deliver(job); }
     this.changed();
+  }
+
+  /** Stores a job, and waits until it is done; what is lost with a connection goes on later. */
+  async enqueueAndWait(job) {
+    if (!this.isOpen) throw new Error("The service can’t be reached.");
+    const settled = new Promise((resolve, reject) => { this.settlers.set(job.id, { resolve, reject }); });
+    await this.enqueue([], [job]);
+    return settled;
   }
 
   /** Sends in order; what is lost with a connection the device sends again. */
@@ -448,6 +539,7 @@ export class Account {
 
   async request(job) {
     if (job.type === "truncate") return this.device.truncate(bytes(job.truncates));
+    if (job.forum) return this.forums.request(job);
     if (job.type === "remove") return this.device.remove(this.device.user, job.file);
     // What was written before it was answered is written once more: nobody else writes there.
     if (job.upload) await this.upload(job.upload);
@@ -494,6 +586,8 @@ export class Account {
   async done(job) {
     this.running.delete(job.id);
     this.jobs.delete(job.id);
+    this.settlers.get(job.id)?.resolve();
+    this.settlers.delete(job.id);
     const message = this.messages.get(job.message);
     if (message) { message.state = "sent"; delete message.why; }
     await this.store.write([["job", job.id, undefined], ...message ? [["message", message.id, message]] : []]);
@@ -502,6 +596,8 @@ export class Account {
 
   async failed(job, error) {
     this.running.delete(job.id);
+    this.settlers.get(job.id)?.reject(error);
+    this.settlers.delete(job.id);
     if (!(error instanceof Refused)) return;
     if (error.code === 3 || error.code === 8) return void setTimeout(() => this.deliver(job), 30_000);
     const message = this.messages.get(job.message);
@@ -532,7 +628,8 @@ export class Account {
       // A message that is on its way arrives; one that failed, or waits, does not.
       if (waiting && !this.running.has(message.id)) { gone.push(message.id); this.jobs.delete(message.id); }
       if (copy && !this.running.has(copy.id)) { gone.push(copy.id); this.jobs.delete(copy.id); }
-      else if (!isOwn || message.copy) jobs.push(this.truncation(isOwn ? message.copy : message.id));
+      else if (message.copy) jobs.push(this.truncation(message.copy));
+      for (const id of message.copies ?? (isOwn ? [] : [message.id])) jobs.push(this.truncation(id));
       this.drop(message);
       gone.push(message.id);
     }
@@ -558,8 +655,6 @@ export class Account {
   vouch(key, isGiven) { return isGiven ? this.device.vouch(bytes(key)) : this.device.unvouch(bytes(key)); }
 }
 
-/** What of a content is shown, or undefined if nothing is. */
-const shownOf = ({ text, file }) => text === undefined && !file ? undefined : { text: text ?? "", file };
 // In pieces, as a call takes so many arguments only.
 const base64 = (data) => {
   let text = "";

@@ -1,7 +1,6 @@
 // A chat: its messages, and what can be done with them.
-import { fits } from "./{{contents.js}}";
-import { named } from "./{{details.js}}";
-import { $, button, day, element, openMenu, sure, time } from "./{{page.js}}";
+import { fits, summary } from "./{{contents.js}}";
+import { $, bdi, button, day, element, named, openMenu, sure, time } from "./{{page.js}}";
 
 const PAGE = 100;
 // Everything else is saved.
@@ -13,7 +12,7 @@ export class Chat {
     this.items = new Map();
     $("back").onclick = close;
     $("earlier").onclick = () => { this.count += PAGE; this.show(); };
-    $("allow").onclick = () => account.allow(this.key);
+    $("allow").onclick = () => account.allow(this.key).catch(() => this.trouble("That could not be done. Try again later."));
     $("delete-request").onclick = async () => {
       if (!await sure("What was written is deleted.", "Delete")) return;
       await account.remove(account.chats.get(this.key) ?? []);
@@ -87,7 +86,7 @@ export class Chat {
     const isRequest = all.length > 0 && !account.isAllowed(key) && !account.isBlocked(key);
     $("with").replaceChildren(...named(account, key));
     $("with").toggleAttribute("data-verified", account.isVerified(key));
-    $("compose").hidden = isRequest || account.isBlocked(key);
+    $("compose").hidden = isRequest || account.isBlocked(key) || account.isForum(key) && !account.isAllowed(key);
     $("answer").hidden = !isRequest;
     if (isRequest) this.showRequest();
     this.warn();
@@ -120,7 +119,8 @@ export class Chat {
 
   showRequest() {
     const { account, key } = this, known = account.known.get(key);
-    $("who-asks").replaceChildren(...named(account, key), " writes to you for the first time.");
+    const isForum = account.isForum(key);
+    $("who-asks").replaceChildren(...named(account, key), isForum ? " has you among its readers. Allow joins the forum." : " writes to you for the first time.");
     if (known?.uid) $("who-asks").append(" Identity: ", element("bdi", { text: known.uid.slice(0, 200) }), ".");
     if (this.asked === key || !account.isOpen) return;
     this.asked = key;
@@ -135,7 +135,8 @@ export class Chat {
     const { account, key } = this, known = account.known.get(key), place = $("warning");
     const isChanged = Boolean(known?.changed);
     const isNamesake = !account.isAllowed(key) && !account.isBlocked(key) && account.namesake(key);
-    const state = `${key} ${isChanged} ${isNamesake}`;
+    const successor = account.successor(key);
+    const state = `${key} ${isChanged} ${isNamesake} ${successor}`;
     if (state === this.warned) return;
     this.warned = state;
     place.replaceChildren();
@@ -144,30 +145,56 @@ export class Chat {
         element("p", {}, "The key of ", ...named(account, key), " has changed. It is a new account, or somebody who wants to "
           + "read along. Nothing is sent until you go on; compare the safety number first."),
         button("Continue", () => account.accept(key)));
+    } else if (successor) {
+      place.append(element("p", {}, ...named(account, key), " has a new account: ", element("span", { text: successor.slice(0, 8), className: "digits" }),
+        ". Ask them by another way whether it is theirs, and find it with “New chat”."));
     } else if (isNamesake) {
       place.append(element("p", { text: "This is somebody else than the person of this name whom you know." }));
     }
   }
 
   item(message, isFriend) {
-    const mark = `${message.state} ${message.why} ${isFriend}`;
+    const { account } = this, isForum = message.chat !== message.from && account.isForum(message.chat);
+    const isJoined = message.invitation && account.forums.isJoined(message.invitation.forum);
+    const mark = `${message.state} ${message.why} ${isFriend} ${isJoined} ${isForum && account.name(message.from)} ${Boolean(message.pending)} ${account.isAllowed(message.from)}`;
     const known = this.items.get(message.id);
     if (known?.mark === mark) return known;
-    const isOwn = message.from === this.account.me;
-    const body = element("p", { dir: "auto", data: { text: "" } }, ...linked(message.text, isFriend || isOwn));
+    const isOwn = message.from === account.me;
+    // Readers of a forum may be strangers.
+    const isKnown = isFriend && (!isForum || account.isAllowed(message.from));
+    const body = element("p", { dir: "auto", data: { text: "" } }, ...linked(message.text, isKnown || isOwn));
     const more = button("⋯", () => this.openMenu(message, more), "more");
     more.ariaLabel = "More";
     more.ariaHasPopup = "menu";
     const state = { waiting: "waiting", failed: `not sent: ${message.why}` }[message.state] ?? message.state ?? "";
     const doubt = message.isDoubtful ? "doubtful: " : "";
     const foot = element("div", { className: "foot" },
-      element("small", { text: `${doubt}${time(message.time)}${state ? ` · ${state}` : ""}` }), more);
+      element("small", { text: `${doubt}${time(message.time)}${state ? ` · ${state}` : ""}${message.pending ? " · not published" : ""}` }), more);
     const made = known ?? element("li", { data: { id: message.id, from: message.from }, className: isOwn ? "own" : "" });
-    made.replaceChildren(...message.file ? [this.file(message, isFriend || isOwn)] : [], ...message.text ? [body] : [], foot);
+    const author = isForum && !isOwn ? [element("p", { className: "author" }, ...named(account, message.from))] : [];
+    const invitation = message.invitation ? [this.invitation(message, isKnown && !isOwn && !isJoined)] : [];
+    made.replaceChildren(...author, ...invitation, ...message.file ? [this.file(message, isFriend || isOwn)] : [], ...message.text ? [body] : [], foot);
     made.mark = mark;
     if (message.state) made.dataset.state = message.state;
     this.items.set(message.id, made);
     return made;
+  }
+
+  /** An invitation to a forum. */
+  invitation(message, isLive) {
+    const { forum, secret, name } = message.invitation;
+    const join = button("Join", async () => {
+      join.disabled = true;
+      try {
+        await this.account.forums.join(forum, secret);
+        location.hash = `chat=${forum}`;
+      } catch {
+        join.disabled = false;
+        this.trouble("The forum is not there, or you aren’t among its readers.");
+      }
+    });
+    join.disabled = !isLive;
+    return element("p", { className: "file" }, element("span", {}, "Invitation to ", bdi(name)), join);
   }
 
   /** A file: it is fetched when somebody asks for it, and never from a stranger. */
@@ -205,6 +232,7 @@ export class Chat {
   openMenu(message, opener) {
     const { account } = this, isOwn = message.from === account.me;
     const items = message.text ? [["Copy", () => navigator.clipboard?.writeText(message.text)]] : [];
+    if (message.pending) items.push(["Publish", () => account.forums.publish(message).then(() => this.show())]);
     if (message.state === "failed") items.push(["Try again", () => account.again(message)]);
     items.push(["Delete", async () => {
       if (await sure("The message is deleted here and on your other devices.", "Delete")) await account.remove([message]);
@@ -219,7 +247,7 @@ export class Chat {
   /** Says a message that has come, and counts it as read if somebody looks. */
   arrived(message) {
     if (message.chat !== this.key || message.from === this.account.me) return;
-    $("news").textContent = `${this.account.name(message.from)}: ${message.text || message.file.name}`;
+    $("news").textContent = `${this.account.name(message.from)}: ${summary(message)}`;
   }
 
   readUp() {

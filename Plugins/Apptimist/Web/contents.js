@@ -19,7 +19,7 @@ export function readContent(bytes) {
   if (!isObject(object)) return { text: cut(text) };
   const content = {};
   if (typeof object.text === "string") content.text = cut(object.text);
-  const { file, sent } = object;
+  const { file, sent, invitation, published } = object;
   if (isObject(file) && typeof file.name === "string" && typeof file.type === "string" && Number.isSafeInteger(file.size)
     && file.size >= 0 && isHex(file.file, 32) && isHex(file.key, 64)) {
     const { name, type, size, key } = file;
@@ -29,10 +29,26 @@ export function readContent(bytes) {
     && isHex(sent.messageID, 128) && typeof sent.content === "string") {
     content.sent = { to: sent.to, time: sent.time, messageID: sent.messageID, content: sent.content };
   }
+  if (isObject(invitation) && isHex(invitation.forum, 64) && isHex(invitation.secret, 64) && typeof invitation.name === "string") {
+    content.invitation = { forum: invitation.forum, secret: invitation.secret, name: invitation.name.slice(0, 255) };
+  }
+  if (isObject(published) && isHex(published.from, 64) && Number.isSafeInteger(published.time) && published.time >= 0
+    && isHex(published.signature, 128) && typeof published.content === "string") {
+    const { from, time, signature } = published;
+    content.published = { from, time, signature, content: published.content };
+  }
+  for (const name of ["left", "mayIRead"]) if (isHex(object[name], 64)) content[name] = object[name];
   if (isHex(object.takenBack, 128)) content.takenBack = object.takenBack;
   if (object.changed === ".people") content.changed = object.changed;
   return content;
 }
+
+/** What of a content is shown, or undefined if nothing is. */
+export const shownOf = ({ text, file, invitation }) =>
+  text === undefined && !file && !invitation ? undefined : { text: text ?? "", file, invitation };
+
+/** What a list of chats says of a message. */
+export const summary = ({ text, file, invitation }) => text || file?.name || (invitation ? `Invitation to ${invitation.name}` : "");
 
 /** The text of a content with one member; two of the same differ. */
 export function contentOf(member) {

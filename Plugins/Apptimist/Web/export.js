@@ -1,15 +1,11 @@
 // The account with its people and messages in one file, which a passphrase opens.
+import { isLong, ITERATIONS, keyOf } from "./{{passphrase.js}}";
 
+export { isLong };
 const { hex, join, text, uint, utf8 } = globalThis.apptimist;
 const { nacl } = globalThis;
 const HEAD = utf8("apptimist export 1\n");
-const ITERATIONS = 1_000_000;
 const ZERO = new Uint8Array(24);
-
-const condensed = (passphrase) => passphrase.normalize("NFKC").replace(/\s+/gu, "");
-
-/** Whether a passphrase is long enough. */
-export const isLong = (passphrase) => [...condensed(passphrase)].length >= 12;
 
 /** Thirty random digits, in groups of five. */
 export function proposal() {
@@ -19,11 +15,6 @@ export function proposal() {
     for (const byte of nacl.randomBytes(30)) if (byte < 250 && digits.length < 30) digits += byte % 10;
   }
   return digits.match(/.{5}/g).join(" ");
-}
-
-async function keyOf(passphrase, salt, iterations) {
-  const base = await crypto.subtle.importKey("raw", utf8(condensed(passphrase)), "PBKDF2", false, ["deriveBits"]);
-  return new Uint8Array(await crypto.subtle.deriveBits({ name: "PBKDF2", hash: "SHA-512", salt, iterations }, base, 256));
 }
 
 /** Seals the text; what comes last is given by nobody but tests. */
@@ -44,15 +35,24 @@ export async function open(passphrase, file) {
 
 const isHex = (value, digits) => typeof value === "string" && value.length === digits && /^[0-9a-f]*$/.test(value);
 
+/** What the text of an account says, or null if something is not as it has to be. */
+export function readAccount(plain) {
+  try {
+    const account = JSON.parse(plain), { service } = account;
+    const isRight = isHex(account.encryptionSecret, 64) && isHex(account.authenticationSeed, 64)
+      && typeof account.name === "string" && isHex(service.encryptionKey, 64) && isHex(service.authenticationKey, 64);
+    return isRight ? account : null;
+  } catch {
+    return null;
+  }
+}
+
 /** What an export's text says, or null if something is not as it has to be. */
 export function readExport(plain) {
   try {
     const { account, people, messages } = JSON.parse(plain);
-    const { service } = account;
-    const isRight = isHex(account.encryptionSecret, 64) && isHex(account.authenticationSeed, 64)
-      && typeof account.name === "string" && isHex(service.encryptionKey, 64) && isHex(service.authenticationKey, 64)
-      && Array.isArray(messages);
-    return isRight ? { account, people, messages: messages.filter(isMessage) } : null;
+    return readAccount(JSON.stringify(account)) && Array.isArray(messages)
+      ? { account, people, messages: messages.filter(isMessage) } : null;
   } catch {
     return null;
   }

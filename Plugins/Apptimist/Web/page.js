@@ -1,34 +1,40 @@
-// What the views are made with.
+// What the parts of the page share.
+import { $, bdi, element, face } from "./{{view.js}}";
 
-export const $ = (id) => document.getElementById(id);
-export const element = (name, { text, data, ...properties } = {}, ...children) => {
-  const made = Object.assign(document.createElement(name), properties);
-  if (text !== undefined) made.textContent = text;
-  Object.assign(made.dataset, data);
-  made.append(...children);
-  return made;
-};
-// A name keeps its direction, and no sign in it turns around what stands beside it.
-export const bdi = (text) => element("bdi", { text: [...text].slice(0, 64).join(""), dir: "auto" });
-export const say = (text) => { $("status").textContent = text; };
+export * from "./{{view.js}}";
 export const alarm = (text) => { $("alarm").textContent = text; };
-const date = (seconds) => new Date(Math.min(Number(seconds) * 1000, 8.64e15));
-export const time = (seconds) => date(seconds).toLocaleTimeString([], { timeStyle: "short" });
-/** The day in words: "Friday, November 20", with the year if it is another one. */
-export const day = (seconds) => date(seconds).toLocaleDateString([], {
-  weekday: "long", month: "long", day: "numeric",
-  year: date(seconds).getFullYear() === new Date().getFullYear() ? undefined : "numeric",
-});
-/** The time of what is from today, else the date. */
-export const when = (seconds) => day(seconds) === day(Date.now() / 1000) ? time(seconds)
-  : date(seconds).toLocaleDateString([], { dateStyle: "short" });
 
-/** A colored circle with the first letter of a name. */
-export function face(name, key) {
-  const letter = [...name.trim()][0] ?? "?";
-  const made = element("span", { text: letter.toLocaleUpperCase(), className: "face", ariaHidden: "true" });
-  made.style.setProperty("--hue", parseInt(key.slice(0, 4), 16) % 360);
-  return made;
+/** A name with what tells it from others of the same name. */
+export function named(account, key) {
+  const name = account.name(key) || "Somebody";
+  return account.isAmbiguous(key) ? [bdi(name), " ", element("span", { text: key.slice(0, 8), className: "digits" })] : [bdi(name)];
+}
+
+/** Finds people, and forums if `everybody`, while somebody types; calls `choose` with who was chosen. */
+export function finder(account, place, choose, everybody = true) {
+  const [field, list, none] = ["input[type=search]", "ul[aria-label=Found]", "[role=status]"].map((one) => place.querySelector(one));
+  let asked = 0;
+  const clear = (text = "") => { list.replaceChildren(); none.textContent = text; };
+  field.oninput = async () => {
+    const number = ++asked, term = field.value.trim();
+    // Who types goes on typing.
+    await new Promise((resolve) => setTimeout(resolve, 250));
+    if (number !== asked) return;
+    if (!term) return clear();
+    if (!account.isOpen) return clear("The service can’t be reached.");
+    const all = await account.find(term).catch(() => null), found = all?.filter(({ kind }) => everybody || kind === 1);
+    if (number !== asked) return;
+    clear(!found ? "The service can’t be reached." : found.length ? "" : "Nobody has this name or key.");
+    list.append(...found?.map((user) => {
+      const key = globalThis.apptimist.hex(user.key);
+      const one = element("button", { type: "button" }, face(user.name, key), bdi(user.name),
+        element("span", { text: user.kind === 2 ? "Forum" : user.uid.slice(0, 80), className: "when" }),
+        element("span", { text: key.slice(0, 8), className: "last digits" }));
+      one.addEventListener("click", () => choose(user, key));
+      return element("li", { data: { key } }, one);
+    }) ?? []);
+  };
+  return { clear: () => { field.value = ""; clear(); } };
 }
 
 /** Runs what a form asks for, once at a time, and shows there why it failed. */

@@ -28,4 +28,17 @@ self.addEventListener("fetch", (event) => {
   }
 });
 
+// A wake says nothing: what there is to read only the page can open.
+self.addEventListener("push", (event) => {
+  event.waitUntil(self.registration.showNotification("Apptimist", { body: "You have new messages.", tag: "wake", icon: "{{icon.svg}}" }));
+});
+
+self.addEventListener("notificationclick", (event) => {
+  event.notification.close();
+  event.waitUntil((async () => {
+    const [page] = await self.clients.matchAll({ type: "window", includeUncontrolled: true });
+    return page ? page.focus() : self.clients.openWindow("./");
+  })());
+});
+
 self.addEventListener("message", ({ ports: [port] }) => port?.postMessage("{{version}}"));

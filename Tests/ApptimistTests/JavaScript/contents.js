@@ -26,6 +26,20 @@ async function compare(contents) {
     { to: "00" }, { to: "ZZ".repeat(32) }, { time: -1 }, { time: 1.5 }, { time: "1" }, { time: 1e300 }, { messageID: "" },
     { content: 1 },
   ]) check(utf8(JSON.stringify({ sent: { ...sent, ...change } })), {});
+  const invitation = { forum: "00".repeat(32), secret: "11".repeat(32), name: "<b>" };
+  check(utf8(JSON.stringify({ invitation, text: "x" })), { text: "x", invitation });
+  for (const change of [{ forum: "00" }, { secret: 1 }, { secret: "ZZ".repeat(32) }, { name: null }, { name: ["x"] }]) {
+    check(utf8(JSON.stringify({ invitation: { ...invitation, ...change } })), {});
+  }
+  const published = { from: "00".repeat(32), time: 1, signature: "00".repeat(64), content: "{}" };
+  check(utf8(JSON.stringify({ published })), { published });
+  for (const change of [{ from: "" }, { time: -1 }, { time: 2 ** 60 }, { signature: "00" }, { content: {} }]) {
+    check(utf8(JSON.stringify({ published: { ...published, ...change } })), {});
+  }
+  for (const name of ["left", "mayIRead"]) {
+    check(utf8(JSON.stringify({ [name]: "00".repeat(32) })), { [name]: "00".repeat(32) });
+    for (const bad of [1, "", "00", ["00".repeat(32)], "AA".repeat(32)]) check(utf8(JSON.stringify({ [name]: bad })), {});
+  }
   const long = "é".repeat(40_000);
   check(utf8(JSON.stringify({ text: long })), { text: `${"é".repeat(32_768)}…` });
   const [one, other] = [contents.contentOf({ text: "x" }), contents.contentOf({ text: "x" })];

@@ -19,6 +19,8 @@ final class IssuerKeys: Sendable {
     var keys: (set: JSONWebKeySet, since: Timestamp)?
     /// The last fetch, whatever came of it.
     var attempt: (moment: Timestamp, failure: String?)?
+    /// The page at which people sign in.
+    var authorization: String?
   }
 
   /// The documents of the issuer that are fetched one behind the other.
@@ -74,6 +76,16 @@ final class IssuerKeys: Sendable {
     }
   }
 
+  /// Returns the page at which people sign in, or nil if the issuer doesn't say.
+  func authorizationPage() async -> String? {
+    if fresh() == nil {
+      try? await fetches.withLock(.keys) { () async throws(Unavailable) in
+        if !isPausing { _ = try await fetch() }
+      }
+    }
+    return cache.withLock(\.authorization)
+  }
+
   /// The keys, unless they are too old.
   private func fresh() -> JSONWebKeySet? {
     let now = clock()
@@ -101,6 +113,7 @@ final class IssuerKeys: Sendable {
   private struct Discovery: Decodable {
     let issuer: String
     let jwks_uri: String
+    let authorization_endpoint: String?
   }
 
   private func fetch() async throws(Unavailable) -> JSONWebKeySet {
@@ -127,8 +140,11 @@ final class IssuerKeys: Sendable {
     guard discovery.issuer.utf8.elementsEqual(configuration.issuer.utf8) else {
       throw Unavailable(reason: "its openid-configuration names another issuer")
     }
-    let isSecure = discovery.jwks_uri.hasPrefix("https://")
-    guard isSecure || configuration.issuer.hasPrefix("http://") else {
+    let isSecure = { (url: String) in url.hasPrefix("https://") }
+    let isLocal = configuration.issuer.hasPrefix("http://")
+    let page = discovery.authorization_endpoint.flatMap { isLocal || isSecure($0) ? $0 : nil }
+    cache.withLock { $0.authorization = page }
+    guard isLocal || isSecure(discovery.jwks_uri) else {
       throw Unavailable(reason: "its keys are not at an https URL")
     }
     guard let set = try? JSONWebKeySet(parsing: try await self.document(discovery.jwks_uri)) else {

@@ -21,6 +21,14 @@ struct OIDCClient: Sendable {
     self.clock = clock
   }
 
+  /// Returns what a page needs that asks the issuer for a token.
+  func settings() async -> [String: String] {
+    let configuration = rules.configuration
+    var settings = ["audience": configuration.audience, "claim": configuration.claim]
+    settings["authorize"] = await keys.authorizationPage()
+    return settings
+  }
+
   /// Judges somebody by an ID token.
   ///
   /// - Parameters:

@@ -1,0 +1,47 @@
+// What the two devices show that are being linked.
+import { answer, codeOf, digitsOf, put, readAnswer, readRequest, request, wait } from "./{{link.js}}";
+import { $, onSubmit } from "./{{page.js}}";
+import { readAccount } from "./{{export.js}}";
+
+const { nacl } = globalThis;
+
+/** The old device: shows a code, and gives the account to who shows the digits that belong to it. */
+export async function showLink(account, base) {
+  const dialog = $("link"), form = dialog.querySelector("form"), said = dialog.querySelector("[role=status]");
+  const error = dialog.querySelector(".error"), r = nacl.randomBytes(32), ending = new AbortController();
+  const url = `${base}/app/#link=${codeOf(r)}`;
+  form.reset();
+  form.elements.link.value = url;
+  said.textContent = "Waiting for the new device.";
+  error.textContent = "";
+  dialog.onclose = () => { ending.abort(); r.fill(0); };
+  const end = (words) => { error.textContent = words; said.textContent = ""; ending.abort(); };
+  let asked;
+  onSubmit(form, async ({ digits }) => {
+    if (ending.signal.aborted) throw new Error("This link is over. Close, and begin again.");
+    if (!asked) throw new Error("The new device has not opened the link yet.");
+    if (digits.value.trim() !== digitsOf(r, asked.key)) return end("The digits are wrong. This link is over: close, and begin again.");
+    await put(base, r, 2, answer(r, asked.key, JSON.stringify(account.credentials())));
+    dialog.close();
+  });
+  dialog.showModal();
+  (await import("./{{qr.js}}")).draw(dialog.querySelector("canvas"), url);
+  const part = await wait(base, r, 1, ending.signal);
+  if (ending.signal.aborted) return;
+  asked = part && readRequest(r, part);
+  if (!asked) return end("Nobody has opened the link, or somebody else has answered. Close, and begin again.");
+  said.textContent = `“${asked.name}” wants to be linked. Type the six digits that it shows.`;
+  form.elements.digits.focus();
+}
+
+/** The new device: shows the digits, and gives the account that it gets; throws words for people. */
+export async function link(base, r, name) {
+  const pair = nacl.box.keyPair();
+  await put(base, r, 1, request(r, pair, name));
+  const digits = document.querySelector("[data-digits]");
+  digits.textContent = digitsOf(r, pair.publicKey);
+  const part = await wait(base, r, 2, new AbortController().signal);
+  const account = part && readAccount(readAnswer(r, pair, part));
+  if (!account) throw new Error("The other device has not answered, or the answer isn’t for this one. Begin again there.");
+  return account;
+}

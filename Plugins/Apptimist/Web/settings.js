@@ -1,0 +1,93 @@
+// The settings, and what is done there.
+import { $, button, element, named, onSubmit, sure } from "./{{page.js}}";
+
+/** Shows a dialog with a form, whose earlier words are gone. */
+function show(id) {
+  const form = $(id).querySelector("form");
+  form.reset();
+  form.querySelector(".error").textContent = "";
+  $("settings").close();
+  $(id).showModal();
+  return form;
+}
+
+/** The box for notifications, which are this browser's. */
+async function showWakes(account) {
+  const { bind, isOffered, unbind } = await import("./{{wakes.js}}"), box = $("wakes"), help = $("wakes-help");
+  box.checked = Boolean(account.self.wakes);
+  box.disabled = !account.document || !isOffered(account.document);
+  help.textContent = box.disabled ? "The service, or this browser, can’t send any."
+    : "They say that there is something new from people whom you allow, and nothing else.";
+  box.onchange = async () => {
+    try {
+      if (box.checked && await Notification.requestPermission() !== "granted") throw new Error("The browser doesn’t allow it.");
+      await (box.checked ? bind(account, account.document) : unbind(account));
+      await account.keepSelf({ wakes: box.checked || undefined });
+    } catch (error) {
+      box.checked = !box.checked;
+      help.textContent = error.message;
+    }
+  };
+}
+
+export function showSettings(account, base) {
+  showWakes(account);
+  $("me").textContent = account.self.name;
+  $("my-key").textContent = account.me;
+  drawBlocked(account);
+  const devices = Object.entries(account.people.devices ?? {});
+  $("devices").replaceChildren(...devices.map(([key, { name }]) => {
+    const isThis = key === account.device.state?.device;
+    return element("li", { data: { key } }, element("bdi", { text: String(name).slice(0, 64) }), isThis ? " (this one)" : "");
+  }));
+  if (!devices.length) $("devices").append(element("li", { text: "This one" }));
+  showVersion();
+  $("link-open").onclick = async () => {
+    const { showLink } = await import("./{{linking.js}}");
+    $("settings").close();
+    showLink(account, base);
+  };
+  $("export-open").onclick = () => showExport(account);
+  $("lock-open").onclick = () => onSubmit(show("lock"), async ({ passphrase }) => {
+    const { isLong } = await import("./{{passphrase.js}}");
+    if (passphrase.value && !isLong(passphrase.value, 8)) throw new Error("A passphrase has 8 characters or more.");
+    await account.store.lock(passphrase.value);
+    $("lock").close();
+  });
+  $("leave-open").onclick = () => onSubmit(show("leaving"), async ({ name }) => {
+    if (name.value.trim().normalize("NFC") !== account.self.name) throw new Error("Your name is another.");
+    if (!await sure("Your account is deleted for good. Nobody can use its key again.", "Delete")) return;
+    await account.leave().catch(() => { throw new Error("The service can’t be reached. Nothing is deleted."); });
+    location.replace(location.pathname);
+  });
+  $("settings").showModal();
+}
+
+async function showExport(account) {
+  const { isLong, proposal, save, seal } = await import("./{{export.js}}");
+  const form = show("export");
+  form.elements.passphrase.value = proposal();
+  onSubmit(form, async ({ passphrase }) => {
+    if (!isLong(passphrase.value)) throw new Error("A passphrase has 12 characters or more.");
+    save("apptimist.export", await seal(passphrase.value, account.exported()));
+    $("export").close();
+  });
+}
+
+function drawBlocked(account) {
+  const keys = Object.keys(account.people.people ?? {}).filter((key) => account.isBlocked(key));
+  $("blocked").replaceChildren(...keys.map((key) => {
+    const unblock = button("Unblock", async () => { await account.unblock(key); drawBlocked(account); });
+    unblock.ariaLabel = `Unblock ${account.name(key)}`;
+    return element("li", { data: { key } }, element("span", {}, ...named(account, key)), unblock);
+  }));
+  if (!keys.length) $("blocked").append(element("li", { text: "Nobody" }));
+}
+
+function showVersion() {
+  const worker = navigator.serviceWorker?.controller;
+  if (!worker) return void ($("version").textContent = "not kept by this browser");
+  const { port1, port2 } = new MessageChannel();
+  port1.onmessage = ({ data }) => { $("version").textContent = data; };
+  worker.postMessage("version", [port2]);
+}
