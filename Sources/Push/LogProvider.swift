@@ -29,19 +29,14 @@ final class LogProvider: Sendable {
   }
 
   /// Notes a push with the names that its service has for it.
-  func note(
-    _ push: Push, _ payload: PushPayload, _ labels: (id: String, device: String)
-  ) -> PushOutcome {
-    if showsPayloads {
-      show(push, payload.text, labels)
-    } else {
+  func note(_ push: Push, of source: any PushSource) -> PushOutcome {
+    let labels = source.labels(of: push)
+    guard showsPayloads else {
       log.info(
         "push", ["service": push.service, "device": "\(push.address)", "message": labels.id])
+      return .logged
     }
-    return .logged
-  }
-
-  private func show(_ push: Push, _ payload: [UInt8], _ labels: (id: String, device: String)) {
+    guard let payload = source.payload(of: push)?.text else { return .unreadable }
     log.info("push", ["payload": String(decoding: payload, as: UTF8.self)])
     let entry =
       #"{"Service":"\#(push.service)","Provider":"\#(push.address.kind.name)","#
@@ -51,6 +46,7 @@ final class LogProvider: Sendable {
       entries.append(Array(entry.utf8) + payload + [UInt8(ascii: "}")])
       if entries.count > Self.kept { entries.removeFirst() }
     }
+    return .logged
   }
 
   /// The last payloads in JSON, oldest first.

@@ -159,16 +159,15 @@ final class PushOutbox: Sendable {
   }
 
   private func send(_ push: Push) async -> PushOutcome {
-    guard let service = services[push.service], let payload = service.source.payload(of: push)
-    else {
-      return .forbidden("the service can't read its content")
-    }
+    guard let service = services[push.service] else { return .unreadable }
     let start = ContinuousClock.now
     let outcome: PushOutcome
     if let log = service.log {
-      outcome = log.note(push, payload, service.source.labels(of: push))
-    } else {
+      outcome = log.note(push, of: service.source)
+    } else if let payload = service.source.payload(of: push) {
       outcome = await provider?.push(push, payload) ?? .cancelled
+    } else {
+      return .unreadable
     }
     metrics.note(outcome, of: kind, after: ContinuousClock.now - start)
     return outcome

@@ -16,6 +16,9 @@ enum PushOutcome: Sendable, Hashable {
   case logged
   /// The program is about to end.
   case cancelled
+
+  /// The service makes no payload of what it has queued.
+  static let unreadable = forbidden("the service can't read its content")
 }
 
 /// A response of the push service.

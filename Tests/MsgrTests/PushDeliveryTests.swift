@@ -291,11 +291,10 @@ internal import Time
       log: Log(level: .error, descriptor: -1), showsPayloads: true, clock: { fixture.clock.now })
     let id = try await fixture.send("a \"quoted\" text", to: "bert", isAddRequest: true)
     let time = fixture.clock.now
-    func note(_ push: Push) throws {
-      let payload = try #require(push.payload)
-      #expect(provider.note(push, payload, fixture.source.labels(of: push)) == .logged)
+    func note(_ push: Push) {
+      #expect(provider.note(push, of: fixture.source) == .logged)
     }
-    for push in try await fixture.lease() { try note(push) }
+    for push in try await fixture.lease() { note(push) }
     let body = provider.recent
     let all = try #require(
       try JSONSerialization.jsonObject(with: Data(body)) as? [[String: Any]])
@@ -310,12 +309,12 @@ internal import Time
     #expect(payload["AddRequest"] as? Bool == true)
     let android = DeviceID(stored: "fcm:" + String(repeating: "a", count: 40))
     let other = try PushFixture.push(device: android)
-    try note(other)
+    note(other)
     let two = provider.recent
     let both = try #require(try JSONSerialization.jsonObject(with: Data(two)) as? [[String: Any]])
     #expect(both.last?["DeviceID"] as? String == android.text)
     #expect((both.last?["Payload"] as? [String: String])?["Badge"] == "1")
-    for number in 0..<1005 { try note(try PushFixture.push(text: "\(number)")) }
+    for number in 0..<1005 { note(try PushFixture.push(text: "\(number)")) }
     let last = provider.recent
     let kept = try #require(try JSONSerialization.jsonObject(with: Data(last)) as? [[String: Any]])
     #expect(kept.count == 1000)

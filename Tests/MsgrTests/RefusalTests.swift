@@ -143,7 +143,7 @@ internal import Time
       let log = Log(descriptor: file)
       let provider = LogProvider(log: log, showsPayloads: isAsked, clock: { .now() })
       let push = try PushFixture.push(text: "a secret")
-      _ = provider.note(push, try #require(push.payload), (push.pushID, push.address.text))
+      #expect(provider.note(push, of: try await PushFixture().source) == .logged)
       log.flush()
       let text = try String(contentsOfFile: path, encoding: .utf8)
       #expect(text.contains("push "))
