@@ -1,6 +1,5 @@
 internal import Observability
 internal import Storage
-internal import Time
 
 /// A thread's work: hears what other nodes tell by PostgreSQL, and tells this node's services.
 struct NoticeListener: Sendable {

@@ -3,7 +3,7 @@
 /// A class for each kind of database derives from it; what is declared here without an effect is theirs. It is unchecked
 /// because each connection is used by one thread at a time: the thread that opens it either keeps it or hands it to a
 /// worker before that starts.
-@safe @usableFromInline class DatabaseConnection: @unchecked Sendable {
+@safe @usableFromInline class DatabaseConnection: Queryable, @unchecked Sendable {
   private var statements = StatementCache()
 
   /// The number of rows that the last INSERT, UPDATE or DELETE changed.

@@ -36,9 +36,8 @@ extension Store {
     // Not at the call: the query may have waited for its turn.
     let (time, asked): (Int64, ContinuousClock.Instant) = try await read { snapshot in
       let asked = clock.now
-      let time: Int64? = try snapshot.one(
-        "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint"
-      ) { try $0[0] }
+      let time: Int64? = try snapshot.value(
+        "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint")
       return (time ?? 0, asked)
     }
     return Timestamp(milliseconds: time) + (clock.now - asked) / 2

@@ -187,12 +187,9 @@ extension PostgreSQLConnection {
   }
 
   fileprivate func livingNodes() throws -> [String] {
-    var names: [String] = []
-    try forEach(
+    try values(
       "SELECT name FROM store_nodes WHERE seen_at > clock_timestamp() - ? * interval '1 second'",
-      NodeRegistry.lifetime / .seconds(1)
-    ) { names.append(try $0[0]) }
-    return names
+      NodeRegistry.lifetime / .seconds(1))
   }
 
   /// Puts tables in an order in which each comes behind those that it refers to.
@@ -238,13 +235,11 @@ extension PostgreSQLConnection {
 
   /// Has identifiers go on behind those that were copied.
   fileprivate func setSequences(of table: CopiedTable) throws {
-    var columns: [String] = []
-    try forEach(
+    let columns: [String] = try values(
       """
       SELECT attname FROM pg_attribute
       WHERE attrelid = ?::regclass AND attidentity <> '' AND NOT attisdropped
-      """, table.name
-    ) { row in columns.append(try row[0]) }
+      """, table.name)
     for column in columns {
       _ = try query(
         """

@@ -48,6 +48,32 @@ extension Queryable where Self: ~Copyable {
   }
 }
 
+extension Queryable where Self: ~Copyable {
+  /// Runs a query that gives at most one row, of one column, and returns what it holds, or nil if there is no row. See
+  /// ``one(_:_:transform:)``.
+  @inlinable
+  public borrowing func value<
+    each Value: DatabaseValueConvertible, Result: DatabaseValueConvertible
+  >(_ sql: StaticString, _ values: repeat each Value) throws -> Result? {
+    try one(sql, repeat each values) { try $0[0] }
+  }
+
+  /// Runs a query for one column, and returns what its rows hold, in order. See ``all(_:_:transform:)``.
+  @inlinable
+  public borrowing func values<
+    each Value: DatabaseValueConvertible, Result: DatabaseValueConvertible
+  >(_ sql: StaticString, _ values: repeat each Value) throws -> [Result] {
+    try all(sql, repeat each values) { try $0[0] }
+  }
+
+  /// Runs a query, and returns whether it gives a row.
+  @inlinable public borrowing func exists<each Value: DatabaseValueConvertible>(
+    _ sql: StaticString, _ values: repeat each Value
+  ) throws -> Bool {
+    try one(sql, repeat each values) { _ in } != nil
+  }
+}
+
 /// A consistent view of the database, valid within one closure of ``Store/read(_:)``.
 @safe public struct Snapshot: ~Copyable, Queryable {
   @usableFromInline let connection: DatabaseConnection

@@ -73,12 +73,11 @@ extension MsgrStore {
       INSERT INTO msgr_tokens (hash, device_id, username, used_at, created_at, device_name)
       VALUES (?1, ?2, ?3, ?4, ?4, ?5)
       """, token, device, name, now, login.name)
-    let others: [DeviceID] = try transaction.all(
+    let others: [DeviceID] = try transaction.values(
       """
       SELECT device_id FROM msgr_devices WHERE username = ? AND device_id <> ?
       ORDER BY bound_at DESC
-      """, name, device
-    ) { try $0[0] }
+      """, name, device)
     for device in others.dropFirst(limits.devices - 1) { ended += try unbind(device, transaction) }
     return ended
   }

@@ -197,7 +197,7 @@ extension MsgrStore {
   }
 
   private func unread(of name: UserName, _ transaction: borrowing Transaction) throws -> Int {
-    try transaction.one("SELECT unread FROM msgr_users WHERE username = ?", name) { try $0[0] } ?? 0
+    try transaction.value("SELECT unread FROM msgr_users WHERE username = ?", name) ?? 0
   }
 
   /// Drops messages from a full inbox for one that is counted already.
@@ -236,7 +236,7 @@ extension MsgrStore {
   private func leastWanted(
     in recipient: UserName, forFriend isFriend: Bool, _ transaction: borrowing Transaction
   ) throws -> MessageID? {
-    try transaction.one(
+    try transaction.value(
       """
       WITH senders AS (
         -- The owner is what stands before the last slash, if there is one.
@@ -254,8 +254,7 @@ extension MsgrStore {
       WHERE ?2 = 1 OR friend IS NULL AND owner <> ?1
       ORDER BY CASE WHEN friend IS NULL AND owner <> ?1 THEN 0 ELSE 1 END, messages DESC, oldest
       LIMIT 1
-      """, recipient, isFriend
-    ) { try $0[0] }
+      """, recipient, isFriend)
   }
 
   // MARK: - Inboxes
@@ -264,9 +263,8 @@ extension MsgrStore {
   func inbox(of caller: Caller, since position: MessageID) async throws -> [Message] {
     let name = caller.name
     let (messages, seen) = try await read(as: caller) { snapshot in
-      let seen: MessageID? = try snapshot.one(
-        "SELECT seen_id FROM msgr_users WHERE username = ?", name
-      ) { try $0[0] }
+      let seen: MessageID? = try snapshot.value(
+        "SELECT seen_id FROM msgr_users WHERE username = ?", name)
       return (try page(of: name, after: position, snapshot), seen ?? .zero)
     }
     if seen < position { try await noteSeen(upTo: position, by: name) }
@@ -314,47 +312,44 @@ extension MsgrStore {
   func expire(at now: Timestamp) async throws -> Bool {
     let (oldest, oldestID) = (now - limits.messageAge, now - Self.clientIDAge)
     let oldestUse = now - limits.tokenAge
-    let steps: [@Sendable (borrowing Transaction) throws -> Bool] = [
-      { transaction in
-        // It leaves inboxes that others are changing, and waits for nobody, who might wait for it. So does the next one.
-        try transaction.execute(
-          """
-          DELETE FROM msgr_messages WHERE (recipient, id) IN (
-            SELECT m.recipient, m.id FROM
-              (SELECT recipient, id FROM msgr_messages WHERE sent_at <= ?
-               ORDER BY sent_at LIMIT 1000) m
-              JOIN msgr_users u ON u.username = m.recipient
-            /*postgresql FOR NO KEY UPDATE OF u SKIP LOCKED */)
-          """, oldest)
-        return transaction.changes == 1000
-      },
-      { transaction in
-        try transaction.execute(
-          """
-          DELETE FROM msgr_sent WHERE (sender, id) IN (
-            SELECT m.sender, m.id FROM
-              (SELECT sender, id FROM msgr_sent WHERE sent_at <= ? ORDER BY sent_at LIMIT 1000) m
-              JOIN msgr_users u ON u.username = m.sender
-            /*postgresql FOR NO KEY UPDATE OF u SKIP LOCKED */)
-          """, oldest)
-        return transaction.changes == 1000
-      },
-      { transaction in
-        try transaction.execute(
-          """
-          DELETE FROM msgr_client_ids WHERE (sender, client_id) IN
-            (SELECT sender, client_id FROM msgr_client_ids WHERE sent_at <= ?
-             ORDER BY sent_at LIMIT 1000)
-          """, oldestID)
-        return transaction.changes == 1000
-      },
-      { transaction in
-        try transaction.execute("DELETE FROM msgr_tokens WHERE used_at <= ?", oldestUse)
-        try transaction.execute("DELETE FROM msgr_publishers WHERE used_at <= ?", oldestUse)
-        try transaction.execute("DELETE FROM msgr_invitations WHERE expires_at <= ?", now)
-        return false
-      },
+    // The first two leave inboxes that others are changing, and wait for nobody, who might wait for them.
+    let deletions: [(StaticString, Timestamp)] = [
+      (
+        """
+        DELETE FROM msgr_messages WHERE (recipient, id) IN (
+          SELECT m.recipient, m.id FROM
+            (SELECT recipient, id FROM msgr_messages WHERE sent_at <= ?
+             ORDER BY sent_at LIMIT 1000) m
+            JOIN msgr_users u ON u.username = m.recipient
+          /*postgresql FOR NO KEY UPDATE OF u SKIP LOCKED */)
+        """, oldest
+      ),
+      (
+        """
+        DELETE FROM msgr_sent WHERE (sender, id) IN (
+          SELECT m.sender, m.id FROM
+            (SELECT sender, id FROM msgr_sent WHERE sent_at <= ? ORDER BY sent_at LIMIT 1000) m
+            JOIN msgr_users u ON u.username = m.sender
+          /*postgresql FOR NO KEY UPDATE OF u SKIP LOCKED */)
+        """, oldest
+      ),
+      (
+        """
+        DELETE FROM msgr_client_ids WHERE (sender, client_id) IN
+          (SELECT sender, client_id FROM msgr_client_ids WHERE sent_at <= ?
+           ORDER BY sent_at LIMIT 1000)
+        """, oldestID
+      ),
+      ("DELETE FROM msgr_tokens WHERE used_at <= ?", oldestUse),
+      ("DELETE FROM msgr_publishers WHERE used_at <= ?", oldestUse),
+      ("DELETE FROM msgr_invitations WHERE expires_at <= ?", now),
     ]
+    let steps = deletions.map { sql, time in
+      { @Sendable (transaction: borrowing Transaction) in
+        try transaction.execute(sql, time)
+        return transaction.changes == 1000
+      }
+    }
     return try await store.write(steps: steps, isolation: .rowLocks).map { try $0.get() }
       .contains(true)
   }

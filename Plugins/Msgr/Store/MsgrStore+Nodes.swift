@@ -49,12 +49,11 @@ extension MsgrStore {
   /// Returns the user whom a user has a message from or has sent it to, or nil if the message isn't there.
   func correspondent(of name: UserName, at id: MessageID) async throws -> UserName? {
     try await store.read(isOneQuery: true) { snapshot in
-      try snapshot.one(
+      try snapshot.value(
         """
         SELECT sender FROM msgr_messages WHERE recipient = ?1 AND id = ?2
         UNION ALL SELECT recipient FROM msgr_sent WHERE sender = ?1 AND id = ?2
-        """, name, id
-      ) { try $0[0] }
+        """, name, id)
     }
   }
 }

@@ -39,9 +39,8 @@ extension MsgrStore {
     _ name: String, to recipients: [UserName], of owner: UserName, _ hash: TokenHash,
     _ transaction: borrowing Transaction
   ) throws {
-    let count: Int? = try transaction.one(
-      "SELECT count(*) FROM msgr_publishers WHERE username = ?", owner
-    ) { try $0[0] }
+    let count: Int? = try transaction.value(
+      "SELECT count(*) FROM msgr_publishers WHERE username = ?", owner)
     guard count ?? 0 < limits.devices else { throw RequestRefusal.tooManyContacts }
     guard try !exists(Publisher.sender(owner, name), transaction) else {
       throw RequestRefusal.forbidden
@@ -70,9 +69,8 @@ extension MsgrStore {
         now - limits.tokenAge
       ) { Publisher(hash: hash, owner: try $0[0], name: try $0[1]) }
       guard let found else { return nil }
-      let recipients: [UserName] = try snapshot.all(
-        "SELECT recipient FROM msgr_publisher_recipients WHERE hash = ? ORDER BY recipient", hash
-      ) { try $0[0] }
+      let recipients: [UserName] = try snapshot.values(
+        "SELECT recipient FROM msgr_publisher_recipients WHERE hash = ? ORDER BY recipient", hash)
       return (found, recipients)
     }
   }

@@ -34,9 +34,8 @@ extension MsgrStore {
     _ transaction: borrowing Transaction
   ) throws {
     guard let clientID = draft.clientID else { return }
-    let number: Int? = try transaction.one(
-      "UPDATE msgr_users SET named = named + 1 WHERE username = ? RETURNING named", sender
-    ) { try $0[0] }
+    let number: Int? = try transaction.value(
+      "UPDATE msgr_users SET named = named + 1 WHERE username = ? RETURNING named", sender)
     guard let number else { throw OutdatedCaller() }
     try transaction.execute(
       """

@@ -116,12 +116,11 @@ extension MsgrStore {
     of name: UserName, keeping token: TokenHash?, _ transaction: borrowing Transaction
   ) throws -> [BoundToken] {
     try transaction.execute("DELETE FROM msgr_publishers WHERE username = ?", name)
-    let devices: [DeviceID] = try transaction.all(
+    let devices: [DeviceID] = try transaction.values(
       """
       SELECT device_id FROM msgr_devices d WHERE username = ?1 AND NOT EXISTS (
         SELECT 1 FROM msgr_tokens t WHERE t.device_id = d.device_id AND t.hash = ?2)
-      """, name, token
-    ) { try $0[0] }
+      """, name, token)
     return try devices.flatMap { try unbind($0, transaction) }
   }
 }

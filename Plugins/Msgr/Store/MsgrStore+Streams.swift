@@ -21,7 +21,7 @@ extension MsgrStore {
   private func lastID(
     of name: UserName, _ database: borrowing some Queryable & ~Copyable
   ) throws -> MessageID {
-    try database.one("SELECT last_id FROM msgr_users WHERE username = ?", name) { try $0[0] }
+    try database.value("SELECT last_id FROM msgr_users WHERE username = ?", name)
       ?? .zero
   }
 

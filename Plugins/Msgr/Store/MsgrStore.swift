@@ -112,9 +112,8 @@ extension MsgrStore {
       return nil
     case .token(let token):
       let now = now
-      let used: Timestamp? = try database.one(
-        "SELECT used_at FROM msgr_tokens WHERE hash = ?", token.hash
-      ) { try $0[0] }
+      let used: Timestamp? = try database.value(
+        "SELECT used_at FROM msgr_tokens WHERE hash = ?", token.hash)
       guard let used, used > now - limits.tokenAge else { throw OutdatedCaller() }
       return used < now - Self.tokenUseStep ? token.hash : nil
     }
@@ -144,13 +143,13 @@ extension MsgrStore {
   /// Returns the stored hash of an account's password, or nil if there is no such account.
   func passwordHash(of name: UserName) async throws -> PasswordHash? {
     let stored: String? = try await store.read { snapshot in
-      try snapshot.one("SELECT password FROM msgr_users WHERE username = ?", name) { try $0[0] }
+      try snapshot.value("SELECT password FROM msgr_users WHERE username = ?", name)
     }
     return stored.flatMap(PasswordHash.init(stored:))
   }
 
   /// Returns whether there is an account.
   func exists(_ name: UserName, _ database: borrowing some Queryable & ~Copyable) throws -> Bool {
-    try database.one("SELECT 1 FROM msgr_users WHERE username = ?", name) { _ in true } ?? false
+    try database.exists("SELECT 1 FROM msgr_users WHERE username = ?", name)
   }
 }

@@ -1,5 +1,4 @@
 package import Cryptography
-internal import Time
 
 /// The place of one node among those that share a PostgreSQL database.
 ///
@@ -106,7 +105,7 @@ public struct NodeRegistry: Sendable {
   package var secret: SecretBox {
     get async throws {
       let key: [UInt8]? = try await store.read {
-        try $0.one("SELECT secret FROM store_identity") { try $0[0] }
+        try $0.value("SELECT secret FROM store_identity")
       }
       guard let box = key.flatMap(SecretBox.init) else {
         throw StoreError(.unexpectedValue, "store_identity.secret isn't 32 bytes")

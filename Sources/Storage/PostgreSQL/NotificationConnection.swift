@@ -37,12 +37,9 @@ package struct NotificationConnection {
 
   /// Looks up the nodes that aren't dead.
   package func livingNodes() throws -> [NodeID] {
-    var nodes: [NodeID] = []
-    try connection.forEach(
+    try connection.values(
       "SELECT id FROM store_nodes WHERE seen_at > clock_timestamp() - ? * interval '1 second'",
-      NodeRegistry.lifetime / .seconds(1)
-    ) { nodes.append(try $0[0]) }
-    return nodes
+      NodeRegistry.lifetime / .seconds(1))
   }
 
   /// Waits for something to be told.
@@ -51,18 +48,11 @@ package struct NotificationConnection {
   /// - Returns: the payloads in order; none when the time is over.
   /// - Throws: ``StoreError`` if the connection is lost.
   package func told(within limit: Duration) throws(StoreError) -> [String] {
-    try connection.notifications(within: limit)
-  }
-}
-
-extension PostgreSQLConnection {
-  fileprivate func notifications(within limit: Duration) throws(StoreError) -> [String] {
-    var payloads = takeNotifications()
-    guard payloads.isEmpty else { return payloads }
-    var descriptor = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
+    let waiting = connection.takeNotifications()
+    guard waiting.isEmpty else { return waiting }
+    var descriptor = pollfd(fd: connection.socket, events: Int16(POLLIN), revents: 0)
     _ = unsafe poll(&descriptor, 1, Int32(clamping: limit.milliseconds))
-    try receive()
-    payloads = takeNotifications()
-    return payloads
+    try connection.receive()
+    return connection.takeNotifications()
   }
 }

@@ -13,62 +13,33 @@ struct PostgreSQLEngine: Engine {
     try PostgreSQLMigrator(
       PostgreSQLConnection(address, lockTimeout: configuration.busyTimeout), migrations
     ).migrate()
-    // Apart, as idle readers don't notice that their connections are lost.
-    let (writing, reading, calling) = (Availability(), Availability(), Availability())
-    let signing = Availability()
+    let writers = PostgreSQLCrew(
+      name: "awd-store", queue: work.writes, recorder: work.recorder, fence: work.fence,
+      connect: connect
+    ) { Transaction($0) }
+    let readers = PostgreSQLCrew(
+      name: "awd-reader", queue: work.reads, isReading: true, recorder: work.recorder,
+      connect: connectReader
+    ) { Snapshot($0) }
+    let lanes = PostgreSQLCrew(
+      name: "awd-lane", queue: work.batches, limit: configuration.groupLimit,
+      recorder: work.recorder, fence: work.fence, connect: connectLane
+    ) { Transaction($0) }
+    let signers = PostgreSQLCrew(
+      name: "awd-heartbeat", queue: work.signs, recorder: work.recorder, connect: connect
+    ) { Transaction($0) }
     // The first of each kind, so that there is one of each even where the server has no room for all.
-    var writer: PostgreSQLConnection? = try connect()
-    var reader: PostgreSQLConnection? = try connectReader()
-    var lane: PostgreSQLConnection? = try connectLane()
-    var signer: PostgreSQLConnection? = try connect()
+    let (writer, reader) = (try writers.connect(), try readers.connect())
+    let (lane, signer) = (try lanes.connect(), try signers.connect())
     var threads: [WorkerThread] = []
     defer {
       work.close()
       for thread in threads { thread.join() }
     }
-    for _ in 0..<configuration.connections {
-      let connection = writer.take()
-      threads.append(
-        try .start("awd-store") {
-          var worker = PostgreSQLWorker(
-            queue: work.writes, purpose: .writing, connection: connection, connect: connect,
-            availability: writing, recorder: work.recorder, fence: work.fence
-          ) { Transaction($0) }
-          worker.run()
-        })
-    }
-    for _ in 0..<configuration.readers {
-      let connection = reader.take()
-      threads.append(
-        try .start("awd-reader") {
-          var worker = PostgreSQLWorker(
-            queue: work.reads, purpose: .reading, connection: connection, connect: connectReader,
-            availability: reading, recorder: work.recorder
-          ) { Snapshot($0) }
-          worker.run()
-        })
-    }
-    for _ in 0..<configuration.lanes {
-      let connection = lane.take()
-      threads.append(
-        try .start("awd-lane") {
-          var worker = PostgreSQLWorker(
-            queue: work.batches, purpose: .writing, limit: configuration.groupLimit,
-            connection: connection, connect: connectLane, availability: calling,
-            recorder: work.recorder, fence: work.fence
-          ) { Transaction($0) }
-          worker.run()
-        })
-    }
-    let connection = signer.take()
-    threads.append(
-      try .start("awd-heartbeat") {
-        var worker = PostgreSQLWorker(
-          queue: work.signs, purpose: .writing, connection: connection, connect: connect,
-          availability: signing, recorder: work.recorder
-        ) { Transaction($0) }
-        worker.run()
-      })
+    try writers.start(configuration.connections, with: writer, &threads)
+    try readers.start(configuration.readers, with: reader, &threads)
+    try lanes.start(configuration.lanes, with: lane, &threads)
+    try signers.start(1, with: signer, &threads)
     opened()
     for thread in threads { thread.join() }
   }

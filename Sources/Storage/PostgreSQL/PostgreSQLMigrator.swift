@@ -66,11 +66,9 @@ struct PostgreSQLMigrator {
 
   private func checkServer() throws {
     try checkVersion()
-    var isReadOnly = false
-    try connection.forEach("SELECT current_setting('transaction_read_only')") { row in
-      isReadOnly = try row[0] == "on"
-    }
-    guard !isReadOnly else {
+    let isReadOnly: String? = try connection.value(
+      "SELECT current_setting('transaction_read_only')")
+    guard isReadOnly != "on" else {
       throw StoreError(
         .readOnly,
         "PostgreSQL may only be read: it is a standby, or set to default_transaction_read_only")
@@ -81,19 +79,14 @@ struct PostgreSQLMigrator {
   ///
   /// - Throws: `.incompatibleSchema` if it is another program's.
   private func isNew() throws -> Bool {
-    var isMade = false
-    var table: String?
-    try connection.forEach(
+    let found = try connection.one(
       """
       SELECT to_regclass('store_migrations') IS NOT NULL,
         (SELECT min(tablename::text) FROM pg_tables WHERE schemaname = current_schema())
       """
-    ) { row in
-      isMade = try row[0]
-      table = try row[1]
-    }
-    if isMade { return false }
-    if let table {
+    ) { row in (isMade: try row[0] as Bool, table: try row[1] as String?) }
+    guard let found, !found.isMade else { return false }
+    if let table = found.table {
       throw StoreError(
         .incompatibleSchema,
         "the database belongs to another program: it has the table \(table), but none of a store's; "

@@ -1,16 +1,40 @@
 internal import Glibc
 internal import Observability
+internal import Threading
 internal import Time
+
+/// Threads of PostgreSQL's that run the jobs of one queue, each on a connection of its own.
+struct PostgreSQLCrew<Context: ~Copyable>: Sendable {
+  let name: String
+  let queue: JobQueue<Job<Context>>
+  /// True if each job sees one state of the database, and changes nothing.
+  var isReading = false
+  /// The number of jobs that are taken at once.
+  var limit = 1
+  let recorder: StatisticsRecorder
+  /// The fence that keeps the threads from writing at times, or nil.
+  var fence: Fence?
+  // Apart for each crew, as idle readers don't notice that their connections are lost.
+  let availability = Availability()
+  let connect: @Sendable () throws(StoreError) -> PostgreSQLConnection
+  let context: @Sendable (DatabaseConnection) -> Context
+
+  /// Starts the threads, the first of which has the given connection.
+  func start(
+    _ count: Int, with connection: PostgreSQLConnection, _ threads: inout [WorkerThread]
+  ) throws(StoreError) {
+    for index in 0..<count {
+      threads.append(
+        try .start(name) {
+          var worker = PostgreSQLWorker(self, index == 0 ? connection : nil)
+          worker.run()
+        })
+    }
+  }
+}
 
 /// A thread's work on PostgreSQL: jobs of one queue, one after the other, each in a transaction on the same connection.
 struct PostgreSQLWorker<Context: ~Copyable>: ~Copyable {
-  /// The purpose of the transactions.
-  enum Purpose {
-    case writing
-    /// Each job sees one state of the database, and changes nothing.
-    case reading
-  }
-
   /// The end of a job's transaction.
   private enum End {
     /// Its changes are there; the time that COMMIT took.
@@ -28,16 +52,7 @@ struct PostgreSQLWorker<Context: ~Copyable>: ~Copyable {
   /// The time in which others may end what they do with a row, before it is tried again.
   private static var lockPause: Duration { .milliseconds(5) }
 
-  private let queue: JobQueue<Job<Context>>
-  private let purpose: Purpose
-  /// The number of jobs that are taken at once.
-  private let limit: Int
-  private let connect: () throws(StoreError) -> PostgreSQLConnection
-  private let availability: Availability
-  private let recorder: StatisticsRecorder
-  /// The fence that keeps the worker from writing at times, or nil.
-  private let fence: Fence?
-  private let context: (DatabaseConnection) -> Context
+  private let crew: PostgreSQLCrew<Context>
   private let clock = ContinuousClock()
   private var connection: PostgreSQLConnection?
   /// The number of tasks that may ask next: those of the last call, and those that were queued behind it.
@@ -47,23 +62,10 @@ struct PostgreSQLWorker<Context: ~Copyable>: ~Copyable {
   /// Calls that need rows which others keep locked, in order.
   private var locked: [Job<Context>] = []
 
-  init(
-    queue: JobQueue<Job<Context>>, purpose: Purpose, limit: Int = 1,
-    connection: PostgreSQLConnection?,
-    connect: @escaping () throws(StoreError) -> PostgreSQLConnection, availability: Availability,
-    recorder: StatisticsRecorder, fence: Fence? = nil,
-    context: @escaping (DatabaseConnection) -> Context
-  ) {
-    self.queue = queue
-    self.purpose = purpose
-    self.limit = limit
-    self.connect = connect
-    self.availability = availability
-    self.recorder = recorder
-    self.fence = fence
-    self.context = context
+  init(_ crew: PostgreSQLCrew<Context>, _ connection: PostgreSQLConnection?) {
+    self.crew = crew
     self.connection = connection
-    if connection != nil { availability.connected() }
+    if connection != nil { crew.availability.connected() }
   }
 
   /// Runs jobs until the queue is closed and empty.
@@ -79,13 +81,13 @@ struct PostgreSQLWorker<Context: ~Copyable>: ~Copyable {
         for job in joined(jobs) { run(job) }
         runLocked()
         patience = min((clock.now - start) / 4, Self.longestPatience)
-        expected = jobs.count + queue.count
+        expected = jobs.count + crew.queue.count
       } catch {
         tries += 1
-        let isClosed = queue.isClosed
+        let isClosed = crew.queue.isClosed
         // The jobs are left to workers with a connection, if there is one or will soon be.
-        if let time = availability.failed(), time > Retries.patience || isClosed {
-          let waiting = exchange(&locked, with: []) + queue.takeReady(atMost: .max)
+        if let time = crew.availability.failed(), time > Retries.patience || isClosed {
+          let waiting = exchange(&locked, with: []) + crew.queue.takeReady(atMost: .max)
           for job in waiting { fail(job, error) }
         }
         if isClosed { break }
@@ -98,11 +100,11 @@ struct PostgreSQLWorker<Context: ~Copyable>: ~Copyable {
   /// Waits for jobs, and a little longer for as many as there were last time: tasks that were just resumed often ask again
   /// at once, and a call for few of them takes nearly as long as one for all.
   private func take() -> [Job<Context>] {
-    guard locked.isEmpty else { return queue.poll(atMost: limit, within: Self.lockPause) }
-    let jobs = queue.take(atMost: limit)
-    let missing = min(expected, limit) - jobs.count
+    guard locked.isEmpty else { return crew.queue.poll(atMost: crew.limit, within: Self.lockPause) }
+    let jobs = crew.queue.take(atMost: crew.limit)
+    let missing = min(expected, crew.limit) - jobs.count
     guard !jobs.isEmpty, missing > 0 else { return jobs }
-    return jobs + queue.poll(atMost: missing, within: patience)
+    return jobs + crew.queue.poll(atMost: missing, within: patience)
   }
 
   /// Tries calls again until one has to wait still.
@@ -122,7 +124,7 @@ struct PostgreSQLWorker<Context: ~Copyable>: ~Copyable {
         var size = 0
         let fitting = rest.prefix { job in
           size += job.size
-          return job === first || size <= limit
+          return job === first || size <= crew.limit
         }
         rest = rest.dropFirst(fitting.count)
         joined.append(first.joined(Array(fitting)))
@@ -148,22 +150,22 @@ struct PostgreSQLWorker<Context: ~Copyable>: ~Copyable {
         return job.finish()
       } catch {
         // The server may have become a standby; the next connection finds the one that isn't.
-        let isDemoted = error.sqlState == "25006" && purpose == .writing
+        let isDemoted = error.sqlState == "25006" && !crew.isReading
         let isLost = connection?.isBroken ?? true || isDemoted
         if isLost { disconnect() }
-        if error.sqlState == "55P03", limit > 1 {
+        if error.sqlState == "55P03", crew.limit > 1 {
           if runParts(of: job) { return }
           if clock.now - start < Retries.patience { return locked.append(job) }
         }
         guard error.code != .unknown,
           let pause = retries.pause(
-            after: error, isLost: isLost || fence?.isLate ?? false, elapsed: clock.now - start)
+            after: error, isLost: isLost || crew.fence?.isLate ?? false, elapsed: clock.now - start)
         else {
           if error.isUnavailable || !runParts(of: job) { fail(job, error) }
           return
         }
         if ["0A000", "26000"].contains(error.sqlState) { connection?.prepareAnew() }
-        recorder.record { $0.retries += 1 }
+        crew.recorder.record { $0.retries += 1 }
         sleep(pause)
       }
     }
@@ -184,12 +186,12 @@ struct PostgreSQLWorker<Context: ~Copyable>: ~Copyable {
   ///   it is `.unknown`.
   private mutating func attempt(_ job: Job<Context>) throws(StoreError) -> End {
     let connection = try connected()
-    if let refusal = fence?.refusal { throw refusal }
+    if let refusal = crew.fence?.refusal { throw refusal }
     defer { connection.rollBack() }
     try connection.begin(begin(job.isolation))
-    job.run(in: context(connection))
+    job.run(in: crew.context(connection))
     if let failure = connection.failure { throw failure }
-    guard job.failure == nil, purpose == .writing else { return .undone }
+    guard job.failure == nil, !crew.isReading else { return .undone }
     let start = clock.now
     try connection.commit()
     return .committed(clock.now - start)
@@ -197,35 +199,29 @@ struct PostgreSQLWorker<Context: ~Copyable>: ~Copyable {
 
   /// Returns the statement that begins a job's transaction, or nil for a job that needs none.
   private func begin(_ isolation: Isolation?) -> StaticString? {
-    switch (purpose, isolation) {
-    case (_, nil): nil
-    case (.reading, _): "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-    case (.writing, .serializable): "BEGIN ISOLATION LEVEL SERIALIZABLE"
-    case (.writing, .rowLocks): "BEGIN ISOLATION LEVEL READ COMMITTED"
+    switch isolation {
+    case nil: nil
+    case _ where crew.isReading: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+    case .serializable: "BEGIN ISOLATION LEVEL SERIALIZABLE"
+    case .rowLocks: "BEGIN ISOLATION LEVEL READ COMMITTED"
     }
   }
 
   /// Fails a job with the database's error, or with the one that its closure has made of it.
   private func fail(_ job: Job<Context>, _ error: StoreError) {
     job.fail(error.isUnavailable ? error : job.failure ?? error)
-    recorder.record { statistics in
-      switch purpose {
-      case .reading: statistics.reads += 1
-      case .writing:
-        statistics.writesFailed += job.count
-        statistics.groupsFailed += 1
-        if error.code == .full { statistics.groupsWithoutRoom += 1 }
-      }
+    crew.recorder.record { statistics in
+      guard !crew.isReading else { return statistics.reads += 1 }
+      statistics.writesFailed += job.count
+      statistics.groupsFailed += 1
+      if error.code == .full { statistics.groupsWithoutRoom += 1 }
     }
     job.finish()
   }
 
   private func record(_ job: Job<Context>, _ end: End, sinceBegin: Duration) {
-    recorder.record { statistics in
-      guard purpose == .writing else {
-        statistics.reads += 1
-        return
-      }
+    crew.recorder.record { statistics in
+      guard !crew.isReading else { return statistics.reads += 1 }
       let seconds = sinceBegin / .seconds(1)
       statistics.transactionSeconds.record(seconds)
       statistics.longestTransactionSeconds = max(statistics.longestTransactionSeconds, seconds)
@@ -244,16 +240,16 @@ struct PostgreSQLWorker<Context: ~Copyable>: ~Copyable {
 
   private mutating func connected() throws(StoreError) -> PostgreSQLConnection {
     if let connection { return connection }
-    let connection = try connect()
+    let connection = try crew.connect()
     self.connection = connection
-    availability.connected()
+    crew.availability.connected()
     return connection
   }
 
   private mutating func disconnect() {
     guard connection != nil else { return }
     connection = nil
-    availability.lost()
+    crew.availability.lost()
   }
 
   private func sleep(_ duration: Duration) { usleep(UInt32(clamping: duration.nanoseconds / 1000)) }

@@ -241,38 +241,29 @@ extension SQLiteConnection {
 
   /// Returns whether there is a table with a name.
   func hasTable(_ name: String) throws -> Bool {
-    var isThere = false
-    try forEach("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?", name) { _ in
-      isThere = true
-    }
-    return isThere
+    try exists("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?", name)
   }
 
   /// Checks every page, but not whether the indexes have the rows' values. It takes a second for each GiB or so.
   ///
   /// - Throws: `.corrupt` if anything is damaged.
   func checkPages() throws {
-    try forEach("PRAGMA quick_check(1)") { row in
-      let finding: String = try row[0]
-      guard finding == "ok" else {
-        throw StoreError(.corrupt, "the database is damaged: \(finding)")
-      }
-    }
+    try check("PRAGMA quick_check(1)")
   }
 
   /// Checks every page and index, and every reference between rows.
   ///
   /// - Throws: `.corrupt` if anything is damaged.
   func checkIntegrity() throws {
-    try forEach("PRAGMA integrity_check(1)") { row in
-      let finding: String = try row[0]
-      guard finding == "ok" else {
-        throw StoreError(.corrupt, "the database is damaged: \(finding)")
-      }
-    }
+    try check("PRAGMA integrity_check(1)")
     try forEach("PRAGMA foreign_key_check") { row in
       let table: String = try row[0]
       throw StoreError(.corrupt, "rows of \(table) refer to missing rows")
     }
+  }
+
+  private func check(_ pragma: StaticString) throws {
+    guard let finding: String = try value(pragma), finding != "ok" else { return }
+    throw StoreError(.corrupt, "the database is damaged: \(finding)")
   }
 }
