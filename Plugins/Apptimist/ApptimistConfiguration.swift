@@ -58,12 +58,9 @@ public struct ApptimistConfiguration: ServiceConfiguration {
     oidc = OIDCConfiguration(section.section("oidc"), isUsed: identity == .oidc)
     keys = section.path("keys", default: keys, relativeTo: .data)
 
-    session.frame.data = section.size(
-      "data_size", default: session.frame.data, in: 1024...(16 << 20))
-    session.frame.header = section.size(
-      "header_size", default: session.frame.header, in: 1024...(64 << 10))
-    session.loginTime = section.duration(
-      "login_timeout", default: session.loginTime, in: .seconds(1)...day)
+    section.size("data_size", &session.frame.data, in: 1024...(16 << 20))
+    section.size("header_size", &session.frame.header, in: 1024...(64 << 10))
+    section.duration("login_timeout", &session.loginTime, in: .seconds(1)...day)
     let least = section.duration(
       "refusal_min", default: refusal.lowerBound, in: .zero ... .seconds(3600))
     let most = section.duration(
@@ -73,30 +70,23 @@ public struct ApptimistConfiguration: ServiceConfiguration {
     } else {
       section.reject("refusal_max", "expected no less than refusal_min")
     }
-    sessions = section.integer("sessions", default: sessions, in: 1...100_000)
-    pingInterval = section.duration("ping_interval", default: pingInterval, in: .seconds(1)...day)
-    ephemeralKeyAge = section.duration(
-      "ephemeral_key_age", default: ephemeralKeyAge, in: .seconds(60)...day * 3650)
-    lockLease = section.duration("lock_lease", default: lockLease, in: .milliseconds(100)...day)
-    locks = section.integer("locks", default: locks, in: 1...100_000)
-    pageMax = section.integer("page", default: pageMax, in: 1...1_000)
+    section.integer("sessions", &sessions, in: 1...100_000)
+    section.duration("ping_interval", &pingInterval, in: .seconds(1)...day)
+    section.duration("ephemeral_key_age", &ephemeralKeyAge, in: .seconds(60)...day * 3650)
+    section.duration("lock_lease", &lockLease, in: .milliseconds(100)...day)
+    section.integer("locks", &locks, in: 1...100_000)
+    section.integer("page", &pageMax, in: 1...1_000)
 
-    store.mailboxEntries = section.integer(
-      "queue_messages", default: store.mailboxEntries, in: 1...10_000_000)
-    store.mailboxBytes = section.size(
-      "queue_size", default: store.mailboxBytes, in: 1024...(1 << 40))
-    store.forums = section.integer("forums", default: store.forums, in: 0...1_000_000)
-    store.files = section.integer("files", default: store.files, in: 0...1_000_000)
-    store.directoryBytes = section.size(
-      "directory_size", default: store.directoryBytes, in: 0...(1 << 40))
-    store.reservedKeys = section.integer(
-      "reserved_keys", default: store.reservedKeys, in: 1...1_000_000)
-    store.vouchers = section.integer("vouchers", default: store.vouchers, in: 1...32_000)
-    store.found = section.integer("search_results", default: store.found, in: 1...5000)
-    store.accountBytes = section.size(
-      "account_files_size", default: store.accountBytes, in: 0...(1 << 40))
-    store.rememberedConnections = section.integer(
-      "remembered_connections", default: store.rememberedConnections, in: 1...1_000_000)
+    section.integer("queue_messages", &store.mailboxEntries, in: 1...10_000_000)
+    section.size("queue_size", &store.mailboxBytes, in: 1024...(1 << 40))
+    section.integer("forums", &store.forums, in: 0...1_000_000)
+    section.integer("files", &store.files, in: 0...1_000_000)
+    section.size("directory_size", &store.directoryBytes, in: 0...(1 << 40))
+    section.integer("reserved_keys", &store.reservedKeys, in: 1...1_000_000)
+    section.integer("vouchers", &store.vouchers, in: 1...32_000)
+    section.integer("search_results", &store.found, in: 1...5000)
+    section.size("account_files_size", &store.accountBytes, in: 0...(1 << 40))
+    section.integer("remembered_connections", &store.rememberedConnections, in: 1...1_000_000)
     session.ownEntries = store.mailboxEntries
     clients.read(section)
   }
@@ -142,7 +132,7 @@ struct FacebookConfiguration: Sendable {
       let url = text.hasSuffix("/") ? String(text.dropLast()) : text
       return WebURL(url, schemes: ["http", "https"]).flatMap { $0.query == nil ? url : nil }
     }
-    timeout = section.duration("timeout", default: timeout, in: .milliseconds(100)...(.seconds(60)))
+    section.duration("timeout", &timeout, in: .milliseconds(100)...(.seconds(60)))
     guard isUsed else { return }
     if appID.isEmpty || !appID.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {
       section.reject("app_id", "expected the app's number")

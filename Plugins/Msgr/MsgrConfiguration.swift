@@ -55,48 +55,36 @@ public struct MsgrConfiguration: ServiceConfiguration {
   /// Reads the section, and records its faults.
   public init(_ section: ConfigurationSection) {
     let day = Duration.seconds(86_400)
-    store.inbox = section.integer("inbox_messages", default: store.inbox, in: 1...1_000_000)
-    store.messageAge = section.duration(
-      "inbox_age", default: store.messageAge, in: .seconds(1)...day * 36_500)
-    store.tokenAge = section.duration(
-      "token_age", default: store.tokenAge, in: .seconds(1)...day * 36_500)
-    store.devices = section.integer("devices", default: store.devices, in: 1...1000)
-    store.contacts = section.integer("contacts", default: store.contacts, in: 1...1_000_000)
-    attempts.ofNameInNetwork = section.integer(
-      "failed_logins_name", default: attempts.ofNameInNetwork, in: 1...1_000_000)
-    attempts.ofName = section.integer(
-      "failed_logins_account", default: attempts.ofName, in: 1...1_000_000)
-    attempts.ofNetwork = section.integer(
-      "failed_logins_address", default: attempts.ofNetwork, in: 1...1_000_000)
-    failureSpan = section.duration(
-      "failed_logins_span", default: failureSpan, in: .seconds(1)...day)
-    registrations.perMinute = section.integer(
-      "registrations_per_minute", default: registrations.perMinute, in: 1...1_000_000_000)
-    registrations.perDay = section.integer(
-      "registrations_per_day", default: registrations.perDay, in: 1...1_000_000_000)
+    section.integer("inbox_messages", &store.inbox, in: 1...1_000_000)
+    section.duration("inbox_age", &store.messageAge, in: .seconds(1)...day * 36_500)
+    section.duration("token_age", &store.tokenAge, in: .seconds(1)...day * 36_500)
+    section.integer("devices", &store.devices, in: 1...1000)
+    section.integer("contacts", &store.contacts, in: 1...1_000_000)
+    section.integer("failed_logins_name", &attempts.ofNameInNetwork, in: 1...1_000_000)
+    section.integer("failed_logins_account", &attempts.ofName, in: 1...1_000_000)
+    section.integer("failed_logins_address", &attempts.ofNetwork, in: 1...1_000_000)
+    section.duration("failed_logins_span", &failureSpan, in: .seconds(1)...day)
+    section.integer("registrations_per_minute", &registrations.perMinute, in: 1...1_000_000_000)
+    section.integer("registrations_per_day", &registrations.perDay, in: 1...1_000_000_000)
     hasWebApp = section.bool("web", default: hasWebApp)
     signup = section.choice("signup", default: signup)
-    minimumPassword = section.integer(
-      "minimum_password", default: minimumPassword, in: 1...Password.longest)
+    section.integer("minimum_password", &minimumPassword, in: 1...Password.longest)
     origins = section.values(
       "origins", default: origins, expected: "an origin such as https://chat.example.org",
       parse: WebOrigin.init)
-    messagesPerMinute = section.integer(
-      "messages_per_minute", default: messagesPerMinute, in: 1...1_000_000_000)
+    section.integer("messages_per_minute", &messagesPerMinute, in: 1...1_000_000_000)
     passwordCost = PasswordHash.Cost(
       passes: section.integer("password_passes", default: passwordCost.passes, in: 1...1000),
       memory: section.size(
         "password_memory", default: passwordCost.memory, in: (8 << 10)...(4 << 30)))
-    passwordThreads = section.integer("password_threads", default: passwordThreads, in: 1...1024)
-    passwordQueue = section.integer("password_queue", default: passwordQueue, in: 0...100_000)
-    passwordCache = section.duration("password_cache", default: passwordCache, in: .zero...day)
-    streamPing = section.duration(
-      "stream_ping", default: streamPing, in: .seconds(1) ... .seconds(3600))
-    streams.all = section.integer("streams", default: streams.all, in: 1...1_000_000)
+    section.integer("password_threads", &passwordThreads, in: 1...1024)
+    section.integer("password_queue", &passwordQueue, in: 0...100_000)
+    section.duration("password_cache", &passwordCache, in: .zero...day)
+    section.duration("stream_ping", &streamPing, in: .seconds(1) ... .seconds(3600))
+    section.integer("streams", &streams.all, in: 1...1_000_000)
     streams.ofNetwork = section.integer(
       "streams_per_address", default: min(streams.ofNetwork, streams.all), in: 1...1_000_000)
-    streams.ofAccount = section.integer(
-      "streams_per_account", default: streams.ofAccount, in: 1...1_000_000)
+    section.integer("streams_per_account", &streams.ofAccount, in: 1...1_000_000)
     // A ping confirms the messages that were streamed before it, and its pong may come late.
     store.pushHold = streamPing * 3
     let choice = section.choice("push", default: PushChoice.off)

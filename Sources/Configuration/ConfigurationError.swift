@@ -1,5 +1,5 @@
 /// The origin of a value.
-public enum ConfigurationOrigin: Sendable, Equatable, CustomStringConvertible {
+public enum ConfigurationOrigin: Sendable, Equatable, Encodable, CustomStringConvertible {
   /// The value is given nowhere.
   case `default`
   /// A place in the configuration file. Lines and columns count from 1, columns in code points.
@@ -15,10 +15,16 @@ public enum ConfigurationOrigin: Sendable, Equatable, CustomStringConvertible {
     case .environment(let name): name
     }
   }
+
+  /// Encodes the ``description``.
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    try container.encode(description)
+  }
 }
 
 /// A problem of the configuration.
-public struct ConfigurationProblem: Sendable, Equatable, CustomStringConvertible {
+public struct ConfigurationProblem: Sendable, Equatable, Encodable, CustomStringConvertible {
   /// The place of the wrong value, or `default` if it is given nowhere.
   public let origin: ConfigurationOrigin
   /// The full key, such as `server.limits.body`, or empty if the problem concerns no key.

@@ -71,6 +71,21 @@ extension ConfigurationSection {
       parse: ByteSize.parse, text: ByteSize.text)
   }
 
+  /// Reads a whole number in a range into a variable, whose value is the default.
+  public func integer(_ name: String, _ value: inout Int, in range: ClosedRange<Int>) {
+    value = integer(name, default: value, in: range)
+  }
+
+  /// Reads a duration in a range into a variable, whose value is the default.
+  public func duration(_ name: String, _ value: inout Duration, in range: ClosedRange<Duration>) {
+    value = duration(name, default: value, in: range)
+  }
+
+  /// Reads a size in bytes in a range into a variable, whose value is the default.
+  public func size(_ name: String, _ value: inout Int, in range: ClosedRange<Int>) {
+    value = size(name, default: value, in: range)
+  }
+
   private func quantity<Value: Comparable>(
     _ name: String, default fallback: Value, in range: ClosedRange<Value>, example: String,
     kind: String, parse: (String) -> Value?, text: (Value) -> String

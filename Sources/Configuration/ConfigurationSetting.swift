@@ -1,5 +1,5 @@
 /// A key with the value that is in effect.
-public struct ConfigurationSetting: Sendable, Equatable, CustomStringConvertible {
+public struct ConfigurationSetting: Sendable, Equatable, Encodable, CustomStringConvertible {
   /// The full key, such as `server.limits.body`.
   public let key: String
   /// The value as it would be written in TOML: `"***"` for a secret, `""` for none.

@@ -26,22 +26,15 @@ struct ClientLimits: Sendable {
   /// Reads the keys of `[apptimist]`.
   mutating func read(_ section: ConfigurationSection) {
     let million = 1...1_000_000
-    joining = section.integer("unauthenticated_sessions", default: joining, in: million)
-    joiningPerAddress = section.integer(
-      "unauthenticated_sessions_per_address", default: joiningPerAddress, in: million)
-    sessions = section.integer("all_sessions", default: sessions, in: million)
-    sessionsPerAddress = section.integer(
-      "sessions_per_address", default: sessionsPerAddress, in: million)
-    handshakesPerAddress = section.integer(
-      "handshakes_per_address", default: handshakesPerAddress, in: 1...1_000_000_000)
-    accountsPerAddress = section.integer(
-      "accounts_per_address", default: accountsPerAddress, in: 0...1_000_000_000)
-    identityChecksPerAddress = section.integer(
-      "identity_checks_per_address", default: identityChecksPerAddress, in: 0...1_000_000_000)
-    keyFetchesPerAddress = section.integer(
-      "key_fetches_per_address", default: keyFetchesPerAddress, in: 0...1_000_000_000)
-    forumBytes = section.size("forum_posts_size", default: forumBytes, in: 0...(1 << 50))
-    bytesPerAddress = section.size(
-      "messages_size_per_address", default: bytesPerAddress, in: 0...(1 << 50))
+    section.integer("unauthenticated_sessions", &joining, in: million)
+    section.integer("unauthenticated_sessions_per_address", &joiningPerAddress, in: million)
+    section.integer("all_sessions", &sessions, in: million)
+    section.integer("sessions_per_address", &sessionsPerAddress, in: million)
+    section.integer("handshakes_per_address", &handshakesPerAddress, in: 1...1_000_000_000)
+    section.integer("accounts_per_address", &accountsPerAddress, in: 0...1_000_000_000)
+    section.integer("identity_checks_per_address", &identityChecksPerAddress, in: 0...1_000_000_000)
+    section.integer("key_fetches_per_address", &keyFetchesPerAddress, in: 0...1_000_000_000)
+    section.size("forum_posts_size", &forumBytes, in: 0...(1 << 50))
+    section.size("messages_size_per_address", &bytesPerAddress, in: 0...(1 << 50))
   }
 }

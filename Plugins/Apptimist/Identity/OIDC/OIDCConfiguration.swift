@@ -45,7 +45,7 @@ struct OIDCConfiguration: Sendable {
     audience = section.string("audience", default: audience)
     claim = section.string("claim", default: claim)
     nonce = section.choice("nonce", default: nonce)
-    timeout = section.duration("timeout", default: timeout, in: .milliseconds(100)...(.seconds(60)))
+    section.duration("timeout", &timeout, in: .milliseconds(100)...(.seconds(60)))
     guard isUsed else { return }
     if !section.isGiven("issuer") {
       section.reject("issuer", "expected the issuer's URL, exactly as `iss` in its tokens")
