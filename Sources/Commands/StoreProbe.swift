@@ -1,4 +1,5 @@
 internal import Storage
+internal import Threading
 
 /// Finds out whether the store takes writes, by writing a row of its own, at most once a second however often it is asked.
 actor StoreProbe {
@@ -10,12 +11,10 @@ actor StoreProbe {
   private let store: Store
   private let clock = ContinuousClock()
   private var answer: (problem: String?, end: ContinuousClock.Instant)?
-  /// The number of writes that were begun.
-  private var writes = 0
-  private var isWriting = false
+  /// The problem that the present write will find, if there is one.
+  private var write: Promise<String?>?
   /// True if the present write takes longer than ``patience``.
   private var isLate = false
-  private var waiting: [CheckedContinuation<String?, Never>] = []
 
   /// Makes a probe that has not written yet.
   ///
@@ -27,37 +26,31 @@ actor StoreProbe {
     get async {
       if let answer, clock.now < answer.end { return answer.problem }
       if isLate { return Self.lateness }
-      if !isWriting { begin() }
-      return await withCheckedContinuation { waiting.append($0) }
+      return await (write ?? begin()).value
     }
   }
 
-  private func begin() {
-    isWriting = true
-    writes += 1
-    let number = writes
-    Task { [store] in finish(await Self.write(to: store)) }
+  private func begin() -> Promise<String?> {
+    let write = Promise<String?>()
+    self.write = write
+    Task { [store] in finish(write, await Self.write(to: store)) }
     Task {
       try? await Task.sleep(for: Self.patience)
-      giveUp(on: number)
+      giveUp(write)
     }
+    return write
   }
 
-  private func finish(_ problem: String?) {
+  private func finish(_ write: Promise<String?>, _ problem: String?) {
     answer = (problem, clock.now + Self.validity)
-    (isWriting, isLate) = (false, false)
-    tell(problem)
+    (self.write, isLate) = (nil, false)
+    write.fulfill(problem)
   }
 
-  private func giveUp(on number: Int) {
-    guard isWriting, number == writes else { return }
+  private func giveUp(_ write: Promise<String?>) {
+    guard write === self.write else { return }
     isLate = true
-    tell(Self.lateness)
-  }
-
-  private func tell(_ problem: String?) {
-    let told = exchange(&waiting, with: [])
-    for continuation in told { continuation.resume(returning: problem) }
+    write.fulfill(Self.lateness)
   }
 
   private static func write(to store: Store) async -> String? {

@@ -1,3 +1,5 @@
+internal import Addresses
+
 /// The syntax of `host [":" port]` in `Host` and in absolute targets (RFC 9110 section 7.2).
 enum Authority {
   /// Finds the host in an authority.
@@ -34,59 +36,11 @@ enum Authority {
     return port <= 65535
   }
 
-  /// RFC 3986 section 3.2.2: eight groups, or fewer with one `::`; the last two may be dotted.
+  /// Returns whether a range is an address of IPv6 without a zone (RFC 3986 section 3.2.2).
   private static func isIPv6(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
-    var groups = 0
-    var compressed = false
-    var index = range.lowerBound
-    func isColon(_ position: Int) -> Bool {
-      position < range.upperBound && bytes[position] == UInt8(ascii: ":")
-    }
-    if isColon(index) {
-      guard isColon(index + 1) else { return false }
-      compressed = true
-      index += 2
-    }
-    while index < range.upperBound {
-      let start = index
-      while index < range.upperBound, bytes[index].hexValue != nil { index += 1 }
-      if index < range.upperBound, bytes[index] == UInt8(ascii: ".") {
-        guard isIPv4(bytes, start..<range.upperBound) else { return false }
-        groups += 2
-        break
-      }
-      guard (1...4).contains(index - start) else { return false }
-      groups += 1
-      guard index < range.upperBound else { break }
-      guard isColon(index) else { return false }
-      index += 1
-      if isColon(index) {
-        guard !compressed else { return false }
-        compressed = true
-        index += 1
-      } else if index == range.upperBound {
-        return false
-      }
-    }
-    return compressed ? groups <= 7 : groups == 8
-  }
-
-  private static func isIPv4(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
-    var octets = 0
-    var index = range.lowerBound
-    while true {
-      let start = index
-      var value = 0
-      while index < range.upperBound, let digit = bytes[index].digitValue, index - start < 3 {
-        value = value * 10 + Int(digit)
-        index += 1
-      }
-      let hasLeadingZero = index - start > 1 && bytes[start] == UInt8(ascii: "0")
-      guard index > start, value <= 255, !hasLeadingZero else { return false }
-      octets += 1
-      guard index < range.upperBound else { return octets == 4 }
-      guard bytes[index] == UInt8(ascii: "."), octets < 4 else { return false }
-      index += 1
-    }
+    // No address is longer; this bounds the work.
+    guard range.count <= 45 else { return false }
+    let text = String(decoding: range.map { bytes[$0] }, as: UTF8.self)
+    return text.contains(":") && IPAddress(text) != nil
   }
 }

@@ -30,8 +30,6 @@ public struct FieldName: Sendable {
   public static let contentType = FieldName("Content-Type")
   /// The field that forbids a browser to guess at the type (Fetch standard).
   public static let contentTypeOptions = FieldName("X-Content-Type-Options")
-  /// The moment at which the message was made (RFC 9110 section 6.6.1).
-  public static let date = FieldName("Date")
   /// Validator of the representation (RFC 9110 section 8.8.3).
   public static let entityTag = FieldName("ETag")
   /// Host and port of the target (RFC 9110 section 7.2).

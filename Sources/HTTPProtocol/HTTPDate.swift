@@ -1,3 +1,4 @@
+internal import Glibc
 internal import Time
 
 /// A moment as HTTP writes it, in whole seconds of UTC (RFC 9110 section 5.6.7).
@@ -98,7 +99,8 @@ public struct HTTPDate: Hashable, Comparable, Sendable {
     mutating func month() -> Int64? {
       let letters = text[position...].prefix(3)
       guard
-        let index = (0..<12).first(where: { HTTPDate.months.name($0).elementsEqual(letters) })
+        let index = (0..<12).first(where: { HTTPDate.months[($0 * 3)...].starts(with: letters) }),
+        letters.count == 3
       else { return nil }
       position += 3
       return Int64(index + 1)
@@ -113,7 +115,7 @@ public struct HTTPDate: Hashable, Comparable, Sendable {
 
     mutating func shortYear(now: HTTPDate) -> Int64? {
       guard let digits = number(2...2) else { return nil }
-      let latest = now.dayAndSecond.day.year + 50
+      let latest = Timestamp(seconds: now.clamped).dayAndSecond.day.year + 50
       let year = latest - latest % 100 + digits
       return year > latest ? year - 100 : year
     }
@@ -129,22 +131,14 @@ public struct HTTPDate: Hashable, Comparable, Sendable {
   ///
   /// - Parameter output: the bytes to append to.
   public func append(to output: inout [UInt8]) {
-    let (date, second) = dayAndSecond
-    output.append(contentsOf: Self.weekdays.name(Int(date.weekday)))
-    output.append(", ")
-    output.append(twoDigits: date.day)
-    output.append(" ")
-    output.append(contentsOf: Self.months.name(Int(date.month) - 1))
-    output.append(" ")
-    output.append(twoDigits: date.year / 100)
-    output.append(twoDigits: date.year % 100)
-    output.append(" ")
-    output.append(twoDigits: second / 3600)
-    output.append(":")
-    output.append(twoDigits: second / 60 % 60)
-    output.append(":")
-    output.append(twoDigits: second % 60)
-    output.append(" GMT")
+    var moment = time_t(clamped)
+    var parts = unsafe tm()
+    unsafe gmtime_r(&moment, &parts)
+    unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 30) { text in
+      guard let start = text.baseAddress else { return }
+      let count = unsafe strftime(start, text.count, "%a, %d %b %04Y %H:%M:%S GMT", &parts)
+      unsafe output.append(contentsOf: UnsafeRawBufferPointer(start: start, count: count))
+    }
   }
 
   /// The date as IMF-fixdate.
@@ -166,27 +160,8 @@ public struct HTTPDate: Hashable, Comparable, Sendable {
 
   // MARK: Calendar
 
-  /// The day and the second of the day, within the years 1 to 9999.
-  private var dayAndSecond: (day: CalendarDate, second: Int64) {
-    Timestamp(seconds: min(max(seconds, -62_135_596_800), 253_402_300_799)).dayAndSecond
-  }
+  /// The seconds, within the years 1 to 9999.
+  private var clamped: Int64 { min(max(seconds, -62_135_596_800), 253_402_300_799) }
 
-  private static let weekdays = Names("SunMonTueWedThuFriSat")
-  private static let months = Names("JanFebMarAprMayJunJulAugSepOctNovDec")
-
-  /// Names of three letters each.
-  private struct Names {
-    private let letters: [UInt8]
-
-    init(_ names: StaticString) { letters = names.withUTF8Buffer { unsafe Array($0) } }
-
-    func name(_ index: Int) -> ArraySlice<UInt8> { letters[index * 3..<index * 3 + 3] }
-  }
-}
-
-extension [UInt8] {
-  fileprivate mutating func append(twoDigits value: Int64) {
-    append(UInt8(ascii: "0") + UInt8(value / 10))
-    append(UInt8(ascii: "0") + UInt8(value % 10))
-  }
+  private static let months = Array("JanFebMarAprMayJunJulAugSepOctNovDec".utf8)
 }

@@ -59,7 +59,6 @@ public struct RequestHead: Sendable {
   public let keepAlive: Bool
   /// True if the client waits for `100 Continue` before it sends the body.
   public let expectsContinue: Bool
-  @Extent var targetExtent: Range<Int>
   @Extent var pathExtent: Range<Int>
   /// True if the path holds a `%`.
   public let isPathEncoded: Bool
@@ -74,9 +73,6 @@ extension RequestHead {
 
   /// The part of the target after the first `?`, or nil without one.
   public var query: ArraySlice<UInt8>? { queryExtent.map { bytes[$0.wrappedValue] } }
-
-  /// The target as the client wrote it: printable ASCII, for logs.
-  public var target: String { String(decoding: bytes[targetExtent], as: UTF8.self) }
 
   /// Host and port as the client wrote them; empty only in HTTP/1.0.
   public var authority: String { String(decoding: bytes[authorityExtent], as: UTF8.self) }

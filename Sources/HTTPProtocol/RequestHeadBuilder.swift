@@ -265,8 +265,7 @@ struct RequestHeadBuilder: Sendable {
       // HTTP/1.0 clients know no interim response (RFC 9110 section 10.1.1).
       expectsContinue: saysContinue && version == .http11 && framing != .none
         && framing != .length(0),
-      targetExtent: target, pathExtent: path,
-      isPathEncoded: bytes[path].first(at: UInt8(ascii: "%")) != nil,
+      pathExtent: path, isPathEncoded: bytes[path].first(at: UInt8(ascii: "%")) != nil,
       queryExtent: query.map { RequestHead.Extent(wrappedValue: $0) },
       authorityExtent: authority?.whole ?? 0..<0, hostExtent: authority?.host ?? 0..<0)
   }

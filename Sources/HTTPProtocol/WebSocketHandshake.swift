@@ -1,3 +1,5 @@
+internal import FoundationEssentials
+
 /// The server's side of the opening handshake (RFC 6455 section 4.2), without extensions.
 public enum WebSocketHandshake {
   /// The verdict on a request.
@@ -68,18 +70,5 @@ public enum WebSocketHandshake {
   }
 
   /// Base64 with padding (RFC 4648 section 4).
-  static func base64(_ bytes: [UInt8]) -> String {
-    let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
-    var output: [UInt8] = []
-    for start in stride(from: 0, to: bytes.count, by: 3) {
-      let group = bytes[start..<min(start + 3, bytes.count)]
-      let bits = group.reduce(0) { $0 << 8 | Int($1) } << (8 * (3 - group.count))
-      for position in 0..<4 {
-        output.append(
-          position <= group.count
-            ? alphabet[bits >> (18 - 6 * position) & 63] : UInt8(ascii: "="))
-      }
-    }
-    return String(decoding: output, as: UTF8.self)
-  }
+  static func base64(_ bytes: [UInt8]) -> String { Data(bytes).base64EncodedString() }
 }

@@ -1,3 +1,4 @@
+internal import Addresses
 internal import HTTPProtocol
 internal import Time
 internal import Transport
@@ -146,7 +147,7 @@ final class HTTP1Connection: ServedProtocol {
             keepAlive: head.keepAlive, headOnly: head.method == .head,
             version10: head.version == .http10)
           let new = Exchange(head, from: peer, on: server)
-          if peer.isProxy { peer.charge(to: new.client.map(ChargeOwner.client)) }
+          if peer.isProxy { peer.charge(to: new.client) }
           if new.head.framing == .none {
             // Its end, which the parser tells next, has nothing to add.
             respond(to: new)
@@ -242,7 +243,7 @@ final class HTTP1Connection: ServedProtocol {
 
   func outputWaits() { if connection.backlog >= HTTP1Connection.chargeLimit { charge() } }
 
-  func lostMemory(of owner: ChargeOwner?) {
+  func lostMemory(of owner: ClientNetwork?) {
     // A proxy's connection may be another client's meanwhile.
     if owner == peer.owner { connection.cut() }
   }

@@ -1,3 +1,4 @@
+internal import Addresses
 internal import CNghttp2
 internal import HTTPProtocol
 internal import Time
@@ -18,7 +19,7 @@ final class HTTP2Connection: ServedProtocol {
   /// The memory of the connection, and of its streams unless the peer is a proxy.
   private let memory: MemoryCharge
   /// The memory of the clients of a proxy's connection.
-  private var clientMemory: [ChargeOwner: MemoryCharge] = [:]
+  private var clientMemory: [ClientNetwork: MemoryCharge] = [:]
   /// The unsent bytes that are charged.
   private var chargedBacklog = 0
   private var awaitsTurn = false
@@ -165,7 +166,7 @@ final class HTTP2Connection: ServedProtocol {
     // A peer that cancels requests faster than they are responded to doesn't get more of them run at a time.
     guard runningTasks < HTTP2Session.concurrentStreams else { return machine.turnAway(stream) }
     var exchange = Exchange(head, from: peer, on: server)
-    stream.memory = memory(of: peer.isProxy ? exchange.client.map(ChargeOwner.client) : peer.owner)
+    stream.memory = memory(of: peer.isProxy ? exchange.client : peer.owner)
     guard stream.charge(head.size + HTTP2Stream.overhead) else {
       return refuse(server.core.refusal(of: stream.memory), stream)
     }
@@ -197,7 +198,7 @@ final class HTTP2Connection: ServedProtocol {
     }
   }
 
-  private func memory(of client: ChargeOwner?) -> MemoryCharge {
+  private func memory(of client: ClientNetwork?) -> MemoryCharge {
     guard let client, client != peer.owner else { return memory }
     if let known = clientMemory[client] { return known }
     // Those that hold nothing are of no use, and a proxy may have any number of clients.
@@ -335,7 +336,7 @@ final class HTTP2Connection: ServedProtocol {
     return more == 0 || memory.add(more)
   }
 
-  func lostMemory(of owner: ChargeOwner?) {
+  func lostMemory(of owner: ClientNetwork?) {
     guard let owner, owner != peer.owner else { return connection.cut() }
     clientMemory[owner] = nil
     for stream in machine.streams.values where stream.memory?.owner == owner {

@@ -15,8 +15,9 @@ public final class HTTPServer: Sendable {
     var bound: [Endpoint] = []
     var secure: [Endpoint] = []
     var running = 0
-    var waiters: [CheckedContinuation<Void, Never>] = []
   }
+
+  private let ended = Promise<Void>()
 
   /// Prepares a server; nothing listens before ``start()``.
   ///
@@ -128,22 +129,16 @@ public final class HTTPServer: Sendable {
   /// - Parameter limit: the time for that; connections that are left then are cut.
   public func drain(within limit: Duration) async {
     for server in serverLoops { server.loop.execute { server.drain(within: limit) } }
-    await withCheckedContinuation { continuation in
-      let isOver = state.withLock { state in
-        if state.running > 0 { state.waiters.append(continuation) }
-        return state.running == 0
-      }
-      if isOver { continuation.resume() }
-    }
+    if state.withLock({ $0.running > 0 }) { await ended.value }
     for case .unix(let path) in endpoints + secureEndpoints { unsafe unlink(path) }
   }
 
   private func loopEnded() {
-    let waiters = state.withLock { state in
+    let isLast = state.withLock { state in
       state.running -= 1
-      return state.running == 0 ? exchange(&state.waiters, with: []) : []
+      return state.running == 0
     }
-    for waiter in waiters { waiter.resume() }
+    if isLast { ended.fulfill(()) }
   }
 
   /// The figures of the places for connections.

@@ -1,3 +1,4 @@
+internal import Addresses
 internal import Budgets
 
 /// Memory that is charged to an owner, in steps, so that little of it costs no lock.
@@ -7,8 +8,8 @@ final class MemoryCharge: @unchecked Sendable {
   /// The amount below which nothing is charged, in bytes.
   static let step = 16 << 10
 
-  let owner: ChargeOwner?
-  private let holding: Holding<ChargeOwner>
+  let owner: ClientNetwork?
+  private let holding: Holding<ClientNetwork>
   private var charged = 0
   /// The amount that is in use, in bytes.
   private(set) var amount = 0
@@ -17,7 +18,8 @@ final class MemoryCharge: @unchecked Sendable {
 
   /// - Parameter onLoss: called on any thread when the memory was given to somebody else.
   init(
-    to owner: ChargeOwner?, of budget: Budget<ChargeOwner>, onLoss: @escaping @Sendable () -> Void
+    to owner: ClientNetwork?, of budget: Budget<ClientNetwork>,
+    onLoss: @escaping @Sendable () -> Void
   ) {
     self.owner = owner
     holding = Holding(of: budget, for: owner, onLoss: onLoss)

@@ -20,7 +20,7 @@ final class Peer {
   private var place: Holding<ClientNetwork>
   private var charge: MemoryCharge?
   /// The owner of the memory that the connection takes; nil for nobody, as for a Unix socket.
-  private(set) var owner: ChargeOwner?
+  private(set) var owner: ClientNetwork?
 
   /// - Returns: nil if there is no place for the connection.
   init?(of connection: Connection, _ core: ServerCore) {
@@ -33,7 +33,7 @@ final class Peer {
     loop = connection.loop
     id = connection.id
     let owner = isProxy ? nil : network
-    self.owner = owner.map(ChargeOwner.client)
+    self.owner = owner
     place = Peer.place(for: owner, of: loop, id, core)
     guard place.set(to: 1) else { return nil }
     used()
@@ -61,7 +61,7 @@ final class Peer {
   /// - Returns: whether there is a place.
   func belong(to client: ClientNetwork?) -> Bool {
     guard isProxy, let client else { return true }
-    charge(to: .client(client))
+    charge(to: client)
     let place = Peer.place(for: client, of: loop, id, core)
     guard place.set(to: 1) else { return false }
     self.place = place
@@ -72,7 +72,7 @@ final class Peer {
   // MARK: - Memory
 
   /// Charges what the connection takes from now on to another owner.
-  func charge(to owner: ChargeOwner?) {
+  func charge(to owner: ClientNetwork?) {
     guard owner != self.owner else { return }
     self.owner = owner
     charge = nil
@@ -98,7 +98,7 @@ final class Peer {
   var memoryRefusal: RequestFailure { core.refusal(of: charge) }
 
   /// Makes a further charge, such as for one of several clients of a proxy's connection.
-  func makeCharge(to owner: ChargeOwner?) -> MemoryCharge {
+  func makeCharge(to owner: ClientNetwork?) -> MemoryCharge {
     MemoryCharge(to: owner, of: core.memory) { [loop, id] in
       loop.execute {
         guard let connection = loop.connection(id) else { return }

@@ -19,7 +19,7 @@ final class ServerCore: Sendable {
   /// The places of connections.
   let places: Budget<ClientNetwork>
   /// The memory that peers make the server take.
-  let memory: Budget<ChargeOwner>
+  let memory: Budget<ClientNetwork>
   private let memoryShare: Int
   private let placeShare: Int
   private let onReport: @Sendable (String) -> Void

@@ -137,5 +137,5 @@ protocol ServedProtocol: ConnectionProtocol {
   /// Takes note that the server is about to stop.
   func drain()
   /// Takes note that memory was given to somebody else, because its owner had most: it is to be freed.
-  func lostMemory(of owner: ChargeOwner?)
+  func lostMemory(of owner: ClientNetwork?)
 }

@@ -1,5 +1,5 @@
+internal import Addresses
 internal import HTTPProtocol
-internal import Time
 internal import Transport
 
 /// A connection whose TLS handshake is under way: nothing is understood yet, and time is short.
@@ -45,7 +45,7 @@ final class TLSHandshake: ServedProtocol {
 
   func drain() { connection.abort() }
 
-  func lostMemory(of owner: ChargeOwner?) { connection.abort() }
+  func lostMemory(of owner: ClientNetwork?) { connection.abort() }
 
   func ended() {}
 }

@@ -1,3 +1,4 @@
+internal import Addresses
 internal import HTTPProtocol
 internal import Transport
 
@@ -150,14 +151,9 @@ final class WebSocketConnection: ServedProtocol {
     if connection.backlog >= WebSocketConnection.chargeLimit, !isCharged { connection.cut() }
   }
 
-  func lostMemory(of owner: ChargeOwner?) {
-    // The session may be an account's meanwhile.
+  func lostMemory(of owner: ClientNetwork?) {
+    // A proxy's connection may be another client's meanwhile.
     if owner == peer.owner { connection.cut() }
-  }
-
-  func charge(to account: String) {
-    peer.charge(to: .account(account))
-    if !isCharged { perform(machine.fail(1013)) }
   }
 
   // MARK: - Output

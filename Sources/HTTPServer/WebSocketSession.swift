@@ -57,12 +57,6 @@ public final class WebSocketSession: Sendable {
   /// - Parameter duration: the time until then; the loop's clock ticks four times a second.
   public func setTimer(after duration: Duration) { withConnection { $0.setTimer(after: duration) } }
 
-  /// Charges the memory that the session takes to a user instead of the client's address; to be called on the session's
-  /// loop.
-  ///
-  /// - Parameter account: the name of the user, which no other account of the server has.
-  public func charge(to account: String) { if loop.isCurrent { current?.charge(to: account) } }
-
   /// The number of bytes that wait to be sent; 0 after the end, and on any other thread than the session's loop.
   public var backlog: Int {
     guard loop.isCurrent else { return 0 }

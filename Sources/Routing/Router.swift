@@ -77,18 +77,6 @@ public struct Router: Sendable {
     add([.get], pattern, nil, .either(isInline, handler, otherwise))
   }
 
-  /// Adds a route for `POST`, answered inline on the event loop.
-  ///
-  /// - Parameters:
-  ///   - pattern: the path.
-  ///   - bodyLimit: the largest body in bytes, or nil for the configured one.
-  ///   - handler: makes the response.
-  public mutating func post(
-    _ pattern: String, bodyLimit: Int? = nil, _ handler: @escaping Handler
-  ) {
-    on([.post], pattern, bodyLimit: bodyLimit, handler)
-  }
-
   /// Adds a route for `POST`, answered by a task.
   ///
   /// - Parameters:

@@ -45,9 +45,6 @@ public struct CalendarDate: Sendable {
     return (shiftedYear - yearOfEra) / 400 * 146_097 + yearOfEra * 365 + yearOfEra / 4
       - yearOfEra / 100 + dayOfYear - 719_468
   }
-
-  /// The day of the week, counted from 0 for Sunday. 1970-01-01 was a Thursday.
-  public var weekday: Int64 { (daysSince1970 + 4).modulo(7) }
 }
 
 extension Timestamp {

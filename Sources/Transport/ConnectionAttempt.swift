@@ -1,6 +1,5 @@
 internal import CUV
 internal import Glibc
-internal import Time
 
 /// An attempt to connect to a host over TCP: looks its addresses up and tries one after the other. It is touched on its
 /// loop's thread only.

@@ -21,7 +21,7 @@ extension RequestHead {
   /// All that a handler can see.
   var summary: String {
     var text = "\(method.name) \(String(decoding: path, as: UTF8.self)) \(version) \(authority) "
-    text += "\(host) \(framing) \(keepAlive) \(expectsContinue) \(target)"
+    text += "\(host) \(framing) \(keepAlive) \(expectsContinue)"
     if let query { text += " ?" + String(decoding: query, as: UTF8.self) }
     forEachField { name, value in
       text +=

@@ -120,54 +120,54 @@ enum RequestTable {
   static let good: [(request: String, outcomes: [Outcome])] = [
     (
       "GET / HTTP/1.1\r\nHost: a.example\r\n\r\n",
-      [.head("GET / http11 a.example a.example none true false / [Host=a.example]"), .end]
+      [.head("GET / http11 a.example a.example none true false [Host=a.example]"), .end]
     ),
     (
       "\r\n\r\nGET /a%20b?c=d?e HTTP/1.1\r\nHOST:\t A.Example:8080 \t\r\n\r\n",
       [
         .head(
-          "GET /a%20b http11 A.Example:8080 a.example none true false /a%20b?c=d?e ?c=d?e "
+          "GET /a%20b http11 A.Example:8080 a.example none true false ?c=d?e "
             + "[HOST=A.Example:8080]"), .end,
       ]
     ),
     (
-      "GET /? HTTP/1.0\r\n\r\n", [.head("GET / http10   none false false /? ?"), .end]
+      "GET /? HTTP/1.0\r\n\r\n", [.head("GET / http10   none false false ?"), .end]
     ),
     (
       "GET / HTTP/1.0\r\nConnection: x, Keep-Alive\r\n\r\n",
-      [.head("GET / http10   none true false / [Connection=x, Keep-Alive]"), .end]
+      [.head("GET / http10   none true false [Connection=x, Keep-Alive]"), .end]
     ),
     (
       "GET / HTTP/1.9\r\nHost: [2001:db8::1]:443\r\nConnection:keep-alive ,CLOSE\r\n\r\n",
       [
         .head(
-          "GET / http11 [2001:db8::1]:443 [2001:db8::1] none false false / "
+          "GET / http11 [2001:db8::1]:443 [2001:db8::1] none false false "
             + "[Host=[2001:db8::1]:443] [Connection=keep-alive ,CLOSE]"), .end,
       ]
     ),
     (
       "GET HTTP://Other:81/p?q HTTP/1.1\r\nHost: a\r\n\r\n",
       [
-        .head("GET /p http11 Other:81 other none true false HTTP://Other:81/p?q ?q [Host=a]"), .end,
+        .head("GET /p http11 Other:81 other none true false ?q [Host=a]"), .end,
       ]
     ),
     (
       "GET https://other HTTP/1.1\r\nHost: a\r\n\r\n",
-      [.head("GET / http11 other other none true false https://other [Host=a]"), .end]
+      [.head("GET / http11 other other none true false [Host=a]"), .end]
     ),
     (
       "GET https://other?x HTTP/1.1\r\nHost: a\r\n\r\n",
-      [.head("GET / http11 other other none true false https://other?x ?x [Host=a]"), .end]
+      [.head("GET / http11 other other none true false ?x [Host=a]"), .end]
     ),
     (
       "OPTIONS * HTTP/1.1\r\nHost: a:\r\n\r\n",
-      [.head("OPTIONS * http11 a: a none true false * [Host=a:]"), .end]
+      [.head("OPTIONS * http11 a: a none true false [Host=a:]"), .end]
     ),
     (
       "BREW / HTTP/1.1\r\nHost: [::ffff:1.2.3.4]\r\nX:\r\nY: \t \r\nZ: \u{e9}\tz\r\n\r\n",
       [
         .head(
-          "BREW / http11 [::ffff:1.2.3.4] [::ffff:1.2.3.4] none true false / "
+          "BREW / http11 [::ffff:1.2.3.4] [::ffff:1.2.3.4] none true false "
             + "[Host=[::ffff:1.2.3.4]] [X=] [Y=] [Z=\u{e9}\tz]"), .end,
       ]
     ),
@@ -176,31 +176,31 @@ enum RequestTable {
         + "GET / HTTP/1.1\r\nHost: a\r\n\r\n",
       [
         .head(
-          "POST /x http11 a a length(5) true true /x [Host=a] [Content-Length=005] "
+          "POST /x http11 a a length(5) true true [Host=a] [Content-Length=005] "
             + "[Expect=100-Continue]"), .body(Array("abcde".utf8)), .end,
-        .head("GET / http11 a a none true false / [Host=a]"), .end,
+        .head("GET / http11 a a none true false [Host=a]"), .end,
       ]
     ),
     (
       "POST /x HTTP/1.0\r\nContent-Length: 1\r\nExpect: 100-continue\r\n\r\na",
       [
         .head(
-          "POST /x http10   length(1) false false /x [Content-Length=1] [Expect=100-continue]"),
+          "POST /x http10   length(1) false false [Content-Length=1] [Expect=100-continue]"),
         .body([0x61]), .end,
       ]
     ),
     (
       "POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n",
-      [.head("POST /x http11 a a length(0) true false /x [Host=a] [Content-Length=0]"), .end]
+      [.head("POST /x http11 a a length(0) true false [Host=a] [Content-Length=0]"), .end]
     ),
     (
       "POST /x HTTP/1.1\r\nHost: a\r\ntransfer-encoding: Chunked\r\n\r\n"
         + "3\r\nabc\r\n00000a;x=\"y z\"\r\n0123456789\r\n1 ; b\r\n!\r\n"
         + "0;last\r\nX-Trailer: y\r\nContent-Length: 9\r\n\r\nGET / HTTP/1.1\r\nHost: b\r\n\r\n",
       [
-        .head("POST /x http11 a a chunked true false /x [Host=a] [transfer-encoding=Chunked]"),
+        .head("POST /x http11 a a chunked true false [Host=a] [transfer-encoding=Chunked]"),
         .body(Array("abc0123456789!".utf8)), .end,
-        .head("GET / http11 b b none true false / [Host=b]"), .end,
+        .head("GET / http11 b b none true false [Host=b]"), .end,
       ]
     ),
   ]

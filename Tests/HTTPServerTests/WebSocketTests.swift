@@ -373,7 +373,6 @@ internal import Transport
         let session = sessions.entries[count - 1]
         if isKnown {
           session.loop.execute {
-            session.charge(to: "somebody")
             session.limitMessages(to: 100)
             session.send(.text([0x61]))
           }

@@ -76,7 +76,7 @@ internal import Testing
 
   @Test func anExactPathOfOneServiceBeatsThePatternOfAnother() async throws {
     var other = Router(service: "msgr")
-    other.post("/register", echo("register"))
+    other.on([.post], "/register", echo("register"))
     let table = try table(Self.repository(), other)
     #expect(try await table.send(.post, "/register").text == "register")
     #expect(try await table.send(.get, "/registers").text == "bare registers")
@@ -119,7 +119,7 @@ internal import Testing
     var router = Router(service: "msgr")
     router.optionsFields = nil
     router.errorStyle = .json
-    router.post("/login", echo("in"))
+    router.on([.post], "/login", echo("in"))
     for method in [Method.get, .options] {
       let refused = try await table(router).send(method, "/login")
       #expect(refused.status == .methodNotAllowed && refused.fields.first(.allow) == "POST")
@@ -173,8 +173,8 @@ internal import Testing
   @Test func bodiesAreLimitedPerRoute() async throws {
     var router = Router(service: "x")
     router.errorStyle = .json
-    router.post("/small", echo("small"))
-    router.post("/large", bodyLimit: 1000, echo("large"))
+    router.on([.post], "/small", echo("small"))
+    router.on([.post], "/large", bodyLimit: 1000, echo("large"))
     let table = try table(router)
     func status(_ path: String, _ count: Int) async throws -> Status {
       let fields = [(name: "Content-Length", value: String(count))]

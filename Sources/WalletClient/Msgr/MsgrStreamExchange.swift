@@ -25,7 +25,7 @@ final class MsgrStreamExchange: Sendable {
   private struct State {
     var messages: [MsgrMessage] = []
     /// The sends in their order, which is that of the replies.
-    var sends: [CheckedContinuation<Reply, Never>] = []
+    var sends: [Promise<Reply>] = []
     var taker: CheckedContinuation<Void, Never>?
     var reader: CheckedContinuation<Void, Never>?
     var phase = Phase.open
@@ -86,7 +86,7 @@ final class MsgrStreamExchange: Sendable {
       return true
     }
     let send = state.withLock { state in state.sends.isEmpty ? nil : state.sends.removeFirst() }
-    send?.resume(returning: reply)
+    send?.fulfill(reply)
     return send != nil
   }
 
@@ -118,7 +118,7 @@ final class MsgrStreamExchange: Sendable {
       defer { state.sends = [] }
       return (state.sends, state.taker.take())
     }
-    for send in sends { send.resume(returning: .failure(error ?? .disconnected(.closed))) }
+    for send in sends { send.fulfill(.failure(error ?? .disconnected(.closed))) }
     taker?.resume()
   }
 
@@ -158,21 +158,16 @@ final class MsgrStreamExchange: Sendable {
 
   /// Sends a text, and waits for its reply.
   func send(_ text: [UInt8], on socket: WebSocket) async throws(MsgrError) -> MsgrMessageID {
-    let reply: Reply = await withCheckedContinuation { continuation in
-      let refusal = state.withLock { state -> MsgrError? in
-        if case .ended(let error) = state.phase { return error ?? .disconnected(.closed) }
-        guard state.sends.count < Self.mostSends else { return .tooOften(retryAfter: nil) }
-        do throws(WebSocketError) {
-          // Under the lock, so that sends wait in the order in which they go.
-          try socket.enqueue(.text(text))
-        } catch {
-          return .disconnected(error)
-        }
-        state.sends.append(continuation)
-        return nil
-      }
-      if let refusal { continuation.resume(returning: .failure(refusal)) }
+    let reply = Promise<Reply>()
+    try state.withLock { state throws(MsgrError) in
+      if case .ended(let error) = state.phase { throw error ?? .disconnected(.closed) }
+      guard state.sends.count < Self.mostSends else { throw .tooOften(retryAfter: nil) }
+      do throws(WebSocketError) {
+        // Under the lock, so that sends wait in the order in which they go.
+        try socket.enqueue(.text(text))
+      } catch { throw .disconnected(error) }
+      state.sends.append(reply)
     }
-    return try reply.get()
+    return try await reply.value.get()
   }
 }

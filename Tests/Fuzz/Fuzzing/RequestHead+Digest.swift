@@ -4,10 +4,10 @@ extension RequestHead {
   /// Everything that a head can tell, in one text; none of it may trap.
   public var digest: String {
     var text = "\(method) \(version) \(framing) \(keepAlive) "
-    text += "\(expectsContinue) \(host) \(authority) \(target) "
+    text += "\(expectsContinue) \(host) \(authority) "
     text += "\(value(.accept) ?? "") \(isWebSocketUpgrade)"
     forEachField { name, value in text += "\(name.count):\(value.count) " }
-    for segment in segments { text += PercentEncoding.decodeText(segment) ?? "malformed" }
+    text += PercentEncoding.decodeText(path) ?? "malformed"
     if let query { text += "\(URLEncodedForm(query)?.pairs.count ?? -1)" }
     let now = HTTPDate(1_700_000_000)
     let outcome = Preconditions.evaluate(

@@ -1,7 +1,5 @@
-internal import Threading
-
 /// A value that a thread gives once, and that any number of tasks await.
-final class Promise<Value: Sendable>: Sendable {
+public final class Promise<Value: Sendable>: Sendable {
   private enum State {
     case pending([CheckedContinuation<Value, Never>])
     case fulfilled(Value)
@@ -9,8 +7,11 @@ final class Promise<Value: Sendable>: Sendable {
 
   private let state = Lock(State.pending([]))
 
+  /// Makes a promise without a value.
+  public init() {}
+
   /// Gives the value. A second one is ignored.
-  func fulfill(_ value: Value) {
+  public func fulfill(_ value: Value) {
     let waiters = state.withLock { state -> [CheckedContinuation<Value, Never>] in
       guard case .pending(let waiters) = state else { return [] }
       state = .fulfilled(value)
@@ -20,7 +21,7 @@ final class Promise<Value: Sendable>: Sendable {
   }
 
   /// The value. Reading waits until it is given.
-  nonisolated(nonsending) var value: Value {
+  public nonisolated(nonsending) var value: Value {
     get async {
       await withCheckedContinuation { continuation in
         let value = state.withLock { state -> Value? in
