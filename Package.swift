@@ -71,7 +71,7 @@ let libraries: [Target] = [
   .target(name: "Observability", dependencies: ["Threading", "Time"]),
   .target(
     name: "Pages", dependencies: ["Cryptography"],
-    resources: [.embedInCode("base.css"), .embedInCode("message.css")]),
+    resources: ["base.css", "message.css", "page.html"].map { .embedInCode($0) }),
   // Carries what services queue for phones and browsers to their push services; knows no service's tables.
   .target(
     name: "Push",
@@ -141,7 +141,7 @@ let plugins: [Target] = [
       "Time", "Transport", "URLs", "WalletClient", "WebApps", "WebSocketClient", "Wire",
     ],
     path: "Plugins/Apptimist", exclude: ["Session", "Web/nacl-fast.LICENSE", "Web/qrcode.LICENSE"],
-    resources: [.embedInCode("Store/Steps")]
+    resources: [.embedInCode("Commands/chat.txt"), .embedInCode("Store/Steps")]
       + [
         "account.js", "app.css", "app.js", "apptimist.js", "chat.js", "contents.js", "details.js",
         "export.js", "files.js", "forum.js", "forums.js", "icon.svg", "index.html", "link.js",
@@ -205,7 +205,8 @@ let programs: [Target] = [
       "Storage", "SystemCalls", "Threading", "Time", "Transport",
     ],
     resources: [
-      .embedInCode("Completion"), .embedInCode("Status/status.css"), .embedInCode("awd.1"),
+      .embedInCode("Completion"), .embedInCode("Status/status.css"),
+      .embedInCode("Status/status.html"), .embedInCode("awd.1"),
     ]),
   .executableTarget(
     name: "awd", dependencies: ["Commands", "ServiceKit"] + plugins.map { .byName(name: $0.name) }),

@@ -36,21 +36,18 @@ extension ApptimistConfiguration: Checking, BackedUp {
     ]
     let url = facebook.graphURL
     if identity == .facebook, !url.hasPrefix("https://") {
-      findings.append(
-        ContentFinding(.doubtful, "facebook: the app's secret is sent to \(url) without TLS"))
+      findings.append(.doubtful("facebook: the app's secret is sent to \(url) without TLS"))
     }
     let issuer = oidc.issuer
     if identity == .oidc, issuer.hasPrefix("http://") {
       findings.append(
-        ContentFinding(
-          .doubtful,
+        .doubtful(
           "oidc: the keys of \(issuer) come without TLS; anyone on the network path can make accounts"
         ))
     }
     if identity == .oidc, oidc.nonce == .optional {
       findings.append(
-        ContentFinding(
-          .doubtful,
+        .doubtful(
           "oidc: nonce = \"optional\" lets anyone who gets a token use it for other keys"))
     }
     return findings
@@ -61,19 +58,18 @@ extension ApptimistConfiguration: Checking, BackedUp {
       let key = try KeyFile(path: path).read()?.identity.encryptionKey.hex
       let missing =
         "`awd serve` or `awd keys new` will make them; if devices know other keys, restore those first"
-      return ContentFinding(.good, "keys \(path): \(key ?? missing)")
+      return .good("keys \(path): \(key ?? missing)")
     } catch {
-      return ContentFinding(.wrong, "keys \(error); the service does not start")
+      return .wrong("keys \(error); the service does not start")
     }
   }
 
   private static func finding(_ provider: Provider, isExposed: Bool) -> ContentFinding {
-    guard provider == .open else { return ContentFinding(.good, "identity: \(provider.rawValue)") }
+    guard provider == .open else { return .good("identity: \(provider.rawValue)") }
     return isExposed
-      ? ContentFinding(
-        .doubtful,
+      ? .doubtful(
         #"identity: open lets anyone who reaches the server make any number of accounts; "invite" "#
           + "admits only those who are invited")
-      : ContentFinding(.good, "identity: open, for this machine alone")
+      : .good("identity: open, for this machine alone")
   }
 }

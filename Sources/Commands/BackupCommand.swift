@@ -47,17 +47,16 @@ struct BackupCommand: Command {
       throw CommandError.refused("\(path) is not made: \(error)")
     }
     Terminal.clearProgress()
-    if context.arguments.has("json") {
-      try context.print(
-        json: Report(file: path, store: store, keys: files.map(\.path), leftOut: leftOut))
-      return
+    try context.print(
+      json: Report(file: path, store: store, keys: files.map(\.path), leftOut: leftOut)
+    ) {
+      context.print("\(path): the store \(store), checked")
+      for file in files { context.print("  with \(file.path)") }
+      for path in leftOut {
+        context.print(
+          "  without \(path.printable): too large for a key, or named like one that lies elsewhere")
+      }
+      if !files.isEmpty { context.print("It holds keys: keep it where nobody else can read it.") }
     }
-    context.print("\(path): the store \(store), checked")
-    for file in files { context.print("  with \(file.path)") }
-    for path in leftOut {
-      context.print(
-        "  without \(path.printable): too large for a key, or named like one that lies elsewhere")
-    }
-    if !files.isEmpty { context.print("It holds keys: keep it where nobody else can read it.") }
   }
 }

@@ -72,15 +72,12 @@ struct BenchCommand: Command {
       throw CommandError.refused(sample.problem ?? "every response was an error")
     }
     let report = Report(sample, took: ContinuousClock.now - start)
-    if arguments.has("json") {
-      try context.print(json: report)
-    } else {
+    try context.print(json: report) {
       context.print("requests    \(report.requests), failed \(report.failures)")
       context.print("per second  \(Int(report.perSecond))")
       context.print(
         "answered in \(report.medianMilliseconds) ms (half), \(report.p99Milliseconds) ms (99 %), "
-          + "\(report.longestMilliseconds) ms (all)"
-      )
+          + "\(report.longestMilliseconds) ms (all)")
     }
   }
 

@@ -10,18 +10,6 @@ struct CheckCommand: Command {
   static let parameters = [CommandParameter.configuration, .json]
 
   private struct Report: Encodable {
-    struct Setting: Encodable {
-      let key: String
-      let value: String
-      let origin: String
-    }
-
-    struct Problem: Encodable {
-      let key: String
-      let origin: String
-      let message: String
-    }
-
     struct Finding: Encodable {
       let service: String
       let grade: ContentFinding.Grade
@@ -30,36 +18,26 @@ struct CheckCommand: Command {
 
     let valid: Bool
     let file: String?
-    var settings: [Setting] = []
-    var problems: [Problem] = []
+    var settings: [ConfigurationSetting] = []
+    var problems: [ConfigurationProblem] = []
     var content: [Finding] = []
   }
 
   static func run(_ context: CommandContext) async throws {
     let file = context.arguments["config"]
-    let isJSON = context.arguments.has("json")
     let configuration: LoadedConfiguration
     do throws(ConfigurationError) {
       configuration = try LoadedConfiguration(
         file: file, environment: context.environment, services: context.services)
     } catch {
-      if isJSON {
-        let problems = error.problems.map {
-          Report.Problem(key: $0.key, origin: "\($0.origin)", message: $0.message)
-        }
-        try context.print(json: Report(valid: false, file: file, problems: problems))
-      }
+      try context.print(json: Report(valid: false, file: file, problems: error.problems)) {}
       throw CommandError.refused("the configuration is not valid\n\(error)")
     }
     let content = await findings(configuration, context)
     let wrong = content.count { $0.grade == .wrong }
-    if isJSON {
-      let settings = configuration.settings.map {
-        Report.Setting(key: $0.key, value: $0.value, origin: "\($0.origin)")
-      }
-      try context.print(
-        json: Report(valid: wrong == 0, file: file, settings: settings, content: content))
-    } else {
+    let report = Report(
+      valid: wrong == 0, file: file, settings: configuration.settings, content: content)
+    try context.print(json: report) {
       if file == nil { context.print("# no configuration file: the development setting") }
       for setting in configuration.settings { context.print("\(setting)") }
       for finding in content {

@@ -26,38 +26,28 @@ enum DatabaseCheck {
         access(report), identity(of: address), connections(report, of: server.store),
         clock(report),
       ]
-      return [schema(report)] + durability(report) + doubts.compactMap(\.self)
+      let schema = StoreCheck.schema(lacking: report.pendingMigrations)
+      return [.good("PostgreSQL \(report.version); \(schema)")] + durability(report)
+        + doubts.compactMap(\.self)
     } catch {
-      return [ContentFinding(.wrong, "\(error)")]
+      return [.wrong("\(error)")]
     }
-  }
-
-  private static func schema(_ report: PostgreSQLReport) -> ContentFinding {
-    let steps = report.pendingMigrations
-    let state =
-      steps == 0
-      ? "its schema is this program's"
-      : "`awd serve` will bring its schema \(steps) steps forward"
-    return ContentFinding(.good, "PostgreSQL \(report.version); \(state)")
   }
 
   private static func durability(_ report: PostgreSQLReport) -> [ContentFinding] {
     var findings: [ContentFinding] = []
     if report.isReadOnly {
       findings.append(
-        ContentFinding(
-          .wrong,
+        .wrong(
           "PostgreSQL may only be read: it is a standby, or set so; name the primary, or all hosts with "
             + "target_session_attrs=read-write"))
     }
     findings += report.unsafeSettings.map {
-      ContentFinding(
-        .doubtful, "PostgreSQL's \($0) is off: what is acknowledged may be lost with the power")
+      .doubtful("PostgreSQL's \($0) is off: what is acknowledged may be lost with the power")
     }
     if report.hasOnlyAsynchronousStandbys {
       findings.append(
-        ContentFinding(
-          .doubtful,
+        .doubtful(
           "commits wait for no standby: what is acknowledged last is lost if one takes over; see "
             + "synchronous_standby_names"))
     }
@@ -69,16 +59,14 @@ enum DatabaseCheck {
   ) -> ContentFinding? {
     let needed = store.connections + 2 + store.lanes + 3
     guard report.connectionLimit < needed + otherConnections else { return nil }
-    return ContentFinding(
-      .doubtful,
+    return .doubtful(
       "PostgreSQL takes \(report.connectionLimit) connections, and each node wants \(needed); "
         + "raise max_connections, or lower store.connections")
   }
 
   private static func access(_ report: PostgreSQLReport) -> ContentFinding? {
     guard report.isOpenToAllRoles else { return nil }
-    return ContentFinding(
-      .doubtful,
+    return .doubtful(
       "every role of the server may connect to the database; REVOKE CONNECT, TEMPORARY ON "
         + "DATABASE … FROM PUBLIC")
   }
@@ -86,8 +74,7 @@ enum DatabaseCheck {
   /// Doubts a server on another machine that isn't asked to prove that it is the right one.
   static func identity(of address: PostgreSQLAddress) -> ContentFinding? {
     guard address.isUnverified else { return nil }
-    return ContentFinding(
-      .doubtful,
+    return .doubtful(
       "store.url: anyone on the network path to PostgreSQL can pose as it, and read and change everything; "
         + "use sslmode=verify-full")
   }
@@ -95,8 +82,7 @@ enum DatabaseCheck {
   private static func clock(_ report: PostgreSQLReport) -> ContentFinding? {
     let difference = report.time.duration(to: .now())
     guard difference > clockTolerance || difference < .zero - clockTolerance else { return nil }
-    return ContentFinding(
-      .doubtful,
+    return .doubtful(
       "this machine's clock and PostgreSQL's differ by \(difference); awd goes by PostgreSQL's")
   }
 }

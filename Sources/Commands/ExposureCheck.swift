@@ -18,24 +18,21 @@ enum ExposureCheck {
   private static func proxies(_ server: ServerConfiguration) -> ContentFinding? {
     if !server.trustedProxies.isEmpty {
       let list = server.trustedProxies.map(\.description).joined(separator: ", ")
-      return ContentFinding(
-        .good, "trusted_proxies: limits go by the addresses that \(list) reports")
+      return .good("trusted_proxies: limits go by the addresses that \(list) reports")
     }
     guard let url = server.publicURL, !url.isLocal, server.listen.allSatisfy(\.isLocal) else {
       return nil
     }
-    return ContentFinding(
-      .doubtful,
+    return .doubtful(
       "trusted_proxies is empty, but \(url) is not on an address of `listen`: all clients of the "
         + "proxy in front count as one, and one user's wrong passwords lock out all; name the "
         + #"proxy, such as trusted_proxies = ["127.0.0.1", "::1"]"#)
   }
 
   private static func publicURL(_ server: ServerConfiguration) -> ContentFinding? {
-    if let url = server.publicURL { return ContentFinding(.good, "public_url: \(url)") }
+    if let url = server.publicURL { return .good("public_url: \(url)") }
     guard server.isExposed else { return nil }
-    return ContentFinding(
-      .doubtful,
+    return .doubtful(
       "public_url is missing: script URIs and redirects are made of what each client writes as Host"
     )
   }
@@ -44,16 +41,14 @@ enum ExposureCheck {
   private static func operatorPages(_ server: ServerConfiguration) -> ContentFinding? {
     guard let address = server.adminListen else {
       return server.isExposed
-        ? ContentFinding(
-          .doubtful,
+        ? .doubtful(
           "admin_listen is missing: metrics and the status page answer beside everything else, "
             + "to this machine only, and not through a proxy")
         : nil
     }
     return address.isLocal
-      ? ContentFinding(.good, "admin_listen: \(address), for this machine only")
-      : ContentFinding(
-        .doubtful, "admin_listen: everyone who reaches \(address) sees the metrics and the status")
+      ? .good("admin_listen: \(address), for this machine only")
+      : .doubtful("admin_listen: everyone who reaches \(address) sees the metrics and the status")
   }
 }
 

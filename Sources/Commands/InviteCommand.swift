@@ -1,7 +1,6 @@
 internal import CommandLine
 internal import Configuration
 internal import Cryptography
-internal import Observability
 internal import ServiceKit
 internal import Time
 
@@ -58,10 +57,9 @@ struct InviteNewCommand: Command {
     let note = try await service.add(
       Invitation(token: token, uid: uid, uses: uses, expires: expires), serviceContext,
       context.configuration(for: service))
-    if context.arguments.has("json") {
-      try context.print(
-        json: Summary(token: token, uid: uid, uses: uses, expires: expires.description))
-    } else {
+    try context.print(
+      json: Summary(token: token, uid: uid, uses: uses, expires: expires.description)
+    ) {
       context.print(token)
       if let note { context.print("(\(note))") }
     }

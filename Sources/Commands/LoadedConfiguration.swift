@@ -2,7 +2,6 @@ internal import Addresses
 internal import CommandLine
 internal import Configuration
 internal import Push
-internal import Routing
 internal import ServiceKit
 internal import Storage
 

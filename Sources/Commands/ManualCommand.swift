@@ -1,4 +1,5 @@
 internal import CommandLine
+internal import Pages
 internal import ServiceKit
 
 /// `awd manual`.
@@ -19,9 +20,10 @@ struct ManualPage {
   /// The page.
   var text: String {
     let sections = commands.filter { !$0.isHidden }.map(section)
-    return String(decoding: PackageResources.awd_1.dropLast(), as: UTF8.self)
-      .replacing("{{version}}", with: "\(Product.name) \(Product.version)")
-      .replacing("{{commands}}", with: sections.joined(separator: "\n"))
+    return PageTemplate(PackageResources.awd_1).html([
+      "version": "\(Product.name) \(Product.version)",
+      "commands": sections.joined(separator: "\n"),
+    ])
   }
 
   private func section(of command: any Command.Type) -> String {

@@ -76,16 +76,8 @@ public struct Program: Sendable {
 
   /// Writes a line at once, without a buffer, for programs that read a pipe.
   private static func write(_ line: String, to descriptor: Int32) {
-    var rest = Array("\(line)\n".utf8)[...]
-    while !rest.isEmpty {
-      let count = unsafe rest.withUnsafeBytes { bytes in
-        unsafe Glibc.write(descriptor, bytes.baseAddress, bytes.count)
-      }
-      if count < 0 && errno == EINTR { continue }
-      // Nobody is left who could be told.
-      guard count > 0 else { return }
-      rest = rest.dropFirst(count)
-    }
+    // If that fails, nobody is left who could be told.
+    try? writeAll(Array("\(line)\n".utf8), to: descriptor)
   }
 
   /// Runs the command that arguments name.

@@ -27,18 +27,21 @@ enum StoreCheck {
 
   private static func content(_ path: String, _ services: [any Service.Type]) -> ContentFinding {
     guard unsafe access(path, F_OK) == 0 else {
-      return ContentFinding(.good, "\(path): `awd serve` will make it")
+      return .good("\(path): `awd serve` will make it")
     }
     do {
       let pending = try Store.check(path, migrations: services.migrations)
-      let schema =
-        pending == 0
-        ? "its schema is this program's"
-        : "`awd serve` will bring its schema \(pending) steps forward"
-      return ContentFinding(.good, "\(path): whole; \(schema)")
+      return .good("\(path): whole; \(schema(lacking: pending))")
     } catch {
-      return ContentFinding(.wrong, "\(path): \(advice(on: error))")
+      return .wrong("\(path): \(advice(on: error))")
     }
+  }
+
+  /// Says whether a schema is the program's.
+  static func schema(lacking steps: Int) -> String {
+    steps == 0
+      ? "its schema is this program's"
+      : "`awd serve` will bring its schema \(steps) steps forward"
   }
 
   /// Returns the text of an error of the store, with the way out of it.
@@ -79,9 +82,9 @@ enum StoreCheck {
       by: UInt64(status.f_frsize))
     let megabytes = overflows ? UInt64.max >> 20 : free >> 20
     let isReadOnly = status.f_flag & UInt(ST_RDONLY) != 0
-    if isReadOnly { return ContentFinding(.wrong, "disk: \(folder) is read-only") }
+    if isReadOnly { return .wrong("disk: \(folder) is read-only") }
     return megabytes >= UInt64(scarce >> 20)
-      ? ContentFinding(.good, "disk: \(megabytes) MiB are free at \(folder)")
+      ? .good("disk: \(megabytes) MiB are free at \(folder)")
       : ContentFinding(
         megabytes == 0 ? .wrong : .doubtful, "disk: only \(megabytes) MiB are free at \(folder)")
   }

@@ -42,7 +42,7 @@ enum SystemCheck {
       var status = stat()
       guard unsafe stat(file, &status) == 0, status.st_mode & S_IROTH != 0 else { return nil }
       let keys = secrets.map(\.key).joined(separator: ", ")
-      return ContentFinding(.doubtful, "\(file): other users may read \(keys); chmod o= \(file)")
+      return .doubtful("\(file): other users may read \(keys); chmod o= \(file)")
     }
   }
 
@@ -51,29 +51,27 @@ enum SystemCheck {
     var status = stat()
     guard unsafe stat(path, &status) == 0 else {
       return errno == ENOENT
-        ? ContentFinding(.good, "data folder \(path): `awd serve` will make it")
-        : ContentFinding(.wrong, "data folder \(path): \(unsafe String(cString: strerror(errno)))")
+        ? .good("data folder \(path): `awd serve` will make it")
+        : .wrong("data folder \(path): \(unsafe String(cString: strerror(errno)))")
     }
     guard status.st_mode & S_IFMT == S_IFDIR else {
-      return ContentFinding(.wrong, "data folder \(path): not a folder")
+      return .wrong("data folder \(path): not a folder")
     }
     guard unsafe access(path, R_OK | W_OK | X_OK) == 0 else {
-      return ContentFinding(.wrong, "data folder \(path): this user may not write there")
+      return .wrong("data folder \(path): this user may not write there")
     }
     guard status.st_mode & 0o077 == 0 else {
-      return ContentFinding(
-        .doubtful, "data folder \(path): other users may read it; chmod 700 \(path)")
+      return .doubtful("data folder \(path): other users may read it; chmod 700 \(path)")
     }
-    return ContentFinding(.good, "data folder \(path): only its owner may read it")
+    return .good("data folder \(path): only its owner may read it")
   }
 
   /// Checks whether enough files and sockets may be open.
   static func descriptors(_ limit: UInt64, connections: Int) -> ContentFinding {
     let needed = UInt64(connections + ownDescriptors)
     return limit >= needed
-      ? ContentFinding(.good, "descriptors: \(limit) for \(connections) connections")
-      : ContentFinding(
-        .doubtful,
+      ? .good("descriptors: \(limit) for \(connections) connections")
+      : .doubtful(
         "descriptors: \(limit) are too few for \(connections) connections; allow \(needed), "
           + "or lower limits.connections")
   }
@@ -81,9 +79,8 @@ enum SystemCheck {
   /// Checks that the clock isn't far behind.
   static func clock(now: Timestamp) -> ContentFinding {
     now >= earliest
-      ? ContentFinding(.good, "clock: \(now)")
-      : ContentFinding(
-        .wrong,
+      ? .good("clock: \(now)")
+      : .wrong(
         "clock: it shows \(now), which is in the past; certificates and signing times need the right time"
       )
   }

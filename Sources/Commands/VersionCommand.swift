@@ -8,9 +8,7 @@ struct VersionCommand: Command {
   static let parameters = [CommandParameter.json]
 
   static func run(_ context: CommandContext) async throws {
-    if context.arguments.has("json") {
-      try context.print(json: ["name": Product.name, "version": Product.version])
-    } else {
+    try context.print(json: ["name": Product.name, "version": Product.version]) {
       context.print("\(Product.name) \(Product.version)")
     }
   }

@@ -28,25 +28,10 @@ public struct PageStyle: Sendable {
   ///   - title: the title, as text.
   ///   - content: the elements of the page, as HTML.
   public func document(title: String, _ content: String) -> String {
-    """
-    <!doctype html>
-    <html lang="en">
-    <head>
-    <meta charset="utf-8">
-    <meta name="viewport" content="width=device-width, initial-scale=1">
-    <title>\(title.htmlEscaped)</title>
-    <link rel="icon" href="/favicon.svg" type="image/svg+xml">
-    <style>\(text)</style>
-    </head>
-    <body>
-    <div class="page">
-    \(content)
-    </div>
-    </body>
-    </html>
-
-    """
+    Self.page.html(["title": title, "style": text, "content": content])
   }
+
+  private static let page = PageTemplate(PackageResources.page_html)
 
   /// The style of a short message.
   public static let message = PageStyle(PackageResources.message_css)

@@ -50,15 +50,15 @@ public struct CertificateFiles: Sendable {
     let rest = now.duration(to: end)
     let days = rest.milliseconds / 86_400_000
     if now < start {
-      return ContentFinding(.wrong, "\(name): not valid before \(HTTPDate(start.seconds).text)")
+      return .wrong("\(name): not valid before \(HTTPDate(start.seconds).text)")
     }
     let date = HTTPDate(end.seconds).text
     return if rest < .zero {
-      ContentFinding(.wrong, "\(name): expired on \(date)")
+      .wrong("\(name): expired on \(date)")
     } else if rest < Self.notice {
-      ContentFinding(.doubtful, "\(name): expires in \(days) days, on \(date)")
+      .doubtful("\(name): expires in \(days) days, on \(date)")
     } else {
-      ContentFinding(.good, "\(name): valid for \(days) days, until \(date)")
+      .good("\(name): valid for \(days) days, until \(date)")
     }
   }
 
@@ -77,7 +77,7 @@ public struct CertificateFiles: Sendable {
     do throws(CommandError) {
       finding = try CertificateFiles(for: use, certificate: certificate, key: key).validity(at: now)
     } catch {
-      finding = ContentFinding(.wrong, error.description)
+      finding = .wrong(error.description)
     }
     return [finding, ContentFinding.readersOfKey("\(use) key", key)].compactMap(\.self)
   }

@@ -2,6 +2,15 @@ internal import CommandLine
 internal import FoundationEssentials
 
 extension CommandContext {
+  /// Prints a value as JSON if `--json` is given, and else in words.
+  ///
+  /// - Parameters:
+  ///   - value: the value.
+  ///   - printWords: prints it in words.
+  public func print(json value: some Encodable, or printWords: () -> Void) throws {
+    if arguments.has("json") { try print(json: value) } else { printWords() }
+  }
+
   /// Prints a value as JSON, indented and with sorted keys, in the style of every command. What could change a terminal's
   /// state or direction is escaped, so that a program reads it and nobody is deceived by it.
   ///

@@ -27,6 +27,13 @@ public struct ContentFinding: Sendable, Equatable {
     self.message = message
   }
 
+  /// Finds that something is as it should be.
+  public static func good(_ message: String) -> Self { Self(.good, message) }
+  /// Finds something that an operator should think about.
+  public static func doubtful(_ message: String) -> Self { Self(.doubtful, message) }
+  /// Finds something that doesn't work.
+  public static func wrong(_ message: String) -> Self { Self(.wrong, message) }
+
   /// Doubts a private key's file if others than its owner may read it.
   ///
   /// - Parameters:
@@ -36,6 +43,6 @@ public struct ContentFinding: Sendable, Equatable {
   public static func readersOfKey(_ kind: String, _ path: String) -> ContentFinding? {
     var status = stat()
     guard unsafe stat(path, &status) == 0, status.st_mode & 0o077 != 0 else { return nil }
-    return ContentFinding(.doubtful, "\(kind) \(path): other users may read it; chmod 600")
+    return .doubtful("\(kind) \(path): other users may read it; chmod 600")
   }
 }

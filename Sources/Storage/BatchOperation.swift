@@ -62,11 +62,6 @@ public struct ArrayWriter {
     try parameters.append(integers, of: .int8) { $1.append(bigEndian: $0) }
   }
 
-  /// Adds an array of type `float8[]`.
-  public mutating func append(reals: [Double?]) throws(StoreError) {
-    try parameters.append(reals, of: .float8) { $1.append(bigEndian: $0.bitPattern) }
-  }
-
   /// Adds an array of type `text[]`.
   public mutating func append(texts: [String?]) throws(StoreError) {
     try parameters.append(texts, of: .text) { text, bytes throws(StoreError) in

@@ -15,13 +15,7 @@ public enum DurableFile {
     let file = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
     guard file >= 0 else { throw SystemError(errno) }
     defer { close(file) }
-    var rest = bytes[...]
-    while !rest.isEmpty {
-      let count = unsafe rest.withUnsafeBytes { unsafe write(file, $0.baseAddress, $0.count) }
-      if count < 0 && errno == EINTR { continue }
-      guard count > 0 else { throw SystemError(errno) }
-      rest = rest.dropFirst(count)
-    }
+    try writeAll(bytes, to: file)
     guard fchmod(file, mode) == 0, fsync(file) == 0 else { throw SystemError(errno) }
   }
 

@@ -14,16 +14,6 @@ actor ChatSession {
     let text: String
   }
 
-  private static let help = """
-    * a line is sent to whom you talk to; a message that begins with / is written //…
-    * /to WHOM      talk to another: a name, or 64 hexadecimal digits
-    * /search NAME  who has this name; * and ? stand for what you don't know
-    * /who [WHOM]   the key and the vouchers of whom you talk to, or of another
-    * /vouch WHOM   tell others that you know this is the one they think; only after comparing keys
-    * /me           your own key
-    * /quit         end
-    """
-
   private let device: Device
   private let folder: ChatFolder
   private let print: @Sendable (String) -> Void
@@ -99,7 +89,9 @@ actor ChatSession {
     case "/search": await search(rest)
     case "/who": await tellOf(rest)
     case "/vouch": await vouch(for: rest)
-    default: for line in Self.help.split(separator: "\n") { print(String(line)) }
+    default:
+      let help = String(decoding: PackageResources.chat_txt, as: UTF8.self)
+      for line in help.split(separator: "\n") { print(String(line)) }
     }
     return true
   }

@@ -18,9 +18,7 @@ struct KeysShowCommand: Command {
       throw CommandError.refused("\(error); `awd keys new` or the first `awd serve` makes them")
     }
     let document = ServiceDocument(service: configuration.name, identity: keys.identity)
-    if context.arguments.has("json") {
-      try context.print(json: document)
-    } else {
+    try context.print(json: document) {
       context.print("service             \(configuration.name)")
       context.print("encryption key      \(keys.identity.encryptionKey.hex)")
       context.print("authentication key  \(keys.identity.authenticationKey.hex)")

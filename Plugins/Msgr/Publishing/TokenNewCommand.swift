@@ -41,10 +41,9 @@ struct TokenNewCommand: Command {
     } catch RequestRefusal.tooManyContacts {
       throw CommandError.refused("the owner has as many tokens as an account may have")
     }
-    if given.has("json") {
-      try context.print(
-        json: Summary(token: token.text, sender: Publisher.sender(owner, name).text))
-    } else {
+    try context.print(
+      json: Summary(token: token.text, sender: Publisher.sender(owner, name).text)
+    ) {
       context.print(token.text)
     }
   }

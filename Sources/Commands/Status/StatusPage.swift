@@ -25,84 +25,33 @@ struct StatusPage {
 
   /// The document.
   var html: String {
-    let state =
-      reasons.isEmpty
-      ? "<span class=\"state served\">ready</span>"
-      : "<span class=\"state refused\">not ready</span>"
-    let facts = [
-      state, "awd <strong>\(version)</strong>",
-      "up <strong>\(StatusQuantity.text(uptime / .seconds(1), of: "_seconds"))</strong>",
-      services.isEmpty
-        ? "no service is on"
-        : "services <strong>\(services.joined(separator: ", ").htmlEscaped)</strong>",
-    ]
-    return """
-      <!doctype html>
-      <html lang="en">
-      <head>
-      <meta charset="utf-8">
-      <meta name="viewport" content="width=device-width, initial-scale=1">
-      <meta http-equiv="refresh" content="\(Self.refresh)">
-      <title>\(reasons.isEmpty ? "" : "Not ready – ")awd status</title>
-      <style>\(PageStyle.status.text)</style>
-      </head>
-      <body>
-      <div class="page">
-      <header>
-      <div>
-      <h1>Status</h1>
-      <ul class="counts">
-      \(facts.map { "<li>\($0)</li>" }.joined(separator: "\n"))
-      </ul>
-      </div>
-      </header>
-      <main>
-      \(trouble)\(sections)</main>
-      <footer>
-      <span>The last \(StatusQuantity.text(span / .seconds(1), of: "_seconds")), \
-      updated every \(Self.refresh) s</span>
-      <a href="/metrics">Metrics</a>
-      <a href="/readyz">Readiness</a>
-      <a href="/version">Version</a>
-      </footer>
-      </div>
-      </body>
-      </html>
-
-      """
+    Self.template.html([
+      "refresh": "\(Self.refresh)", "style": PageStyle.status.text, "isReady": reasons.isEmpty,
+      "version": version, "uptime": StatusQuantity.text(uptime / .seconds(1), of: "_seconds"),
+      "services": services.joined(separator: ", "),
+      "reasons": reasons.map { ["reason": $0] as PageTemplate.Values }, "sections": sections,
+      "span": StatusQuantity.text(span / .seconds(1), of: "_seconds"),
+    ])
   }
 
-  private var trouble: String {
-    guard !reasons.isEmpty else { return "" }
-    let items = reasons.map { "<li>\($0.htmlEscaped)</li>" }.joined(separator: "\n")
-    return "<ul class=\"panel reasons\">\n\(items)\n</ul>\n"
-  }
+  private static let template = PageTemplate(PackageResources.status_html)
 
   /// A heading and cards for each part of the program: first the server's own, then the services.
-  private var sections: String {
+  private var sections: [PageTemplate.Values] {
     let parts =
       [("Process", ["process"]), ("Connections", ["http", "websocket"]), ("Store", ["store"])]
       + services.map { ($0, [$0]) }
-    return parts.map { title, names in
+    return parts.compactMap { title, names in
       let cards = names.flatMap { name in
         history.filter { $0.name.hasPrefix("awd_\(name)_") && !$0.isQuiet }.map(card)
       }
-      guard !cards.isEmpty else { return "" }
-      return """
-        <section>
-        <h2>\(title.htmlEscaped)</h2>
-        <ul class="cards">
-        \(cards.joined(separator: "\n"))
-        </ul>
-        </section>
-
-        """
-    }.joined()
+      return cards.isEmpty ? nil : ["title": title, "cards": cards]
+    }
   }
 
-  private func card(_ series: MetricHistory.Series) -> String {
+  private func card(_ series: MetricHistory.Series) -> PageTemplate.Values {
     let labels = series.labels.map(\.value).joined(separator: ", ")
-    let title = (labels.isEmpty ? series.help : "\(series.help): \(labels)").htmlEscaped
+    let title = labels.isEmpty ? series.help : "\(series.help): \(labels)"
     let name = series.name
     let value: String
     let more: String
@@ -120,13 +69,9 @@ struct StatusPage {
         "p50 \(StatusQuantity.text(all?.quantile(0.5), of: name)), "
         + "\(StatusQuantity.text(Double(all?.count ?? 0), of: "")) times"
     }
-    let plot = Sparkline(values: series.values, capacity: capacity, label: "Plot of \(title)")
-    return """
-      <li class="panel"><h3>\(title)</h3>
-      <p class="value">\(value)</p>
-      <p class="more quiet">\(more)</p>
-      \(plot.svg)</li>
-      """
+    let plot = Sparkline(
+      values: series.values, capacity: capacity, label: "Plot of \(title.htmlEscaped)")
+    return ["title": title, "value": value, "more": more, "plot": plot.svg]
   }
 }
 

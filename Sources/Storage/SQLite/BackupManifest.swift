@@ -1,6 +1,7 @@
 internal import Cryptography
 internal import FoundationEssentials
 internal import Glibc
+internal import SystemCalls
 public import Time
 
 /// The list of everything in a backup, with sizes and digests. It stands at the backup's end, behind the database:
@@ -189,13 +190,9 @@ private struct OpenFile: ~Copyable {
   }
 
   func append(_ bytes: [UInt8]) throws(StoreError) {
-    var rest = bytes[...]
-    while !rest.isEmpty {
-      let count = unsafe rest.withUnsafeBytes { unsafe write(descriptor, $0.baseAddress, $0.count) }
-      if count < 0 && errno == EINTR { continue }
-      guard count > 0 else { throw DatabaseFile.systemError("write the backup") }
-      rest = rest.dropFirst(count)
+    try DatabaseFile.doing("write the backup") { () throws(SystemError) in
+      try writeAll(bytes, to: descriptor)
+      guard fsync(descriptor) == 0 else { throw SystemError(errno) }
     }
-    guard fsync(descriptor) == 0 else { throw DatabaseFile.systemError("write the backup") }
   }
 }

@@ -23,17 +23,17 @@ struct DatabaseFile: Sendable {
   /// - Throws: `.ioError` or `.full`.
   static func at(_ path: String) throws(StoreError) -> Self {
     let path = path.hasPrefix("/") ? path : "./" + path
-    try makeFolder(of: path)
-    let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-    if descriptor >= 0 {
-      // Exactly this mode, whatever the umask.
-      let result = fchmod(descriptor, 0o600)
-      close(descriptor)
-      guard result == 0 else { throw systemError("set the mode of the database") }
-      // The new name must outlive a power loss as the rows do.
-      try syncFolder(of: path)
-    } else if errno != EEXIST {
-      throw systemError("create the database")
+    try doing("create the database's folder") { () throws(SystemError) in
+      try DurableFile.makeFolder(DurableFile.folder(of: path))
+    }
+    try doing("create the database") { () throws(SystemError) in
+      do throws(SystemError) {
+        try DurableFile.create(path, [], mode: 0o600)
+        // The new name must outlive a power loss as the rows do.
+        try DurableFile.sync(folderOf: path)
+      } catch {
+        if error.code != EEXIST { throw error }
+      }
     }
     return Self(name: path, isInMemory: false)
   }
@@ -45,23 +45,24 @@ struct DatabaseFile: Sendable {
     return Int(status.st_size)
   }
 
-  private static func makeFolder(of path: String) throws(StoreError) {
-    do throws(SystemError) {
-      try DurableFile.makeFolder(DurableFile.folder(of: path))
-    } catch { throw storeError("create the database's folder", error) }
-  }
-
   /// Makes the names in the folder of a file outlive a power loss.
   static func syncFolder(of path: String) throws(StoreError) {
-    do throws(SystemError) { try DurableFile.sync(folderOf: path) } catch {
-      throw storeError("sync the database's folder", error)
+    try doing("sync the database's folder") { () throws(SystemError) in
+      try DurableFile.sync(folderOf: path)
     }
   }
 
-  /// Makes an error of `errno`.
-  static func systemError(_ doing: String) -> StoreError { storeError(doing, SystemError(errno)) }
+  /// Calls the system, and says what for if that fails.
+  static func doing(
+    _ work: String, _ body: () throws(SystemError) -> Void
+  ) throws(StoreError) {
+    do throws(SystemError) { try body() } catch { throw systemError(work, error) }
+  }
 
-  private static func storeError(_ doing: String, _ error: SystemError) -> StoreError {
+  /// Makes an error of one of the system.
+  static func systemError(
+    _ doing: String, _ error: SystemError = SystemError(errno)
+  ) -> StoreError {
     let isFull = error.code == ENOSPC || error.code == EDQUOT
     return StoreError(isFull ? .full : .ioError, "cannot \(doing): \(error)")
   }
