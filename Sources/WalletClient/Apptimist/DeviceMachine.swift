@@ -29,29 +29,17 @@ struct DeviceMachine {
     case offline
     /// The device logs in, in version 1: the reply says whether the service knows the user.
     case joining(PartialReply)
-    case established(Version1Requests)
+    case established
     /// The device logs in, in version 2, with a request of this number.
-    case joiningVersion2(Version2Requests, login: UInt32)
-    case establishedVersion2(Version2Requests)
+    case joiningVersion2(Version2Terms, login: UInt32)
+    case establishedVersion2(Version2Terms)
+  }
 
-    /// Changes the requests of version 1 in place.
-    ///
-    /// - Returns: the closure's result, or nil if the device isn't logged in.
-    mutating func withRequests<Result>(_ body: (inout Version1Requests) -> Result) -> Result? {
-      guard case .established(var requests) = self else { return nil }
-      // Otherwise the requests would be copied.
-      self = .offline
-      defer { self = .established(requests) }
-      return body(&requests)
-    }
-
-    /// Changes the requests of version 2 in place, as ``withRequests(_:)`` does.
-    mutating func withVersion2<Result>(_ body: (inout Version2Requests) -> Result) -> Result? {
-      guard case .establishedVersion2(var requests) = self else { return nil }
-      self = .offline
-      defer { self = .establishedVersion2(requests) }
-      return body(&requests)
-    }
+  /// The terms of a connection of version 2.
+  struct Version2Terms {
+    let handshake: Version2.Handshake
+    /// The longest data that the service takes, in bytes.
+    let dataLimit: Int
   }
 
   let participant: Participant
@@ -61,6 +49,8 @@ struct DeviceMachine {
   /// The place behind the last entry that came.
   var place: StreamPlace
   var state = State.offline
+  /// The requests that were sent on this connection.
+  var sent = SentRequests()
   private(set) var stream: StreamFlow
   private var recent = RecentMessages()
   /// The requests that were not sent on this connection.
@@ -99,13 +89,8 @@ struct DeviceMachine {
 
   /// Notes that the connection is gone. Requests that may be repeated will be, behind the next login.
   mutating func disconnected() -> [Action] {
-    defer { state = .offline }
-    let awaited: [(id: UInt64, request: DeviceRequest)] =
-      switch state {
-      case .established(let requests): requests.awaited
-      case .establishedVersion2(let requests): requests.awaited
-      case .offline, .joining, .joiningVersion2: []
-      }
+    defer { (state, sent) = (.offline, SentRequests()) }
+    let awaited = sent.awaited
     waiting.insert(contentsOf: awaited.filter { $0.request.isRepeatable }, at: 0)
     return awaited.filter { !$0.request.isRepeatable }
       .map { .complete($0.id, .failure(.interrupted)) }
@@ -133,19 +118,15 @@ struct DeviceMachine {
   /// Notes that nobody waits for a request any more.
   mutating func abandon(_ id: UInt64) {
     waiting.removeAll { $0.id == id }
-    _ = state.withRequests { $0.abandon(id) }
-    _ = state.withVersion2 { $0.abandon(id) }
+    sent.abandon(id)
   }
 
   mutating func sendWaiting() -> [Action] {
     var actions: [Action] = []
-    var sent = 0
-    while sent < waiting.count {
-      guard let sending = send(waiting[sent].id, waiting[sent].request) else { break }
+    while let (id, request) = waiting.first, let sending = send(id, request) {
       actions += sending
-      sent += 1
+      waiting.removeFirst()
     }
-    waiting.removeFirst(sent)
     return actions
   }
 

@@ -1,5 +1,4 @@
 internal import ApptimistProtocol
-internal import Cryptography
 
 /// The service's reply to a ``DeviceRequest`` that it has carried out.
 enum DeviceReply: Equatable {

@@ -29,9 +29,7 @@ extension DeviceMachine {
     guard let words = Version1Request(request, of: participant) else {
       return [.complete(id, .failure(.service(.noSuchType)))]
     }
-    guard state.withRequests({ $0.append(id, request, expecting: words.reply) }) == true else {
-      return nil
-    }
+    guard sent.append(id, request, expecting: words.reply) != nil else { return nil }
     return words.parts.map { .send(.version1($0.pdu, data: $0.data)) }
   }
 
@@ -47,8 +45,8 @@ extension DeviceMachine {
       place.head = MessageID(of: message, data: data)
       return deliver(message, data, place.head)
     case .truncate(let truncation):
-      let isEcho = state.withRequests { $0.takeEcho(truncation.message) } ?? false
-      return isEcho ? [] : deliver(.truncation(truncation.message, place: place))
+      return sent.takeEcho(truncation.message)
+        ? [] : deliver(.truncation(truncation.message, place: place))
     case .redirect(let redirect): return [.redirect(String(decoding: redirect.uri, as: UTF8.self))]
     case .user, .vouchers, .read, .lock, .write, .remove: return takeReply(pdu, data)
     case .login, .new, .del, .pause, .resume, .vouch, .searchByName, .searchByUid, .searchByKey:
@@ -63,16 +61,17 @@ extension DeviceMachine {
       guard case .complete(let found) = reply.take(pdu, data), found != .users([]) else {
         return [.disconnect]
       }
-      state = .established(Version1Requests())
+      state = .established
       account = nil
       return [.established] + sendWaiting()
     }
-    switch state.withRequests({ $0.take(pdu, data) }) {
-    case (.incomplete, _)?: return []
-    case (.mismatch, _)?, nil: return [.disconnect]
-    case (.complete(let reply), let sent)?:
-      let completion = sent.map {
-        [Action.complete($0.id, $0.request.result(of: reply, for: participant))]
+    switch sent.take(pdu, data) {
+    case .incomplete: return []
+    case .mismatch: return [.disconnect]
+    case .complete(let reply):
+      let done = sent.removeOldest()
+      let completion = done.id.map {
+        [Action.complete($0, done.request.result(of: reply, for: participant))]
       }
       return (completion ?? []) + sendWaiting()
     }

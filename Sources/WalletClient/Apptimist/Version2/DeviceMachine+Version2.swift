@@ -9,12 +9,11 @@ extension DeviceMachine {
   ///   - hello: what the service takes.
   mutating func greeted(_ handshake: Version2.Handshake, _ hello: Version2.Hello) -> [Action] {
     let keys = participant.keys
-    var requests = Version2Requests(handshake, hello)
     var actions: [Action] = []
     if let account {
       let new = Version2Request.new(keys, account.name, uid: account.uid, .closed, over: handshake)
       guard let new else { return [.disconnect] }
-      let pdu = Version2.DevicePDU(request: requests.nextNumber(), .new(new))
+      let pdu = Version2.DevicePDU(request: sent.nextNumber(), .new(new))
       actions.append(.send(.version2(pdu, data: account.token)))
     }
     guard let possession = handshake.possession(of: keys.encryption) else { return [.disconnect] }
@@ -24,27 +23,26 @@ extension DeviceMachine {
       flags: options.closesVersion1 ? .closed : [], max: UInt32(options.history),
       epoch: place.epoch,
       after: place.epoch == 0 ? Version2.Login.acknowledged : place.position, head: place.head)
-    let number = requests.nextNumber()
+    let number = sent.nextNumber()
     actions.append(.send(.version2(Version2.DevicePDU(request: number, .login(login)))))
     if stream.isPaused {
       actions.append(.send(.version2(Version2.DevicePDU(request: 0, .pause))))
     }
-    state = .joiningVersion2(requests, login: number)
+    let terms = Version2Terms(handshake: handshake, dataLimit: Int(hello.dataMax))
+    state = .joiningVersion2(terms, login: number)
     return actions
   }
 
   /// Sends a request, or returns nil if there is no room for it.
   mutating func sendVersion2(_ id: UInt64, _ request: DeviceRequest) -> [Action]? {
-    let participant = participant
-    return state.withVersion2 { requests -> [Action]? in
-      // With too much data the service would end the connection, again and again.
-      guard request.dataLength <= requests.dataLimit,
-        let words = Version2Request(request, of: participant, over: requests.handshake)
-      else { return [.complete(id, .failure(.unsendable))] }
-      guard let number = requests.append(id, request) else { return nil }
-      let pdu = Version2.DevicePDU(request: number, words.body)
-      return [.send(.version2(pdu, data: words.data))]
-    } ?? nil
+    guard case .establishedVersion2(let terms) = state else { return nil }
+    // With too much data the service would end the connection, again and again.
+    guard request.dataLength <= terms.dataLimit,
+      let words = Version2Request(request, of: participant, over: terms.handshake)
+    else { return [.complete(id, .failure(.unsendable))] }
+    guard let number = sent.append(id, request) else { return nil }
+    let pdu = Version2.DevicePDU(request: number, words.body)
+    return [.send(.version2(pdu, data: words.data))]
   }
 
   /// Takes a PDU of version 2 that came.
@@ -82,26 +80,25 @@ extension DeviceMachine {
   }
 
   private mutating func take(_ answer: Version2.Answer, _ data: ArraySlice<UInt8>) -> [Action] {
-    if case .joiningVersion2(let requests, let login) = state {
-      return join(answer, requests, login: login)
+    if case .joiningVersion2(let terms, let login) = state {
+      return join(answer, terms, login: login)
     }
     // Answers keep the order.
-    guard case .establishedVersion2(let requests) = state, let oldest = requests.oldest,
+    guard case .establishedVersion2 = state, let oldest = sent.oldest,
       oldest.number == answer.request, let result = oldest.request.result(of: answer, data: data)
     else { return [.disconnect] }
-    let (id, request) = (oldest.id, oldest.request)
-    state.withVersion2 { $0.removeOldest() }
-    if case .send(let message) = request,
+    _ = sent.removeOldest()
+    if case .send(let message) = oldest.request,
       case .success(.placed(_, let position)) = answer.result, position != 0
     {
       queuedOwn(message.id)
     }
-    return (id.map { [.complete($0, result)] } ?? []) + sendWaiting()
+    return (oldest.id.map { [.complete($0, result)] } ?? []) + sendWaiting()
   }
 
   /// Takes the answers to `new` and `login`.
   private mutating func join(
-    _ answer: Version2.Answer, _ requests: Version2Requests, login: UInt32
+    _ answer: Version2.Answer, _ terms: Version2Terms, login: UInt32
   ) -> [Action] {
     switch answer.result {
     // The identity provider can't be reached, or the disk is full: another time.
@@ -109,7 +106,7 @@ extension DeviceMachine {
     case .failure(let code): return [.refuse(.accountRefused(code))]
     case .success(.done) where account != nil && answer.request != login: return []
     case .success(.login(let start)) where answer.request == login:
-      state = .establishedVersion2(requests)
+      state = .establishedVersion2(terms)
       account = nil
       var actions: [Action] = [.established]
       if start.flags.contains(.closed) { actions.append(.learnClosed(participant.user)) }
