@@ -1,4 +1,3 @@
-internal import Cryptography
 internal import Wire
 
 /// The fields behind version and type in a header.

@@ -1,5 +1,4 @@
 internal import Storage
-internal import Time
 
 /// A thread's work: tells other nodes by PostgreSQL what this one publishes.
 struct NoticeNotifier: Sendable {

@@ -6,10 +6,7 @@ final class OutgoingNotices: Sendable {
   private static let limit = 8 << 20
 
   /// Notices that were published together.
-  struct Publication: Sendable {
-    let notices: [Notice]
-    let recipients: Recipients
-  }
+  typealias Publication = (notices: [Notice], recipients: Recipients)
 
   private struct State: Sendable {
     var waiting: [Publication] = []
@@ -30,7 +27,7 @@ final class OutgoingNotices: Sendable {
         return false
       }
       state.bytes += bytes
-      state.waiting.append(Publication(notices: notices, recipients: recipients))
+      state.waiting.append((notices, recipients))
       return state.waiting.count == 1
     }
     // All, as the listener may wait as well, for something else. The notifier doesn't wait while there are some.

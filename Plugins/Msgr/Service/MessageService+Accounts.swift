@@ -105,30 +105,21 @@ extension MessageService {
   }
 }
 
-/// A session as its user sees it.
+/// A session as its user sees it. The members' names are those in JSON.
 struct SessionSummary: Sendable, Encodable {
-  let session: String
-  let device: String
-  let kind: Session.Kind
-  let created: String
-  let used: String
-  let isCurrent: Bool
+  let Session: String
+  let Device: String
+  let Kind: Msgr.Session.Kind
+  let Created: String
+  let Used: String
+  let Current: Bool
 
-  private enum CodingKeys: String, CodingKey {
-    case session = "Session"
-    case device = "Device"
-    case kind = "Kind"
-    case created = "Created"
-    case used = "Used"
-    case isCurrent = "Current"
-  }
-
-  init(_ session: Session, seenBy caller: Caller) {
-    self.session = session.name
-    device = session.deviceName
-    kind = session.kind
-    created = session.created.description
-    used = session.used.description
-    isCurrent = if case .token(let token) = caller { token.hash == session.token } else { false }
+  init(_ session: Msgr.Session, seenBy caller: Caller) {
+    Session = session.name
+    Device = session.deviceName
+    Kind = session.kind
+    Created = session.created.description
+    Used = session.used.description
+    Current = if case .token(let token) = caller { token.hash == session.token } else { false }
   }
 }

@@ -9,7 +9,6 @@ internal import Push
 internal import ServiceKit
 internal import Storage
 internal import Synchronization
-internal import Threading
 internal import Time
 
 /// The work of the service: requests, streams and commands end up here.

@@ -7,21 +7,14 @@ enum Friendship: String, Sendable {
   case requested
 }
 
-/// The users that an account has to do with, each list sorted by bytes.
+/// The users that an account has to do with, each list sorted by bytes. The members' names are those in JSON.
 struct ContactLists: Sendable, Encodable {
-  var friends: [String] = []
+  var Friends: [String] = []
   /// The users who have asked this one.
-  var incoming: [String] = []
+  var Incoming: [String] = []
   /// The users whom this one has asked.
-  var outgoing: [String] = []
-  var blocked: [String] = []
-
-  private enum CodingKeys: String, CodingKey {
-    case friends = "Friends"
-    case incoming = "Incoming"
-    case outgoing = "Outgoing"
-    case blocked = "Blocked"
-  }
+  var Outgoing: [String] = []
+  var Blocked: [String] = []
 }
 
 extension MsgrStore {
@@ -38,21 +31,19 @@ extension MsgrStore {
         """, name
       ) { row in
         let friend: String = try row[0]
-        if try row[1] { lists.friends.append(friend) } else { lists.outgoing.append(friend) }
+        if try row[1] { lists.Friends.append(friend) } else { lists.Outgoing.append(friend) }
       }
       // As many strangers as like may ask; a list has as many as an account may have contacts.
-      lists.incoming = try snapshot.all(
+      lists.Incoming = try snapshot.values(
         """
         SELECT username FROM msgr_contacts a WHERE friend = ?1
           AND NOT EXISTS (
             SELECT 1 FROM msgr_contacts b WHERE b.username = ?1 AND b.friend = a.username)
           AND NOT EXISTS (SELECT 1 FROM msgr_blocks WHERE username = ?1 AND blocked = a.username)
         ORDER BY username LIMIT ?2
-        """, name, limits.contacts
-      ) { try $0[0] }
-      lists.blocked = try snapshot.all(
-        "SELECT blocked FROM msgr_blocks WHERE username = ? ORDER BY blocked", name
-      ) { try $0[0] }
+        """, name, limits.contacts)
+      lists.Blocked = try snapshot.values(
+        "SELECT blocked FROM msgr_blocks WHERE username = ? ORDER BY blocked", name)
       return lists
     }
   }
@@ -60,13 +51,12 @@ extension MsgrStore {
   /// Returns the names of the caller's friends, sorted by their bytes.
   func friends(of caller: Caller) async throws -> [UserName] {
     try await read(as: caller) { snapshot in
-      try snapshot.all(
+      try snapshot.values(
         """
         SELECT a.friend FROM msgr_contacts a
         JOIN msgr_contacts b ON b.username = a.friend AND b.friend = a.username
         WHERE a.username = ? ORDER BY a.friend
-        """, caller.name
-      ) { try $0[0] }
+        """, caller.name)
     }
   }
 
@@ -92,9 +82,8 @@ extension MsgrStore {
       if hasAsked { return (isAsked ? .friends : .requested, nil) }
       if try isBlocked(name, by: friend, transaction) { return (.requested, nil) }
       if !isAsked, let wait { throw RequestRefusal.tooMany(retryAfter: wait) }
-      let contacts: Int? = try transaction.one(
-        "SELECT count(*) FROM msgr_contacts WHERE username = ?", name
-      ) { try $0[0] }
+      let contacts: Int? = try transaction.value(
+        "SELECT count(*) FROM msgr_contacts WHERE username = ?", name)
       guard contacts ?? 0 < limits.contacts else { throw RequestRefusal.tooManyContacts }
       try transaction.execute("INSERT INTO msgr_contacts VALUES (?, ?)", name, friend)
       if isAsked { return (.friends, nil) }
@@ -131,9 +120,8 @@ extension MsgrStore {
       guard try exists(Publisher.owner(of: user) ?? user, transaction) || exists(user, transaction)
       else { throw RequestRefusal.forbidden }
       if try !isBlocked(user, by: name, transaction) {
-        let blocks: Int? = try transaction.one(
-          "SELECT count(*) FROM msgr_blocks WHERE username = ?", name
-        ) { try $0[0] }
+        let blocks: Int? = try transaction.value(
+          "SELECT count(*) FROM msgr_blocks WHERE username = ?", name)
         guard blocks ?? 0 < limits.contacts else { throw RequestRefusal.tooManyContacts }
         try transaction.execute("INSERT INTO msgr_blocks VALUES (?, ?)", name, user)
       }
@@ -155,9 +143,8 @@ extension MsgrStore {
   private func hasAdded(
     _ name: UserName, _ friend: UserName, _ transaction: borrowing Transaction
   ) throws -> Bool {
-    try transaction.one(
-      "SELECT 1 FROM msgr_contacts WHERE username = ? AND friend = ?", name, friend
-    ) { _ in true } ?? false
+    try transaction.exists(
+      "SELECT 1 FROM msgr_contacts WHERE username = ? AND friend = ?", name, friend)
   }
 
   /// Returns whether a user is another's friend, as everybody is one's own.
@@ -172,8 +159,7 @@ extension MsgrStore {
   func isBlocked(
     _ user: UserName, by name: UserName, _ transaction: borrowing Transaction
   ) throws -> Bool {
-    try transaction.one(
-      "SELECT 1 FROM msgr_blocks WHERE username = ? AND blocked = ?", name, user
-    ) { _ in true } ?? false
+    try transaction.exists(
+      "SELECT 1 FROM msgr_blocks WHERE username = ? AND blocked = ?", name, user)
   }
 }

@@ -2,43 +2,24 @@ internal import MsgrProtocol
 internal import Storage
 internal import Time
 
-/// The data of an account beside its messages, without its password and tokens.
+/// The data of an account beside its messages, without its password and tokens. The members' names are those in JSON.
 private struct ExportedAccount: Sendable, Encodable {
-  let name: String
-  let created: String
-  let contacts: ContactLists
-  let sessions: [SessionSummary]
-  let devices: [Device]
-  let publishers: [Publisher]
+  let Username: String
+  let Created: String
+  let Contacts: ContactLists
+  let Sessions: [SessionSummary]
+  let Devices: [Device]
+  let Tokens: [Publisher]
 
   struct Device: Sendable, Encodable {
-    let id: String
+    let DeviceID: String
     /// The address at a push service that the device has subscribed with.
-    let endpoint: String?
-
-    private enum CodingKeys: String, CodingKey {
-      case id = "DeviceID"
-      case endpoint = "Endpoint"
-    }
+    let Endpoint: String?
   }
 
   struct Publisher: Sendable, Encodable {
-    let name: String
-    let recipients: [String]
-
-    private enum CodingKeys: String, CodingKey {
-      case name = "Name"
-      case recipients = "To"
-    }
-  }
-
-  private enum CodingKeys: String, CodingKey {
-    case name = "Username"
-    case created = "Created"
-    case contacts = "Contacts"
-    case sessions = "Sessions"
-    case devices = "Devices"
-    case publishers = "Tokens"
+    let Name: String
+    let To: [String]
   }
 }
 
@@ -56,24 +37,24 @@ extension MsgrStore {
         "SELECT device_id, endpoint FROM msgr_devices WHERE username = ? ORDER BY bound_at", name
       ) { row in
         ExportedAccount.Device(
-          id: String((try row[0] as DeviceID).text.utf8.prefix { $0 != UInt8(ascii: "/") }) ?? "",
-          endpoint: try row[1])
+          DeviceID: String((try row[0] as DeviceID).text.utf8.prefix { $0 != UInt8(ascii: "/") })
+            ?? "",
+          Endpoint: try row[1])
       }
       let publishers: [(hash: TokenHash, name: String)] = try snapshot.all(
         "SELECT hash, name FROM msgr_publishers WHERE username = ? ORDER BY created_at", name
       ) { (try $0[0], try $0[1]) }
       let tokens = try publishers.map { publisher in
         ExportedAccount.Publisher(
-          name: publisher.name,
-          recipients: try snapshot.all(
+          Name: publisher.name,
+          To: try snapshot.values(
             "SELECT recipient FROM msgr_publisher_recipients WHERE hash = ? ORDER BY recipient",
-            publisher.hash
-          ) { try $0[0] })
+            publisher.hash))
       }
       return try snapshot.one("SELECT created_at FROM msgr_users WHERE username = ?", name) {
         ExportedAccount(
-          name: name.text, created: (try $0[0] as Timestamp).description, contacts: contacts,
-          sessions: sessions, devices: devices, publishers: tokens)
+          Username: name.text, Created: (try $0[0] as Timestamp).description, Contacts: contacts,
+          Sessions: sessions, Devices: devices, Tokens: tokens)
       }
     }
     guard let account else { throw OutdatedCaller() }

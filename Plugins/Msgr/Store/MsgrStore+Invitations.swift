@@ -1,5 +1,4 @@
 internal import Cryptography
-internal import MsgrProtocol
 internal import Storage
 internal import Time
 
@@ -29,10 +28,9 @@ extension MsgrStore {
   /// Returns whether an account can be made with an invitation.
   func isGood(_ invitation: InvitationHash) async throws -> Bool {
     try await store.read { snapshot in
-      try snapshot.one(
+      try snapshot.exists(
         "SELECT 1 FROM msgr_invitations WHERE hash = ? AND uses > 0 AND expires_at > ?",
-        invitation.digest, now
-      ) { _ in true } ?? false
+        invitation.digest, now)
     }
   }
 
