@@ -101,12 +101,6 @@ actor RepositoryIndexer {
     var change: Int64 = 0
     /// The content of the store.
     var memory: ContractStore.Memory
-
-    func remembered(_ memory: ContractStore.Memory) -> Scan {
-      var scan = self
-      scan.memory = memory
-      return scan
-    }
   }
 
   private var rules: RepositoryRules {
@@ -230,7 +224,9 @@ actor RepositoryIndexer {
       memory.sightings = builder.sightings
       memory.publications = builder.publicationTimes?.current ?? [:]
     }
-    latest = scan.remembered(memory)
+    var done = scan
+    done.memory = memory
+    latest = done
     for problem in checks.problems { log.warning("schema left out", ["reason": problem]) }
     repository.index.replace(with: index)
     repository.verification.replace(with: checks.verification)

@@ -51,27 +51,31 @@ extension IndexPage {
       var values = row.values
       if !told.insert(row.path).inserted { values["warnings"] = nil }
       let address = row.contract?.checksummed
-      let unsigned =
-        index.rules.signature == .off ? "Not checked" : "No valid signature"
+      guard row.state.summary != .refused else {
+        let facts = [
+          row.name?.isolatedHTML, address.map { "<span class=\"mono\">\($0)</span>" },
+          row.signer.map { "signed by \($0.name.isolatedHTML)" },
+          row.time.map(Markup.time), row.digest == nil ? nil : Markup.size(row.size),
+        ]
+        values["facts"] = facts.compactMap(\.self).joined(separator: " · ")
+        return values
+      }
       let chains = row.chains.map {
         "<a href=\"/contracts/\($0)/\(address ?? "")\">\($0.title.htmlEscaped)</a>"
       }
-      let facts = [
-        row.name?.isolatedHTML, address.map { "<span class=\"mono\">\($0)</span>" },
-        row.signer.map { "signed by \($0.name.isolatedHTML)" },
-        row.time.map(Markup.time), row.digest == nil ? nil : Markup.size(row.size),
-      ]
-      let own: PageTemplate.Values = [
-        "address": address, "name": row.name, "url": url(of: row),
-        "chains": chains.joined(separator: ", "), "schema": row.schema?.path ?? "–",
-        "standing": [row.signer?.kind, row.standing?.rawValue].compactMap(\.self)
-          .joined(separator: ", "),
-        "isGone": row.signer == nil && row.state == .gone,
-        "unsigned": row.signer == nil && row.state != .gone ? unsigned : nil,
-        "time": row.time.map(Markup.time) ?? "–",
-        "facts": facts.compactMap(\.self).joined(separator: " · "),
-      ]
-      return values.merging(own) { $1 }
+      values["address"] = address
+      values["name"] = row.name
+      values["url"] = url(of: row)
+      values["chains"] = chains.joined(separator: ", ")
+      values["schema"] = row.schema?.path ?? "–"
+      values["time"] = row.time.map(Markup.time) ?? "–"
+      if row.signer != nil {
+        values["standing"] = [row.signer?.kind, row.standing?.rawValue].compactMap(\.self)
+          .joined(separator: ", ")
+      } else if row.state != .gone {
+        values["unsigned"] = index.rules.signature == .off ? "Not checked" : "No valid signature"
+      }
+      return values
     }
   }
 

@@ -185,9 +185,7 @@ final class RepositoryFolder: Sendable {
         walk.listing.entries.append(entry)
       case .file, .link, .other: break
       }
-    } catch {
-      walk.listing.problems.append((link, "the link can't be followed: \(error)"))
-    }
+    } catch { walk.listing.problems.append((link, "the link can't be followed: \(error)")) }
   }
 
   private func open(_ path: RepositoryPath) throws(SystemError) -> Descriptor {
