@@ -12,7 +12,7 @@ struct Exchange {
   /// Makes the exchange of a head that has come whole.
   init(_ head: RequestHead, from peer: Peer, on server: ServerLoop) {
     request = Request(head: head, origin: server.origin(of: head, from: peer))
-    plan = server.core.responder.plan(for: head)
+    plan = server.core.responder.plan(for: head, from: request.origin)
   }
 
   var head: RequestHead { request.head }

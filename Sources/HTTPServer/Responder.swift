@@ -7,9 +7,11 @@ public protocol Responder: Sendable {
   ///
   /// Runs on the connection's event loop and must not block.
   ///
-  /// - Parameter head: the request line and the header fields.
+  /// - Parameters:
+  ///   - head: the request line and the header fields.
+  ///   - origin: the client's origin.
   /// - Returns: the way to respond.
-  func plan(for head: RequestHead) -> RequestPlan
+  func plan(for head: RequestHead, from origin: RequestOrigin) -> RequestPlan
   /// Decides whether a peer's word on the origin of its requests counts.
   ///
   /// - Parameter peer: the peer's address; nil for a Unix socket.

@@ -1,4 +1,4 @@
-internal import HTTPProtocol
+public import HTTPProtocol
 internal import Pages
 
 /// The form of the error responses that the router makes for a service.
@@ -7,6 +7,8 @@ public enum ErrorStyle: Sendable {
   case negotiated
   /// A body `{"error":"…"}` in any case.
   case json
+  /// The service's own.
+  case own(@Sendable (HTTPError) -> Response)
 }
 
 extension ErrorStyle {
@@ -15,6 +17,7 @@ extension ErrorStyle {
     var response = Response(error.status)
     switch self {
     case .json: response = Self.json(error)
+    case .own(let make): response = make(error)
     case .negotiated:
       let accept = AcceptList(head, .accept)
       let json = accept.quality(of: "application/json") ?? 0

@@ -8,6 +8,7 @@ final class Route: Sendable {
   private let parameterNames: [String]
   /// The pattern of a path with a secret in it, which the log has instead of the path; nil for others.
   private let secretPattern: String?
+  private let screen: Router.Screen?
   private let handler: RouteHandler
   private let bodyLimit: Int
   private let statuses: CounterTable
@@ -16,6 +17,7 @@ final class Route: Sendable {
     self.service = service
     parameterNames = route.pattern.names
     secretPattern = parameterNames.contains("secret") ? route.pattern.text : nil
+    screen = route.screen
     handler = route.handler
     self.bodyLimit = route.bodyLimit ?? bodyLimit
     statuses = metrics.counters(
@@ -27,7 +29,14 @@ final class Route: Sendable {
   }
 
   /// Decides how a request to this route is answered.
-  func plan(for head: RequestHead, _ matches: RouteMatches) -> RequestPlan {
+  func plan(
+    for head: RequestHead, _ origin: RequestOrigin, _ matches: RouteMatches
+  ) -> RequestPlan {
+    do throws(HTTPError) {
+      try screen?(head, origin)
+    } catch {
+      return .refuse(refusal(error, to: head))
+    }
     if case .length(let length) = head.framing, length > bodyLimit {
       return .refuse(refusal(HTTPError(.contentTooLarge), to: head))
     }

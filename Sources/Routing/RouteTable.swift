@@ -76,9 +76,11 @@ public final class RouteTable: Responder {
 
   /// Finds the route of a request, or a response without one.
   ///
-  /// - Parameter head: the request line and the header fields.
+  /// - Parameters:
+  ///   - head: the request line and the header fields.
+  ///   - origin: the client's origin.
   /// - Returns: the way in which the request is to be answered.
-  public func plan(for head: RequestHead) -> RequestPlan {
+  public func plan(for head: RequestHead, from origin: RequestOrigin) -> RequestPlan {
     let path = head.path
     if path.first == UInt8(ascii: "*") { return refuse(options, to: head) }
     let isEncoded = head.isPathEncoded
@@ -89,7 +91,7 @@ public final class RouteTable: Responder {
     guard let target = root(for: head).target(of: path, isEncoded: isEncoded, &matches) else {
       return refuse(HTTPError(.notFound), to: head)
     }
-    if let route = target.route(for: head.method) { return route.plan(for: head, matches) }
+    if let route = target.route(for: head.method) { return route.plan(for: head, origin, matches) }
     if head.method == .options, let fields = target.service.router.optionsFields {
       var response = Response(.noContent, fields: fields)
       response.fields.append(.allow, target.allow)

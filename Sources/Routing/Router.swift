@@ -20,6 +20,8 @@ public struct Router: Sendable {
   public typealias Handler = @Sendable (Request, RouteParameters) throws -> Response
   /// Answers a request as a task on the event loop.
   public typealias AsyncHandler = @Sendable (Request, RouteParameters) async throws -> Response
+  /// Looks at a request before any of its body is read, inline on the event loop, and throws the error that refuses it.
+  public typealias Screen = @Sendable (RequestHead, RequestOrigin) throws(HTTPError) -> Void
   /// Accepts a WebSocket, or throws the error that refuses it.
   public typealias WebSocketRoute =
     @Sendable (Request, RouteParameters) async throws -> WebSocketAcceptance
@@ -108,12 +110,13 @@ public struct Router: Sendable {
   ///   - methods: the methods.
   ///   - pattern: the path.
   ///   - bodyLimit: the largest body in bytes, or nil for the configured one.
+  ///   - screen: looks at each request first, or nil.
   ///   - handler: makes the response.
   public mutating func on(
-    _ methods: [Method], _ pattern: String, bodyLimit: Int? = nil,
+    _ methods: [Method], _ pattern: String, bodyLimit: Int? = nil, screen: Screen? = nil,
     _ handler: @escaping AsyncHandler
   ) {
-    add(methods, pattern, bodyLimit, .task(handler))
+    add(methods, pattern, bodyLimit, .task(handler), screen)
   }
 
   /// Adds a route for WebSocket handshakes (RFC 6455).
@@ -157,12 +160,14 @@ public struct Router: Sendable {
   }
 
   private mutating func add(
-    _ methods: [Method], _ pattern: String, _ bodyLimit: Int?, _ handler: RouteHandler
+    _ methods: [Method], _ pattern: String, _ bodyLimit: Int?, _ handler: RouteHandler,
+    _ screen: Screen? = nil
   ) {
     let pattern = RoutePattern(pattern)
     for method in methods {
       routes.append(
-        RouteDefinition(method: method, pattern: pattern, bodyLimit: bodyLimit, handler: handler))
+        RouteDefinition(
+          method: method, pattern: pattern, bodyLimit: bodyLimit, screen: screen, handler: handler))
     }
   }
 }
@@ -172,6 +177,7 @@ struct RouteDefinition: Sendable {
   let method: Method
   let pattern: RoutePattern
   let bodyLimit: Int?
+  let screen: Router.Screen?
   let handler: RouteHandler
 }
 

@@ -22,7 +22,7 @@ internal import Testing
   private struct Always: Responder {
     let status: Status
 
-    func plan(for head: RequestHead) -> RequestPlan {
+    func plan(for head: RequestHead, from origin: RequestOrigin) -> RequestPlan {
       .respond(bodyLimit: 0) { [status] _ in Response(status) }
     }
   }

@@ -57,7 +57,7 @@ extension ServerOptions {
 struct ClosureResponder: Responder {
   let body: @Sendable (String, RequestHead) -> RequestPlan
 
-  func plan(for head: RequestHead) -> RequestPlan {
+  func plan(for head: RequestHead, from origin: RequestOrigin) -> RequestPlan {
     body(String(decoding: head.path, as: UTF8.self), head)
   }
 }

@@ -27,7 +27,7 @@ struct ProbeResponder: Responder {
     self.fields = fields
   }
 
-  func plan(for head: RequestHead) -> RequestPlan {
+  func plan(for head: RequestHead, from origin: RequestOrigin) -> RequestPlan {
     let isRead = head.method == .get || head.method == .head
     switch String(decoding: head.path, as: UTF8.self) {
     case "/doc.xml":

@@ -195,11 +195,50 @@ internal import Testing
       return Response(.ok)
     }
     let table = try table(router)
-    let inline = table.plan(for: try RequestHead(method: .get, path: "/inline", authority: "h"))
-    let task = table.plan(for: try RequestHead(method: .get, path: "/task", authority: "h"))
+    func plan(_ path: String) throws -> RequestPlan {
+      table.plan(
+        for: try RequestHead(method: .get, path: path, authority: "h"),
+        from: RequestOrigin(peer: "127.0.0.1"))
+    }
+    let (inline, task) = (try plan("/inline"), try plan("/task"))
     guard case .respond = inline, case .task = task else {
       Issue.record("\(inline), \(task)")
       return
+    }
+  }
+
+  /// What a screen refuses never gets a body read, and is answered in the service's own style.
+  @Test func aScreenRefusesByTheHead() throws {
+    var router = Router(service: "x")
+    router.errorStyle = .own { Response($0.status, type: "text/x", text: $0.message) }
+    router.on(
+      [.post], "/a",
+      screen: { head, origin throws(HTTPError) in
+        guard origin.peer == "127.0.0.1", head.first(.origin) != nil else {
+          throw HTTPError(.tooManyRequests, "no", retryAfter: 2)
+        }
+      }
+    ) { _, _ in
+      await Task.yield()
+      return Response(.ok)
+    }
+    let table = try table(router)
+    func plan(_ fields: [(name: String, value: String)], from peer: String) throws -> RequestPlan {
+      let head = try RequestHead(method: .post, path: "/a", authority: "h", fields: fields)
+      return table.plan(for: head, from: RequestOrigin(peer: peer))
+    }
+    guard case .task = try plan([("Origin", "x")], from: "127.0.0.1") else {
+      Issue.record("not let through")
+      return
+    }
+    for (fields, peer) in [([], "127.0.0.1"), ([("Origin", "x")], "127.0.0.2")] {
+      guard case .refuse(let response) = try plan(fields, from: peer) else {
+        Issue.record("not refused")
+        continue
+      }
+      #expect(response.status == .tooManyRequests)
+      #expect(response.fields.first(.retryAfter) == "2")
+      #expect(response.fields.first(.contentType) == "text/x")
     }
   }
 

@@ -11,7 +11,7 @@ extension RouteTable {
     let origin = origin(of: request.head, from: request.origin)
     let request = Request(head: request.head, body: request.body, origin: origin)
     var response: Response
-    switch plan(for: request.head) {
+    switch plan(for: request.head, from: origin) {
     case .refuse(let refusal): response = refusal
     case .respond(let bodyLimit, let handler):
       response =

@@ -24,7 +24,7 @@ final class Endpoint: Responder {
     self.answer.withLock { $0 = answer }
   }
 
-  func plan(for head: RequestHead) -> RequestPlan {
+  func plan(for head: RequestHead, from origin: RequestOrigin) -> RequestPlan {
     .respond(bodyLimit: 1 << 16) { [self] request in
       let calls =
         (try? JSONSerialization.jsonObject(with: Data(request.body))) as? [[String: Any]] ?? []

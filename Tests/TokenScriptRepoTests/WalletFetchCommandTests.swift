@@ -77,7 +77,7 @@ internal import XMLSecurity
   private struct Always: Responder {
     let response: Response
 
-    func plan(for head: RequestHead) -> RequestPlan {
+    func plan(for head: RequestHead, from origin: RequestOrigin) -> RequestPlan {
       .respond(bodyLimit: 0) { [response] _ in response }
     }
   }

@@ -133,7 +133,7 @@ internal import Threading
   private final class Canary: Responder {
     let requests = Lock(0)
 
-    func plan(for head: RequestHead) -> RequestPlan {
+    func plan(for head: RequestHead, from origin: RequestOrigin) -> RequestPlan {
       requests.withLock { $0 += 1 }
       return .respond(bodyLimit: 0) { _ in Response(.notFound) }
     }

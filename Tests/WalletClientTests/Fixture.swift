@@ -114,7 +114,7 @@ final class ScriptedResponder: Responder {
 
   var requests: [RequestHead] { heads.withLock { $0 } }
 
-  func plan(for head: RequestHead) -> RequestPlan {
+  func plan(for head: RequestHead, from origin: RequestOrigin) -> RequestPlan {
     heads.withLock { $0.append(head) }
     let response = body(String(decoding: head.path, as: UTF8.self), head)
     return .respond(bodyLimit: 1 << 16) { _ in response }

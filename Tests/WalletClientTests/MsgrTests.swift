@@ -47,7 +47,7 @@ private func register(_ name: String, on server: MsgrServer) async throws -> Msg
 private struct FixedResponder: Responder {
   let response: Response
 
-  func plan(for head: RequestHead) -> RequestPlan {
+  func plan(for head: RequestHead, from origin: RequestOrigin) -> RequestPlan {
     .respond(bodyLimit: 64 << 10) { _ in response }
   }
 }

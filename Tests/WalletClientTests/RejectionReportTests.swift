@@ -47,7 +47,7 @@ internal import Threading
       self.status = status
     }
 
-    func plan(for head: RequestHead) -> RequestPlan {
+    func plan(for head: RequestHead, from origin: RequestOrigin) -> RequestPlan {
       let isReport = head.path.elementsEqual("/tokenscript/report".utf8)
       return .respond(bodyLimit: 4096) { [self] request in
         guard isReport else { return .file(file) }

@@ -31,7 +31,7 @@ final class ScriptedService: Responder {
   /// All PDUs that came.
   var received: [PDU] { pdus.withLock { $0 } }
 
-  func plan(for head: RequestHead) -> RequestPlan {
+  func plan(for head: RequestHead, from origin: RequestOrigin) -> RequestPlan {
     guard head.isWebSocketUpgrade, let query = head.query,
       let key = EncryptionPublicKey(hex: String(decoding: query, as: UTF8.self))
     else { return .refuse(Response(.badRequest)) }

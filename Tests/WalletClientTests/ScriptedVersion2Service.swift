@@ -26,7 +26,7 @@ final class ScriptedVersion2Service: Responder {
   /// The ephemeral keys of all connections, in order.
   var ephemeralKeys: [EncryptionPublicKey] { keys.withLock { $0 } }
 
-  func plan(for head: RequestHead) -> RequestPlan {
+  func plan(for head: RequestHead, from origin: RequestOrigin) -> RequestPlan {
     guard head.isWebSocketUpgrade, let query = head.query,
       let key = EncryptionPublicKey(hex: String(decoding: query, as: UTF8.self))
     else { return .refuse(Response(.badRequest)) }

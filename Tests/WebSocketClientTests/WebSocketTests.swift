@@ -23,7 +23,7 @@ internal import Threading
       self.received = received
     }
 
-    func plan(for head: RequestHead) -> RequestPlan {
+    func plan(for head: RequestHead, from origin: RequestOrigin) -> RequestPlan {
       guard head.path.elementsEqual("/ws".utf8) else { return .refuse(Response(.notFound)) }
       let token = head.value(.authorization)
       let isWelcome = token == nil || token == "Bearer good"
