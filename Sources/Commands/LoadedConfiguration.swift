@@ -38,7 +38,9 @@ struct LoadedConfiguration: Sendable {
     let document = try ConfigurationDocument.load(file: file, environment: environment)
       .renaming(PushConfiguration.formerNames)
     let reader = ConfigurationReader(document)
-    let server = ServerConfiguration(reader, knownServices: services.map { $0.name })
+    let server = ServerConfiguration(
+      reader, knownServices: services.map { $0.name },
+      defaultServices: services.filter { $0.isOnByDefault }.map { $0.name })
     var sections: [String: (configuration: any ServiceConfiguration, hosts: [HostName])] = [:]
     var ignored: Set<String> = []
     for service in services {
@@ -49,12 +51,13 @@ struct LoadedConfiguration: Sendable {
         ignored.insert(service.name)
         continue
       }
-      let section = reader.section(service.name)
+      var section = reader.section(service.name)
+      section.isServed = server.services.contains(service.name)
       let hosts = section.values(
         "hosts", default: [HostName](),
         expected: #"a host name without port, such as "repo.example""#, parse: { HostName($0) })
       let configuration = service.configuration(section)
-      if server.services.contains(service.name), service is any Confidential.Type,
+      if section.isServed, service is any Confidential.Type,
         let exposed = server.firstExposedAddress
       {
         reader.section("server").reject(

@@ -9,6 +9,8 @@ public struct ConfigurationSection: Sendable {
   /// The start of the variables that override keys, or nil in an array of tables, where none can.
   var variablePrefix: String? = ConfigurationDocument.variablePrefix
   var depth = 0
+  /// False for a section of a service that is switched off, which is read for what it says of files and the store.
+  public var isServed = true
 
   /// Returns the full name of a key of this section.
   func key(_ name: String) -> String {

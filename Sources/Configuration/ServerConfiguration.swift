@@ -119,8 +119,11 @@ public struct ServerConfiguration: Sendable {
   ///
   /// - Parameters:
   ///   - reader: the configuration.
-  ///   - knownServices: the names of all services. By default, all of them are switched on.
-  public init(_ reader: ConfigurationReader, knownServices: [String]) {
+  ///   - knownServices: the names of all services.
+  ///   - defaultServices: the names of those that are switched on by default, or nil for all.
+  public init(
+    _ reader: ConfigurationReader, knownServices: [String], defaultServices: [String]? = nil
+  ) {
     let server = reader.section("server")
     let tls = Self.tls(server.section("tls"))
     self.tls = tls
@@ -138,7 +141,8 @@ public struct ServerConfiguration: Sendable {
     if tls == nil, let first = listen.first(where: \.isSecure) {
       server.reject("listen", "expected `tls` with a certificate and a key, as \(first) needs them")
     }
-    services = server.names("services", default: knownServices, among: knownServices)
+    services = server.names(
+      "services", default: defaultServices ?? knownServices, among: knownServices)
     let threads = server.integer("threads", default: 0, in: 0...1024)
     self.threads = threads > 0 ? threads : nil
     data = reader.dataFolder

@@ -14,6 +14,9 @@ public protocol Service: Sendable {
   /// names.
   static var name: String { get }
 
+  /// True if the service is on where `[server] services` isn't given, as it needs nothing from its operator.
+  static var isOnByDefault: Bool { get }
+
   /// Makes the service, ready to answer requests.
   ///
   /// - Parameters:
@@ -26,4 +29,9 @@ public protocol Service: Sendable {
   ///
   /// - Parameter router: takes the routes of this service alone.
   func register(on router: inout Router)
+}
+
+extension Service {
+  /// True.
+  public static var isOnByDefault: Bool { true }
 }
