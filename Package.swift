@@ -173,6 +173,14 @@ let plugins: [Target] = [
     name: "MsgrProtocol",
     dependencies: ["HTTPProtocol", "JSON", "Text", "Time", "URLs", "Wire"],
     path: "Plugins/Msgr/Protocol"),
+  .target(
+    name: "PushServer",
+    dependencies: [
+      "Addresses", "Budgets", "Configuration", "Cryptography", "HTTPProtocol", "JSON",
+      "JSONWebTokens", "Observability", "Push", "Routing", "ServiceKit", "Storage", "Threading",
+      "Time", "Wire",
+    ],
+    path: "Plugins/PushServer", resources: [.embedInCode("Steps")]),
   // Reads TokenScripts; apart from the service so that it can be fuzzed.
   .target(
     name: "TokenScriptReading", dependencies: ["Cryptography", "Ethereum", "Time", "XMLSecurity"],
@@ -312,6 +320,13 @@ let tests: [Target] = [
       "Storage", "TestSupport", "Threading", "Time", "URLs", "WebApps", "Wire", "awd",
     ]),
   .testTarget(name: "ObservabilityTests", dependencies: ["Observability", "TestSupport", "Time"]),
+  .testTarget(
+    name: "PushServerTests",
+    dependencies: [
+      "Configuration", "Cryptography", "HTTP2StandIn", "HTTPClient", "HTTPProtocol",
+      "JSONWebTokens", "Observability", "Push", "PushServer", "Routing", "ServiceKit", "Storage",
+      "TestSupport", "Threading", "Time", "awd",
+    ]),
   .testTarget(name: "QRCodeTests", dependencies: ["QRCode", "TestSupport"]),
   .testTarget(
     name: "RoutingTests",

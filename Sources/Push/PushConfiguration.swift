@@ -37,7 +37,7 @@ public enum PushMode: String, CaseIterable, Sendable {
   ///   - hasWeb: whether the service needs no push service of phones.
   ///   - needsAPNs: whether it needs Apple's.
   public func check(_ section: ConfigurationSection, hasWeb: Bool, needsAPNs: Bool = false) {
-    guard self == .on else { return }
+    guard self == .on, section.isServed else { return }
     let configuration = PushConfiguration(
       section.beside("push"), isUsed: true, needsAPNs: needsAPNs)
     if !hasWeb, !needsAPNs, !configuration.namesPhones {

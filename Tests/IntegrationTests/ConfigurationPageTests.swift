@@ -17,17 +17,24 @@ internal import Testing
 
   /// Defaults that the page gives in words: those of this machine, and one that is too long.
   private static let inWords = [
-    "server.services": "all", "tokenscript.schemas": "`<data>/schemas`, if that is there",
+    "server.services": "all but `pushserver`",
+    "tokenscript.schemas": "`<data>/schemas`, if that is there",
     "tokenscript.explorers": "those of 18 chains", "msgr.password_threads": "cores − 1",
   ]
 
   @Test func everyKeyStandsInThePageWithItsDefault() async throws {
-    let folder = TemporaryFolder(["awd.toml": ""])
-    let outcome = try await ChildProcess.run(
-      try ChildProcess.built("awd"), ["check", "--json", "--config", "\(folder.path)/awd.toml"])
-    let report = try JSONDecoder().decode(Report.self, from: Data(outcome.output.utf8))
+    let folder = TemporaryFolder()
+    // The push server is off by default, and needs two keys.
+    let pushServer = """
+      server = { services = ["pushserver"], public_url = "https://push.example" }
+      pushserver = { push = "log", relay_key = "\(String(repeating: "a5", count: 32))" }
+      """
+    let given: Set = ["pushserver.push", "pushserver.relay_key"]
+    let settings =
+      try await Self.settings(of: "", in: folder)
+      + Self.settings(of: pushServer, in: folder).filter { $0.key.hasPrefix("pushserver.") }
     let told = try Self.page()
-    for setting in report.settings {
+    for setting in settings where !given.contains(setting.key) {
       let written = told[setting.key]
       if let words = Self.inWords[setting.key] {
         #expect(written == words, "\(setting.key)")
@@ -37,8 +44,18 @@ internal import Testing
         #expect(written.map(Self.plain) == Self.plain(value), "\(setting.key)")
       }
     }
-    let read = Set(report.settings.map(\.key)).union(Self.chosen)
+    let read = Set(settings.map(\.key)).union(Self.chosen)
     #expect(Set(told.keys).subtracting(read) == [], "the page has keys that nothing reads")
+  }
+
+  /// Returns the settings that `awd check` reports of a configuration.
+  private static func settings(
+    of toml: String, in folder: TemporaryFolder
+  ) async throws -> [Report.Setting] {
+    try folder.write("awd.toml", toml)
+    let outcome = try await ChildProcess.run(
+      try ChildProcess.built("awd"), ["check", "--json", "--config", "\(folder.path)/awd.toml"])
+    return try JSONDecoder().decode(Report.self, from: Data(outcome.output.utf8)).settings
   }
 
   /// Returns a default without its quotes, the data folder, to which the page's paths are relative, and the scheme that
@@ -60,8 +77,8 @@ internal import Testing
         let title = String(line.dropFirst(3))
         prefixes =
           switch title {
-          case "server", "tokenscript", "msgr", "apptimist": [title + "."]
-          case "Every service": ["tokenscript.", "msgr.", "apptimist."]
+          case "server", "tokenscript", "msgr", "apptimist", "pushserver": [title + "."]
+          case "Every service": ["tokenscript.", "msgr.", "apptimist.", "pushserver."]
           default: [""]
           }
       }

@@ -22,7 +22,7 @@ def modules() -> dict[str, set[str]]:
         name = re.search(r'name: "([^"]+)"', target)[1]
         dependencies = re.search(r"dependencies:\s*\[(.*?)\]", target, re.DOTALL)
         found[name] = set(re.findall(r'"([^"]+)"', dependencies[1])) if dependencies else set()
-    found["awd"] |= {"TokenScriptRepo", "Msgr", "Apptimist"}
+    found["awd"] |= set(re.findall(r'path: "Plugins/(\w+)"', manifest))
     return {name: {other for other in others if other in found} for name, others in found.items()}
 
 

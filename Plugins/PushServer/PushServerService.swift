@@ -1,0 +1,55 @@
+internal import Push
+public import Routing
+public import ServiceKit
+public import Storage
+internal import Threading
+internal import Time
+
+/// A push server of WalletConnect's kind: wallets register the addresses of their phones, and its relay has messages pushed.
+///
+/// Addresses and tokens are sent as they are, so it is confidential.
+public struct PushServerService: Migrating, Confidential, Running {
+  /// `pushserver`.
+  public static let name = "pushserver"
+  /// False, as it needs the relay's key and the server's URL.
+  public static let isOnByDefault = false
+  /// The migrations of its tables.
+  public static let migrations = PushServerStore.migrations
+
+  private let context: ServiceContext
+  private let store: PushServerStore
+  let routes: PushServerRoutes
+  private let clientAge: Duration
+
+  /// Makes the service.
+  ///
+  /// - Parameters:
+  ///   - context: the store, the pushes, and all else that the service uses.
+  ///   - configuration: the section `[pushserver]`.
+  public init(_ context: ServiceContext, _ configuration: PushServerConfiguration) async throws {
+    self.context = context
+    clientAge = configuration.clientAge
+    store = PushServerStore(
+      store: context.store,
+      queue: context.pushes.queue(of: Self.name, configuration.push, web: .off),
+      clock: context.clock, life: configuration.life)
+    routes = PushServerRoutes(context, configuration, store)
+    try context.pushes.serve(store, store.queue)
+  }
+
+  /// Registers its requests, whose responses are JSON.
+  public func register(on router: inout Router) { routes.register(on: &router) }
+
+  /// Deletes what is too old, until cancelled.
+  public func run() async throws {
+    await Self.repeatWork(
+      every: .seconds(60), orLog: "old rows can't be deleted yet", in: context.log, tidy)
+  }
+
+  /// Deletes what is too old, and counts the clients.
+  func tidy() async throws {
+    let now = context.expiry()
+    let count = try await store.tidy(idle: now - clientAge, stale: now - RelayProof.memory)
+    routes.clients.withLock { $0 = count }
+  }
+}
