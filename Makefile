@@ -10,7 +10,8 @@ SOURCES := Package.swift Sources Plugins Tests
 
 BUILD_PACKAGES := libicu-dev libsqlite3-dev libpq-dev libsodium-dev libxml2-dev libxmlsec1-dev libssl-dev \
   libuv1-dev libcurl4-openssl-dev libnghttp2-dev libtomlplusplus-dev nettle-dev zlib1g-dev \
-  libbrotli-dev libcjose-dev libjansson-dev libqrencode-dev libstdc++-12-dev pkg-config
+  libbrotli-dev libcjose-dev libjansson-dev libqrencode-dev libsecp256k1-dev libstdc++-12-dev \
+  pkg-config
 # What the tests compare awd with on the command line, and the servers, browsers and databases that others need.
 UNIT_PACKAGES := xmlsec1 openssl curl python3 python3-nacl python3-websockets sqlite3 systemd zbar-tools groff-base zsh fish
 TEST_PACKAGES := $(UNIT_PACKAGES) python3-venv python3-jwt python3-cryptography postgresql-15 chromium chromium-driver \

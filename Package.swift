@@ -28,6 +28,7 @@ let systemLibraries: [Target] =
     systemLibrary("CPostgreSQL", "libpq", "libpq-dev"),
     systemLibrary("CQREncode", "libqrencode", "libqrencode-dev"),
     systemLibrary("COpenSSL", "openssl", "libssl-dev"),
+    systemLibrary("CSecp256k1", "libsecp256k1", "libsecp256k1-dev"),
     systemLibrary("CSQLite", "sqlite3", "libsqlite3-dev"),
     systemLibrary("CSodium", "libsodium", "libsodium-dev"),
     systemLibrary("CUV", "libuv", "libuv1-dev"),
@@ -44,6 +45,12 @@ let libraries: [Target] = [
   .target(
     name: "Bus",
     dependencies: ["Cryptography", "Observability", "Storage", "Threading", "Time", "Wire"]),
+  // The endpoints that all services may ask, and what is asked there for several of them.
+  .target(
+    name: "Chains",
+    dependencies: [
+      "Configuration", "Ethereum", "HTTPClient", "HTTPProtocol", "Time",
+    ]),
   .target(name: "CommandLine"),
   .target(name: "Compression", dependencies: ["CBrotli", "CZlib"]),
   .target(
@@ -55,7 +62,9 @@ let libraries: [Target] = [
   // Tells the streams of users what comes to them, the same way in all services.
   .target(
     name: "Delivery", dependencies: ["Bus", "Observability", "Storage", "Threading", "Transport"]),
-  .target(name: "Ethereum", dependencies: ["Cryptography"]),
+  .target(
+    name: "Ethereum", dependencies: ["Addresses", "CSecp256k1", "Cryptography", "Time"],
+    resources: [.embedInCode("ValidateSigOffchain.hex")]),
   .target(
     name: "HTTPClient",
     dependencies: ["Addresses", "CCurl", "HTTPProtocol", "SystemCalls", "Time", "Transport"]),
@@ -134,8 +143,10 @@ let plugins: [Target] = [
   .target(
     name: "Apptimist",
     dependencies: [
-      "Addresses", "ApptimistProtocol", "ApptimistSession", "Budgets", "Bus", "CommandLine",
-      "Configuration", "Cryptography", "Delivery", "HTTPClient", "HTTPProtocol", "HTTPServer",
+      "Addresses", "ApptimistProtocol", "ApptimistSession", "Budgets", "Bus", "Chains",
+      "CommandLine",
+      "Configuration", "Cryptography", "Delivery", "Ethereum", "HTTPClient", "HTTPProtocol",
+      "HTTPServer",
       "JSONWebTokens",
       "Observability", "Routing", "ServiceKit", "Storage", "SystemCalls", "Text", "Threading",
       "Time", "Transport", "URLs", "WalletClient", "WebApps", "WebSocketClient", "Wire",
@@ -157,8 +168,8 @@ let plugins: [Target] = [
   .target(
     name: "Msgr",
     dependencies: [
-      "Addresses", "Budgets", "Bus", "CommandLine", "Configuration", "Cryptography",
-      "Delivery", "HTTPProtocol", "HTTPServer", "JSON", "JSONWebTokens", "MsgrProtocol",
+      "Addresses", "Budgets", "Bus", "Chains", "CommandLine", "Configuration", "Cryptography",
+      "Delivery", "Ethereum", "HTTPProtocol", "HTTPServer", "JSON", "JSONWebTokens", "MsgrProtocol",
       "Observability", "Push", "Routing", "ServiceKit", "Storage", "SystemCalls", "Threading",
       "Time", "Transport", "URLs", "WebApps", "Wire",
     ],
@@ -188,7 +199,8 @@ let plugins: [Target] = [
   .target(
     name: "TokenScriptRepo",
     dependencies: [
-      "Addresses", "Budgets", "Bus", "CSpawn", "CommandLine", "Compression", "Configuration",
+      "Addresses", "Budgets", "Bus", "CSpawn", "Chains", "CommandLine", "Compression",
+      "Configuration",
       "Cryptography", "Ethereum", "HTTPClient", "HTTPProtocol", "Observability", "Pages", "QRCode",
       "Routing", "ServiceKit", "Storage", "SystemCalls", "Threading", "Time", "TokenScriptReading",
       "WalletClient", "Wire", "XMLSecurity",
@@ -235,7 +247,7 @@ let tests: [Target] = [
       "CSpawn", "Cryptography", "HTTPProtocol", "HTTPServer", "Routing", "Storage", "Threading",
       "Time", "XMLSecurity",
     ],
-    path: "Tests/TestSupport", exclude: ["web_push.py"]),
+    path: "Tests/TestSupport", exclude: ["account_chain.py", "web_push.py"]),
   // What the sanitizers are to leave out; linked into the one program that all tests are.
   .target(name: "Sanitizers", path: "Tests/Sanitizers"),
   // Serves the routes that protocol probes, load and fault tests ask for; no part of the product.
@@ -249,8 +261,9 @@ let tests: [Target] = [
   .testTarget(
     name: "ApptimistTests",
     dependencies: [
-      "Apptimist", "ApptimistProtocol", "ApptimistSession", "Bus", "CommandLine", "Commands",
-      "Configuration", "Cryptography", "Delivery", "HTTPClient", "HTTPProtocol", "HTTPServer",
+      "Addresses", "Apptimist", "ApptimistProtocol", "ApptimistSession", "Bus", "Chains",
+      "CommandLine", "Commands", "Configuration", "Cryptography", "Delivery", "Ethereum",
+      "HTTPClient", "HTTPProtocol", "HTTPServer",
       "Observability",
       "Routing", "ServiceKit", "Storage", "TestSupport", "Threading", "Time", "WebApps", "Wire",
       "awd",
@@ -289,7 +302,15 @@ let tests: [Target] = [
   .testTarget(
     name: "CryptographyTests", dependencies: ["COpenSSL", "Cryptography", "TestSupport", "Time"]),
   .testTarget(name: "DeliveryTests", dependencies: ["Delivery", "TestSupport"]),
-  .testTarget(name: "EthereumTests", dependencies: ["Cryptography", "Ethereum", "TestSupport"]),
+  .testTarget(
+    name: "ChainsTests",
+    dependencies: [
+      "Chains", "Configuration", "Cryptography", "Ethereum", "HTTPProtocol", "HTTPServer",
+      "TestSupport", "Threading",
+    ]),
+  .testTarget(
+    name: "EthereumTests", dependencies: ["Cryptography", "Ethereum", "TestSupport", "Time"],
+    exclude: ["SignIn"]),
   // An HTTP/2 server that answers what a test says.
   .target(
     name: "HTTP2StandIn", dependencies: ["CNghttp2", "COpenSSL", "SystemCalls", "Threading"],
@@ -315,7 +336,7 @@ let tests: [Target] = [
     name: "MsgrTests",
     dependencies: [
       "Addresses", "Budgets", "Bus", "COpenSSL", "CommandLine", "Configuration", "Cryptography",
-      "Delivery", "HTTP2StandIn", "HTTPClient", "HTTPProtocol", "HTTPServer", "JSON",
+      "Delivery", "Ethereum", "HTTP2StandIn", "HTTPClient", "HTTPProtocol", "HTTPServer", "JSON",
       "JSONWebTokens", "Msgr", "MsgrProtocol", "Observability", "Push", "Routing", "ServiceKit",
       "Storage", "TestSupport", "Threading", "Time", "URLs", "WebApps", "Wire", "awd",
     ]),
@@ -345,7 +366,8 @@ let tests: [Target] = [
   .testTarget(
     name: "TokenScriptRepoTests",
     dependencies: [
-      "Addresses", "CommandLine", "Compression", "Configuration", "Cryptography", "Ethereum",
+      "Addresses", "Chains", "CommandLine", "Compression", "Configuration", "Cryptography",
+      "Ethereum",
       "HTTPClient", "HTTPProtocol", "HTTPServer", "Observability", "Pages", "Routing", "ServiceKit",
       "Storage", "SystemCalls", "TestSupport", "Threading", "Time", "TokenScriptReading",
       "TokenScriptRepo", "Wire", "XMLSecurity", "awd",

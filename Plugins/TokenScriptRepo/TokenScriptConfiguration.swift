@@ -1,3 +1,4 @@
+internal import Chains
 public import Configuration
 internal import Ethereum
 internal import Glibc
@@ -31,7 +32,7 @@ public struct TokenScriptConfiguration: ServiceConfiguration {
   let publicationPolicy: PublicationPolicy
   /// The policy of previews.
   let previewPolicy: PreviewPolicy
-  /// The endpoints of chains.
+  /// The endpoints of chains, from `[chains]` and `[tokenscript.chains]`.
   let chains: [ChainID: ChainEndpoint]
   /// The pages about contracts elsewhere, with `{address}` in them, by chain.
   let explorers: [ChainID: String]
@@ -79,7 +80,13 @@ public struct TokenScriptConfiguration: ServiceConfiguration {
     verifiesUntrusted = section.bool("verify_untrusted", default: false)
     publicationPolicy = section.section("publish").choice("policy", default: .off)
     previewPolicy = section.section("preview").choice("policy", default: .off)
-    chains = ChainEndpoint.all(in: section.section("chains"))
+    let own = section.section("chains")
+    chains = ChainEndpoint.all(for: section).merging(ChainEndpoint.all(in: own)) { shared, _ in
+      shared
+    }
+    for name in Set(own.names).intersection(section.beside("chains").names) {
+      own.reject(name, "expected each chain once; [chains] has it too, for all services")
+    }
     var explorers: [ChainID: String] = [:]
     for (chain, url) in section.dictionary("explorers") {
       guard let chain = ChainID(chain), url.hasPrefix("https://"), url.contains("{address}") else {

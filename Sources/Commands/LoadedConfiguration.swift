@@ -42,7 +42,8 @@ struct LoadedConfiguration: Sendable {
       reader, knownServices: services.map { $0.name },
       defaultServices: services.filter { $0.isOnByDefault }.map { $0.name })
     var sections: [String: (configuration: any ServiceConfiguration, hosts: [HostName])] = [:]
-    var ignored: Set<String> = []
+    // Whichever service asks chains reads it.
+    var ignored: Set<String> = ["chains"]
     for service in services {
       guard
         server.services.contains(service.name)

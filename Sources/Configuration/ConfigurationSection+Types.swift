@@ -29,16 +29,17 @@ extension ConfigurationSection {
   /// Reads a whole number in a range.
   public func integer(_ name: String, default fallback: Int, in range: ClosedRange<Int>) -> Int {
     read(name, default: fallback, text: \.description) { written throws(Mismatch) in
-      let number: Int? =
-        switch written.value {
-        case .integer(let number): number
-        case .string(let text) where written.isText: Int(text)
-        default: nil
-        }
-      guard let number, range.contains(number) else {
-        throw written.mismatch("an integer from \(range.lowerBound) to \(range.upperBound)")
-      }
-      return number
+      try written.integer(in: range)
+    }
+  }
+
+  /// Reads a list of whole numbers in a range, which are separated by commas in a variable.
+  public func integers(
+    _ name: String, default fallback: [Int], in range: ClosedRange<Int>
+  ) -> [Int] {
+    list(name, default: fallback, of: "integers", text: \.description) {
+      written throws(Mismatch) in
+      try written.integer(in: range)
     }
   }
 
@@ -162,7 +163,7 @@ extension ConfigurationSection {
   public func values<Value: CustomStringConvertible>(
     _ name: String, default fallback: [Value], expected: String, parse: (String) -> Value?
   ) -> [Value] {
-    list(name, default: fallback, text: \.description) { written throws(Mismatch) in
+    list(name, default: fallback, text: \.description.quoted) { written throws(Mismatch) in
       try written.string(expected, as: parse)
     }
   }
@@ -170,7 +171,7 @@ extension ConfigurationSection {
   /// Reads a list of some of the given names, none of them twice, which are separated by commas in a variable.
   public func names(_ name: String, default fallback: [String], among known: [String]) -> [String] {
     var seen: Set<String> = []
-    return list(name, default: fallback, text: \.self) { written throws(Mismatch) in
+    return list(name, default: fallback, text: \.quoted) { written throws(Mismatch) in
       let text = try written.choice(of: known, named: \.self)
       guard seen.insert(text).inserted else { throw written.mismatch("each name once") }
       return text
@@ -178,15 +179,15 @@ extension ConfigurationSection {
   }
 
   private func list<Value>(
-    _ name: String, default fallback: [Value], text: (Value) -> String,
-    element: (WrittenValue) throws(Mismatch) -> Value
+    _ name: String, default fallback: [Value], of elements: String = "strings",
+    text: (Value) -> String, element: (WrittenValue) throws(Mismatch) -> Value
   ) -> [Value] {
     read(
       name, default: fallback,
-      text: { "[" + $0.map { text($0).quoted }.joined(separator: ", ") + "]" }
+      text: { "[" + $0.map(text).joined(separator: ", ") + "]" }
     ) { written throws(Mismatch) in
       var values: [Value] = []
-      try Mismatch.collect(written.list("a list of strings")) { part throws(Mismatch) in
+      try Mismatch.collect(written.list("a list of \(elements)")) { part throws(Mismatch) in
         values.append(try element(part))
       }
       return values

@@ -35,6 +35,12 @@ public struct ConfigurationSection: Sendable {
   /// The folder of everything that the daemon keeps, for defaults of paths.
   public var dataFolder: String { reader.dataFolder }
 
+  /// The server's URL as seen from outside, for defaults of URLs, or nil if none is given.
+  public var publicURL: PublicURL? {
+    beside("server").optionalValue(
+      "public_url", expected: #"a URL such as "https://wallet.example""#, parse: { PublicURL($0) })
+  }
+
   /// The names of all keys that the file gives in this section, in order.
   public var names: [String] { table.keys.sorted() }
 

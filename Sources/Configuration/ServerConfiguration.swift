@@ -149,8 +149,7 @@ public struct ServerConfiguration: Sendable {
     trustedProxies = server.values(
       "trusted_proxies", default: [],
       expected: #"an address or network such as "10.0.0.0/8""#, parse: { AddressRange($0) })
-    publicURL = server.optionalValue(
-      "public_url", expected: #"a URL such as "https://wallet.example""#, parse: { PublicURL($0) })
+    publicURL = server.publicURL
     adminListen = server.optionalValue("admin_listen", expected: address, parse: parseAddress)
     if tls == nil, let adminListen, adminListen.isSecure {
       server.reject(

@@ -52,6 +52,20 @@ struct WrittenValue {
     return value
   }
 
+  /// Returns a whole number in a range.
+  func integer(in range: ClosedRange<Int>) throws(Mismatch) -> Int {
+    let number: Int? =
+      switch value {
+      case .integer(let number): number
+      case .string(let text) where isText: Int(text)
+      default: nil
+      }
+    guard let number, range.contains(number) else {
+      throw mismatch("an integer from \(range.lowerBound) to \(range.upperBound)")
+    }
+    return number
+  }
+
   /// Returns the one of some choices that a string names.
   func choice<Choice>(
     of choices: [Choice], named name: (Choice) -> String

@@ -13,23 +13,40 @@ public struct CallBatch: Sendable {
     case failed(String)
   }
 
-  private let calls: [(contract: EthereumAddress, call: FunctionCall)]
+  private let calls: [(contract: EthereumAddress?, call: FunctionCall)]
+  /// True for one request that isn't in an array.
+  private let isSingle: Bool
 
   /// Makes a batch.
   ///
   /// - Parameter calls: the calls, with the contracts that they are made to.
-  public init(_ calls: [(contract: EthereumAddress, call: FunctionCall)]) { self.calls = calls }
+  public init(_ calls: [(contract: EthereumAddress, call: FunctionCall)]) {
+    self.calls = calls
+    isSingle = false
+  }
+
+  /// Makes a request that is no batch, of one call.
+  ///
+  /// - Parameters:
+  ///   - call: the call.
+  ///   - contract: the contract that it is made to, or nil for the creation of one.
+  public init(_ call: FunctionCall, to contract: EthereumAddress?) {
+    calls = [(contract, call)]
+    isSingle = true
+  }
 
   /// The body of the HTTP request.
   public var body: [UInt8] {
     // Nothing but digits, so that no text needs to be escaped.
     let requests = calls.enumerated().map { index, item in
       """
-      {"jsonrpc":"2.0","id":\(index),"method":"eth_call","params":[{"to":"\(item.contract.lowercase)",\
+      {"jsonrpc":"2.0","id":\(index),"method":"eth_call","params":[{\
+      \(item.contract.map { "\"to\":\"\($0.lowercase)\"," } ?? "")\
       "data":"0x\(Hex.encode(item.call.data))"},"latest"]}
       """
     }
-    return Array("[\(requests.joined(separator: ","))]".utf8)
+    let list = requests.joined(separator: ",")
+    return Array((isSingle ? list : "[\(list)]").utf8)
   }
 
   private struct Answer: Decodable {
@@ -45,11 +62,12 @@ public struct CallBatch: Sendable {
 
   /// Reads the body of the HTTP response.
   ///
-  /// - Parameter body: an array of responses in any order.
+  /// - Parameter body: an array of responses in any order; the response for one request that is no batch.
   /// - Returns: an outcome for each call, in the calls' order.
   public func outcomes(in body: [UInt8]) -> [Outcome] {
-    guard let answers = try? JSONDecoder().decode([Answer].self, from: Data(body)) else {
-      return calls.map { _ in .failed("the endpoint’s response is no JSON-RPC batch") }
+    let list = isSingle ? Array("[".utf8) + body + Array("]".utf8) : body
+    guard let answers = try? JSONDecoder().decode([Answer].self, from: Data(list)) else {
+      return calls.map { _ in .failed("the endpoint’s response is no JSON-RPC") }
     }
     var byID: [Int: Answer] = [:]
     for answer in answers { if let id = answer.id { byID[id] = answer } }

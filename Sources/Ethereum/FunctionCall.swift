@@ -5,6 +5,8 @@ public struct FunctionCall: Hashable, Sendable {
   /// The call data: four bytes that select the function, and the arguments.
   public let data: [UInt8]
 
+  private init(data: [UInt8]) { self.data = data }
+
   private init(_ signature: String, _ arguments: [UInt8] = []) {
     data = Keccak256.hash(Array(signature.utf8)).bytes.prefix(4) + arguments
   }
@@ -57,10 +59,39 @@ public struct FunctionCall: Hashable, Sendable {
     var strings: [UInt8] = []
     for uri in uris {
       offsets += word(32 * uris.count + strings.count)
-      strings += word(uri.utf8.count) + Array(uri.utf8)
-      strings += [UInt8](repeating: 0, count: (32 - uri.utf8.count % 32) % 32)
+      strings += padded(Array(uri.utf8))
     }
     return FunctionCall("setScriptURI(string[])", word(32) + word(uris.count) + offsets + strings)
+  }
+
+  /// `isValidSignature(bytes32,bytes)` of ERC-1271, whose result ``ReturnData/isGoodSignature`` reads.
+  ///
+  /// - Parameters:
+  ///   - hash: the 32 bytes that were signed.
+  ///   - signature: the signature, of whatever form the contract knows.
+  public static func isValidSignature(_ hash: [UInt8], _ signature: [UInt8]) -> FunctionCall {
+    FunctionCall("isValidSignature(bytes32,bytes)", hash + word(64) + padded(signature))
+  }
+
+  /// The end of a signature by a contract that may not be there yet (ERC-6492).
+  public static let undeployedMark = [[UInt8]](repeating: [0x64, 0x92], count: 16).flatMap { $0 }
+
+  /// The creation of ERC-6492's `ValidateSigOffchain`, whose result ``ReturnData/isValidation`` reads.
+  ///
+  /// - Parameters:
+  ///   - signer: the address that is said to have signed.
+  ///   - hash: the 32 bytes that were signed.
+  ///   - signature: the signature, which ends in ``undeployedMark``.
+  public static func validation(
+    by signer: EthereumAddress, _ hash: [UInt8], _ signature: [UInt8]
+  ) -> FunctionCall {
+    let code = Hex.decode(PackageResources.ValidateSigOffchain_hex) ?? []
+    return FunctionCall(data: code + word(signer) + hash + word(96) + padded(signature))
+  }
+
+  /// A number of bytes, and the bytes with zeros behind them.
+  private static func padded(_ bytes: [UInt8]) -> [UInt8] {
+    word(bytes.count) + bytes + [UInt8](repeating: 0, count: (32 - bytes.count % 32) % 32)
   }
 
   private static func word(_ address: EthereumAddress) -> [UInt8] {

@@ -48,6 +48,14 @@ public struct ReturnData: Hashable, Sendable {
     return address
   }
 
+  /// True if `isValidSignature` returns that a signature is good: its own selector, and zeros behind it.
+  public var isGoodSignature: Bool {
+    bytes == [0x16, 0x26, 0xba, 0x7e] + [UInt8](repeating: 0, count: 28)
+  }
+
+  /// True if `ValidateSigOffchain` returns that a signature is good: the byte 1.
+  public var isValidation: Bool { bytes == [1] }
+
   /// True if the function returns a bool, and that is true: a word that is 1.
   public var isTrue: Bool { bytes == [UInt8](repeating: 0, count: 31) + [1] }
 

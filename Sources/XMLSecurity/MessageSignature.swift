@@ -1,5 +1,6 @@
 internal import COpenSSL
 internal import Cryptography
+internal import Ethereum
 
 // Signatures of messages that are no documents: RSA with PKCS #1 v1.5 and SHA-256; ECDSA with SHA-256 as R and S, of the
 // curve's size each; on secp256k1 Ethereum's personal messages (EIP-191, version 0x45).
@@ -77,8 +78,6 @@ extension PrivateKey {
 extension PublicKey.Kind {
   /// Hashes a message for ECDSA on a curve.
   func digest(of message: [UInt8]) -> [UInt8] {
-    guard self == .secp256k1 else { return SHA256.hash(message).bytes }
-    let head = "\u{19}Ethereum Signed Message:\n\(message.count)"
-    return Keccak256.hash(Array(head.utf8) + message).bytes
+    self == .secp256k1 ? WalletSignature.hash(message) : SHA256.hash(message).bytes
   }
 }

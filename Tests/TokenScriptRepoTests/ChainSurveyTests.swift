@@ -1,3 +1,4 @@
+internal import Chains
 internal import Configuration
 internal import Cryptography
 internal import Ethereum
@@ -271,6 +272,21 @@ private func words(
   ])
   func aWrongEndpointIsRejected(_ toml: String) throws {
     let section = try fixture.section("[tokenscript.chains]\n\(toml)")
+    _ = TokenScriptConfiguration(section)
+    #expect(throws: (any Error).self) { try section.finish() }
+  }
+
+  @Test func endpointsOfAllServicesAreRead() throws {
+    let section = try fixture.section(
+      "[chains]\n1 = \"https://x\"\n[tokenscript.chains]\n5 = \"https://y\"")
+    let chains = TokenScriptConfiguration(section).chains
+    try section.finish()
+    #expect(chains[.main]?.url == "https://x" && chains.count == 2)
+  }
+
+  @Test func aChainInBothTablesIsRejected() throws {
+    let section = try fixture.section(
+      "[chains]\n5 = \"https://x\"\n[tokenscript.chains]\n5 = \"https://y\"")
     _ = TokenScriptConfiguration(section)
     #expect(throws: (any Error).self) { try section.finish() }
   }

@@ -1,3 +1,4 @@
+internal import Chains
 internal import Cryptography
 internal import Ethereum
 internal import HTTPClient

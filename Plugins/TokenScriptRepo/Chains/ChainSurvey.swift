@@ -1,3 +1,4 @@
+internal import Chains
 internal import Ethereum
 internal import HTTPClient
 internal import Observability

@@ -1,5 +1,3 @@
-package import Time
-
 // The `xs:dateTime` of XML Schema Part 2, section 3.2.7, as XAdES writes the signing time.
 extension Timestamp {
   /// Reads a date and time, or returns nil for other text.

@@ -1,20 +1,27 @@
-internal import Configuration
-internal import Ethereum
+public import Configuration
+public import Ethereum
 
-/// A chain's endpoint for JSON-RPC, from `[tokenscript.chains]`.
-struct ChainEndpoint: Sendable {
+/// A chain's endpoint for JSON-RPC, from `[chains]`.
+public struct ChainEndpoint: Sendable {
   /// The URL, which may hold a secret of the operator's.
-  let url: String
+  public let url: String
   /// The address of ERC-7738's registry, or nil if it isn't asked.
-  let registry: EthereumAddress?
+  public let registry: EthereumAddress?
 
   /// The address of the registry in use, which is the same on every chain.
-  static let registryInUse = EthereumAddress("0x0077380bCDb2717C9640e892B9d5Ee02Bb5e0682")
+  private static let registryInUse = EthereumAddress("0x0077380bCDb2717C9640e892B9d5Ee02Bb5e0682")
 
-  /// Reads all endpoints: `1 = "https://…"` or `1 = { url = "https://…", registry = "0x…" }`.
+  /// Reads all endpoints, which every service may ask.
   ///
-  /// - Parameter section: the section, which records faults.
-  static func all(in section: ConfigurationSection) -> [ChainID: ChainEndpoint] {
+  /// - Parameter section: a service's section, which records faults.
+  public static func all(for section: ConfigurationSection) -> [ChainID: ChainEndpoint] {
+    all(in: section.beside("chains"))
+  }
+
+  /// Reads the endpoints of a table: `1 = "https://…"` or `1 = { url = "https://…", registry = "0x…" }`.
+  ///
+  /// - Parameter section: the table, which records faults.
+  public static func all(in section: ConfigurationSection) -> [ChainID: ChainEndpoint] {
     var endpoints: [ChainID: ChainEndpoint] = [:]
     for name in section.names {
       let url: String
