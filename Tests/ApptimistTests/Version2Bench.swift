@@ -13,7 +13,7 @@ final class Version2Bench {
   let user = TestUser("alice")
   private let ephemeral = EncryptionKeyPair.generate(for: .session)
   private let setup: SessionSetup
-  private var session: Version2Session
+  private var session: Session
   private var channel: Version2.Channel?
   private(set) var handshake: Version2.Handshake?
   private var number: UInt32 = 0
@@ -33,7 +33,7 @@ final class Version2Bench {
       uri: "ws://h/siren", limits: SessionLimits(), silence: .seconds(3))
     let version2 = Version2Setup(
       ephemeral: .generate(for: .session), offer: .version2, time: 1_700_000_000, pageMax: 100)
-    guard let session = Version2Session(setup, version2) else {
+    guard let session = Session(setup, version2) else {
       throw TestDevice.Failure(message: "no session")
     }
     self.session = session

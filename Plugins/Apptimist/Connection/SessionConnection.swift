@@ -28,9 +28,9 @@ final class SessionConnection: WebSocketHandler, HubMember, @unchecked Sendable 
   /// The place among the sessions of the client's network: among those that aren't logged in, then among
   /// those that are.
   private var place: Holding<ClientNetwork>
-  private let session: any SessionMachine
+  private let session: Session
   /// True if the session is one of version 1.
-  let isVersion1: Bool
+  var isVersion1: Bool { session.isVersion1 }
   /// The history of the store that was known when the session was opened, where other nodes share the store.
   let epoch: UInt64
   /// The longest message that is taken once the device has logged in, in bytes.
@@ -43,7 +43,7 @@ final class SessionConnection: WebSocketHandler, HubMember, @unchecked Sendable 
   init(
     _ socket: WebSocketSession, id: SessionID, network: ClientNetwork?,
     place: Holding<ClientNetwork>, backend: Backend, longestMessage: Int,
-    session: any SessionMachine
+    session: Session
   ) {
     self.network = network
     self.place = place
@@ -52,7 +52,6 @@ final class SessionConnection: WebSocketHandler, HubMember, @unchecked Sendable 
     self.id = id
     self.backend = backend
     self.longestMessage = longestMessage
-    isVersion1 = session is Session
     epoch = backend.nodes?.registry.epoch ?? 0
     self.session = session
     handle(.opened)

@@ -75,14 +75,13 @@ struct SessionHandshake: Sendable {
   }
 
   /// Makes a session of the version that the device asks for.
-  private func session(
-    _ setup: SessionSetup, _ offer: Version2.VersionOffer?
-  ) -> (any SessionMachine)? {
-    guard let offer else { return Session(setup) }
-    let version2 = Version2Setup(
-      ephemeral: .generate(for: .session), offer: offer, time: UInt64(max(0, clock().seconds)),
-      pageMax: UInt16(clamping: configuration.pageMax))
-    return Version2Session(setup, version2)
+  private func session(_ setup: SessionSetup, _ offer: Version2.VersionOffer?) -> Session? {
+    let version2 = offer.map { offer in
+      Version2Setup(
+        ephemeral: .generate(for: .session), offer: offer, time: UInt64(max(0, clock().seconds)),
+        pageMax: UInt16(clamping: configuration.pageMax))
+    }
+    return Session(setup, version2)
   }
 
   /// Reads the versions that a device offers; nil if they are too many.

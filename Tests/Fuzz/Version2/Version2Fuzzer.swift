@@ -67,7 +67,7 @@ private enum Keys {
 /// A session and the device at its other end.
 private struct SessionRun: ~Copyable {
   private var script: ArraySlice<UInt8>
-  private var session: Version2Session
+  private var session: Session
   private var hasJoined = false
   private var isLoggedIn: Bool { hasJoined && !session.isOver }
   private var device: Version2.Channel
@@ -90,7 +90,7 @@ private struct SessionRun: ~Copyable {
     let handshake = Version2.Handshake(
       with: Keys.identity, device: Keys.device.publicKey, service: Keys.node.publicKey,
       offer: .version2)
-    guard let session = Version2Session(setup, version2),
+    guard let session = Session(setup, version2),
       let device = handshake.deviceChannel(Keys.device, with: Keys.identity)
     else { return nil }
     self.handshake = handshake

@@ -5,6 +5,9 @@ enum SessionState: ~Copyable {
   case joining(JoiningState)
   case starting(StartingState)
   case established(EstablishedState)
+  case joiningVersion2(Version2Joining)
+  case establishedVersion2(Version2Established)
+  case refusedVersion2(Version2Refusal)
   case leaving(LeavingState)
   /// The device broke the protocol before it had logged in. Nothing is sent for a while, so that
   /// nobody learns anything by trying; then the connection is closed.
@@ -21,6 +24,9 @@ enum SessionState: ~Copyable {
         case .joining(let state): try state.handle(event, &context)
         case .starting(let state): try state.handle(event, &context)
         case .established(let state): state.handle(event, &context)
+        case .joiningVersion2(let state): try state.handle(event, &context)
+        case .establishedVersion2(let state): state.handle(event, &context)
+        case .refusedVersion2(let state): try state.handle(event, &context)
         case .leaving(let state): state.handle(event, &context)
         case .refused: try Self.whileRefused(event)
         case .closed: .closed
@@ -54,6 +60,7 @@ enum SessionState: ~Copyable {
   private var wantsRead: Bool {
     switch self {
     case .established(let state): state.cursor.wantsRead
+    case .establishedVersion2(let state): state.cursor.wantsRead
     default: false
     }
   }
@@ -64,6 +71,10 @@ enum SessionState: ~Copyable {
     case .established(var state):
       let position = state.cursor.nextRead()
       self = .established(state)
+      return position
+    case .establishedVersion2(var state):
+      let position = state.cursor.nextRead()
+      self = .establishedVersion2(state)
       return position
     case let state:
       self = state

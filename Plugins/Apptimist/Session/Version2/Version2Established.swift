@@ -65,17 +65,17 @@ struct Version2Established: ~Copyable, StreamState {
     link.redirect(to: uri, &context)
   }
 
-  consuming func handle(_ event: SessionEvent, _ context: inout SessionContext) -> Version2State {
+  consuming func handle(_ event: SessionEvent, _ context: inout SessionContext) -> SessionState {
     switch take(event, &context) {
-    case .goesOn: return .established(self)
+    case .goesOn: return .establishedVersion2(self)
     case .isOver, .isClosed: return left()
     }
   }
 
   /// Finishes the open requests when nothing more can be received or sent.
-  private consuming func left() -> Version2State {
+  private consuming func left() -> SessionState {
     guard case .posts(let posting) = subject else { return .closed }
-    return .leaving(posting)
+    return .leaving(LeavingState(posting: posting))
   }
 
   // MARK: - What the device sends

@@ -24,44 +24,37 @@ struct Version2Joining: ~Copyable {
 
   var isWaiting: Bool { open != nil }
 
-  consuming func handle(_ event: SessionEvent, _ context: inout SessionContext) -> Version2State {
+  consuming func handle(
+    _ event: SessionEvent, _ context: inout SessionContext
+  ) throws(SessionEnd) -> SessionState {
     switch event {
     case .opened:
       link.greet(version2, &context)
       context.actions.append(.wait(context.setup.limits.loginTime))
-      return .joining(self)
-    case .received(let message) where !isWaiting: return received(message, &context)
+      return .joiningVersion2(self)
+    case .received(let message) where !isWaiting: return try received(message, &context)
     case .replied(let reply): return take(reply, &context)
-    case .timedOut, .evicted:
-      context.count(.refused)
-      context.actions.append(.close(1008))
-      return .closed
-    case .draining(let uri?):
-      _ = link.redirect(to: uri, &context)
-      context.actions.append(.close(1001))
-      return .closed
+    case .timedOut, .evicted: throw context.late()
+    case .draining(let uri?): throw link.redirect(to: uri, &context)
     case .draining, .ended: return .closed
-    case .received, .news, .read: return .joining(self)
+    case .received, .news, .read: return .joiningVersion2(self)
     }
   }
 
   private consuming func received(
     _ message: WebSocketMessage, _ context: inout SessionContext
-  ) -> Version2State {
+  ) throws(SessionEnd) -> SessionState {
     do throws(SessionEnd) {
       return take(try link.receive(message, &context), &context)
     } catch {
-      guard case .close(let code) = error else {
-        return .refused(Version2Refusal(link, nil, .done, &context))
-      }
-      context.actions.append(.close(code))
-      return .closed
+      guard case .refuse = error else { throw error }
+      return .refusedVersion2(Version2Refusal(link, nil, .done, &context))
     }
   }
 
   private consuming func take(
     _ received: ReceivedRequest, _ context: inout SessionContext
-  ) -> Version2State {
+  ) -> SessionState {
     let request = received.request
     switch received.body {
     case .new(let new):
@@ -82,16 +75,16 @@ struct Version2Joining: ~Copyable {
       context.ask(.account(login.user))
     default: link.answer(request, .noSuchType, &context)
     }
-    return .joining(self)
+    return .joiningVersion2(self)
   }
 
-  private consuming func take(_ reply: Reply, _ context: inout SessionContext) -> Version2State {
-    guard let (subject, request) = open.take() else { return .joining(self) }
+  private consuming func take(_ reply: Reply, _ context: inout SessionContext) -> SessionState {
+    guard let (subject, request) = open.take() else { return .joiningVersion2(self) }
     switch (subject, reply) {
     case (.registration(let key), .outcome(.done)):
       registered = key
       link.answer(request, .done, &context)
-      return .joining(self)
+      return .joiningVersion2(self)
     case (.registration, .outcome(let error)): return refused(request, error, &context)
     case (.login(let login), .account(let account)):
       guard let account else { return refused(request, .notFound, &context) }
@@ -106,12 +99,13 @@ struct Version2Joining: ~Copyable {
         request
       )
       context.ask(.begin(StreamRequest(login, authenticationKey: key)))
-      return .joining(self)
+      return .joiningVersion2(self)
     case (.start(let login, let device), .began(let beginning?)):
       // Before the answer: what is queued until now is read with all others.
       context.actions.append(.join(login))
       link.answer(request, .success(.login(Version2.Start(beginning))), &context)
-      return .established(Version2Established(link, login, device, beginning, context.setup.limits))
+      return .establishedVersion2(
+        Version2Established(link, login, device, beginning, context.setup.limits))
     case (.start, .began(nil)): return refused(request, .wrongProof, &context)
     default: return refused(request, .internalError, &context)
     }
@@ -119,8 +113,8 @@ struct Version2Joining: ~Copyable {
 
   private consuming func refused(
     _ request: OpenRequest, _ error: ErrorCode, _ context: inout SessionContext
-  ) -> Version2State {
-    .refused(Version2Refusal(link, request, error, &context))
+  ) -> SessionState {
+    .refusedVersion2(Version2Refusal(link, request, error, &context))
   }
 }
 
