@@ -26,11 +26,10 @@ extension ApptimistStore {
   /// - Returns: nil if there is no such user, or none that has version 1.
   func authenticationKey(of user: EncryptionPublicKey) async throws -> AuthenticationPublicKey? {
     try await store.read { snapshot in
-      try snapshot.one(
+      try snapshot.value(
         """
         SELECT authentication_key FROM apptimist_users WHERE key = ? AND kind = ? AND is_closed = 0
-        """, user, StoredKind.user
-      ) { try $0[0] }
+        """, user, StoredKind.user)
     }
   }
 
@@ -95,14 +94,13 @@ extension ApptimistStore {
         return .notInvited
       }
       try lockNumbers(transaction)
-      let number: AccountNumber? = try transaction.one(
+      let number: AccountNumber? = try transaction.value(
         """
         INSERT INTO apptimist_users
           (key, kind, authentication_key, search_name, uid, name, is_proven, is_closed)
         VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id
         """, new.key, StoredKind.user, new.authenticationKey, searchName, uid, name, new.isProven,
-        new.isClosed
-      ) { try $0[0] }
+        new.isClosed)
       try transaction.execute("INSERT INTO apptimist_queues (owner) VALUES (?)", number)
       return .created
     }
@@ -120,20 +118,18 @@ extension ApptimistStore {
   func account(
     of login: AccountLogin, _ transaction: borrowing Transaction
   ) throws -> AccountNumber? {
-    try transaction.one(
+    try transaction.value(
       """
       SELECT id FROM apptimist_users
       WHERE key = ? AND kind = ? AND authentication_key = ? AND (is_closed = 0 OR ? = 0)
-      """, login.user, StoredKind.user, login.authenticationKey, login.isVersion1
-    ) { try $0[0] }
+      """, login.user, StoredKind.user, login.authenticationKey, login.isVersion1)
   }
 
   /// Looks up the number of a user.
   func userNumber(
     of key: EncryptionPublicKey, _ database: borrowing some Queryable & ~Copyable
   ) throws -> AccountNumber? {
-    try database.one(
-      "SELECT id FROM apptimist_users WHERE key = ? AND kind = ?", key, StoredKind.user
-    ) { try $0[0] }
+    try database.value(
+      "SELECT id FROM apptimist_users WHERE key = ? AND kind = ?", key, StoredKind.user)
   }
 }

@@ -48,19 +48,17 @@ extension ApptimistStore {
     try await readMailbox(of: request.user) { user, snapshot in
       let epoch = try Self.epoch(snapshot)
       let last = try mailboxes.state(of: user, snapshot).last
-      let first: StreamPosition? = try snapshot.one(
-        "SELECT position FROM apptimist_entries WHERE owner = ? ORDER BY position LIMIT 1", user
-      ) { try $0[0] }
+      let first: StreamPosition? = try snapshot.value(
+        "SELECT position FROM apptimist_entries WHERE owner = ? ORDER BY position LIMIT 1", user)
       let start: StreamPosition
       if let after = request.after {
         // A place that nobody was given is of another history, too.
         let has = StreamPosition(rawValue: Int64(clamping: after))
         start = request.epoch == epoch && has <= last ? has : .zero
       } else {
-        let acknowledged: StreamPosition? = try snapshot.one(
+        let acknowledged: StreamPosition? = try snapshot.value(
           "SELECT position FROM apptimist_devices WHERE owner = ? AND device = ?", user,
-          request.device
-        ) { try $0[0] }
+          request.device)
         let head =
           try acknowledged == nil && !request.head.isZero
           ? mailboxes.position(of: request.head, in: user, snapshot) : nil
@@ -77,12 +75,11 @@ extension ApptimistStore {
   func use(_ device: Acknowledgement.Device) async throws {
     let isLatest: Bool? = try await store.read { snapshot in
       guard let user = try userNumber(of: device.user, snapshot) else { return nil }
-      return try snapshot.one(
+      return try snapshot.value(
         """
         SELECT used = (SELECT max(used) FROM apptimist_devices WHERE owner = ?1)
         FROM apptimist_devices WHERE owner = ?1 AND device = ?2
-        """, user, device.id
-      ) { try $0[0] }
+        """, user, device.id)
     }
     guard isLatest == false else { return }
     try await acknowledge([Acknowledgement(device: device, position: .zero)])

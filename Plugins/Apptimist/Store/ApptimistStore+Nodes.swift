@@ -79,10 +79,9 @@ extension ApptimistStore {
   /// them.
   func sessions(of node: NodeID) async throws -> (joined: Int64, sessions: Set<SessionID>)? {
     try await store.read { snapshot in
-      let joined: Int64? = try snapshot.one(
+      let joined: Int64? = try snapshot.value(
         "SELECT (extract(epoch FROM joined_at) * 1000000)::bigint FROM store_nodes WHERE id = ?",
-        node
-      ) { try $0[0] }
+        node)
       guard let joined else { return nil }
       let sessions = try snapshot.all(
         "SELECT session FROM apptimist_sessions WHERE node = ?", node
@@ -112,12 +111,11 @@ extension ApptimistStore {
       guard try isFree(file.name, in: directory.number, for: holder, transaction) else {
         return .refused(.locked)
       }
-      let count: Int? = try transaction.one(
+      let count: Int? = try transaction.value(
         """
         SELECT count(*) FROM apptimist_locks WHERE node = ? AND session = ?
           AND ends_at > clock_timestamp() AND NOT (directory = ? AND name = ?)
-        """, holder.node, holder.session, directory.number, file.name.text
-      ) { try $0[0] }
+        """, holder.node, holder.session, directory.number, file.name.text)
       guard let count, count < limit else { return .refused(.overQuota) }
       try transaction.execute(
         """

@@ -23,10 +23,9 @@ extension ApptimistStore {
     guard whole.count < limit else { return whole }
     let last = place.flatMap { $0.isPrefix ? $0.number : nil }
     // No UTF-8 has the byte 0xFF.
-    let others: [AccountNumber] = try snapshot.all(
+    let others: [AccountNumber] = try snapshot.values(
       "SELECT id FROM apptimist_users WHERE search_name > ? AND search_name < ? LIMIT ?", name,
-      name + [0xFF], Self.searchSteps / Self.nameSteps
-    ) { try $0[0] }
+      name + [0xFF], Self.searchSteps / Self.nameSteps)
     let rest = others.filter { number in last.map { number > $0 } ?? true }.sorted()
     return whole
       + rest.prefix(limit - whole.count).map { SearchPlace(number: $0, isPrefix: true) }

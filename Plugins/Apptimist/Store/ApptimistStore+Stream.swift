@@ -27,12 +27,11 @@ extension ApptimistStore {
     _ max: Int, _ start: StreamPosition, in user: AccountNumber, _ snapshot: borrowing Snapshot
   ) throws -> StreamPosition {
     guard max > 0 else { return start }
-    let earliest: StreamPosition? = try snapshot.one(
+    let earliest: StreamPosition? = try snapshot.value(
       """
       SELECT position FROM apptimist_entries WHERE owner = ? AND kind <> ?
       ORDER BY position DESC LIMIT 1 OFFSET ?
-      """, user, EntryKind.truncation, max - 1
-    ) { try $0[0] }
+      """, user, EntryKind.truncation, max - 1)
     return earliest.map { Swift.max(start, $0.previous) } ?? start
   }
 

@@ -44,12 +44,11 @@ extension ApptimistStore {
   /// Lists the users who vouch for an account, the oldest first.
   func vouchers(of subject: EncryptionPublicKey) async throws -> [EncryptionPublicKey] {
     try await store.read { snapshot in
-      try snapshot.all(
+      try snapshot.values(
         """
         SELECT u.key FROM apptimist_vouchers v JOIN apptimist_users u ON u.id = v.voucher
         WHERE v.subject = (SELECT id FROM apptimist_users WHERE key = ?) ORDER BY v.id LIMIT ?
-        """, subject, limits.vouchers
-      ) { try $0[0] }
+        """, subject, limits.vouchers)
     }
   }
 }
