@@ -1,5 +1,6 @@
 internal import ApptimistProtocol
 internal import Cryptography
+internal import Ethereum
 public import ServiceKit
 public import Storage
 
@@ -49,6 +50,12 @@ extension ApptimistConfiguration: Checking, BackedUp {
       findings.append(
         .doubtful(
           "oidc: nonce = \"optional\" lets anyone who gets a token use it for other keys"))
+    }
+    for chain in siwe.chains where identity == .siwe && chains[chain] == nil {
+      findings.append(
+        ContentFinding(
+          .doubtful,
+          "siwe: [chains] has no endpoint of chain \(chain), so that contracts can't sign in"))
     }
     return findings
   }

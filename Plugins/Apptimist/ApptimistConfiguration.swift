@@ -1,6 +1,8 @@
 internal import ApptimistProtocol
 internal import ApptimistSession
+internal import Chains
 public import Configuration
+internal import Ethereum
 internal import HTTPProtocol
 public import ServiceKit
 internal import URLs
@@ -9,7 +11,7 @@ internal import URLs
 public struct ApptimistConfiguration: ServiceConfiguration {
   /// The identity providers, which say who may make an account.
   enum Provider: String, CaseIterable, Sendable {
-    case open, invite, facebook, oidc
+    case open, invite, facebook, oidc, siwe
   }
 
   /// The path at which sessions are opened, with a slash in front and none at the end.
@@ -21,6 +23,10 @@ public struct ApptimistConfiguration: ServiceConfiguration {
   var facebook = FacebookConfiguration()
   /// The issuer of ID tokens, which only that provider uses.
   var oidc = OIDCConfiguration()
+  /// The rules for messages that wallets sign, which only that provider uses.
+  var siwe = SignInRules(domain: "", uri: "", chains: [.main], maxAge: .seconds(600))
+  /// The endpoints of chains.
+  var chains: [ChainID: ChainEndpoint] = [:]
   /// The path of the file with the service's keys.
   var keys: String
   var store = ApptimistStore.Limits()
@@ -56,6 +62,8 @@ public struct ApptimistConfiguration: ServiceConfiguration {
     hasWebApp = section.bool("web", default: hasWebApp)
     facebook = FacebookConfiguration(section.section("facebook"), isUsed: identity == .facebook)
     oidc = OIDCConfiguration(section.section("oidc"), isUsed: identity == .oidc)
+    siwe = SignInRules(section.section("siwe"), path: path, isUsed: identity == .siwe)
+    chains = ChainEndpoint.all(for: section)
     keys = section.path("keys", default: keys, relativeTo: .data)
 
     section.size("data_size", &session.frame.data, in: 1024...(16 << 20))

@@ -2,6 +2,7 @@ internal import Addresses
 internal import ApptimistProtocol
 internal import Cryptography
 internal import Delivery
+internal import Ethereum
 internal import HTTPProtocol
 internal import Observability
 public import Routing
@@ -89,15 +90,26 @@ public struct ApptimistService: Migrating, Commanding, Demonstrating, Running {
       fields.append(.cacheControl, "no-store")
       return Response(.ok, fields: fields, body: .array(content))
     }
+    if case .siwe(let client) = backend.accounts.identity {
+      router.post("\(configuration.path)/siwe", bodyLimit: 4096) { request, _ in
+        var response = try client.message(for: request.body)
+        response.fields.append(.cacheControl, "no-store")
+        return response
+      }
+    }
     guard let webApp else { return }
     webApp.register(on: &router)
     router.get("\(configuration.path)/app/settings.json") {
-      [identity = configuration.identity, backend] _, _ in
-      var settings = ["identity": identity.rawValue]
-      if case .oidc(let client) = backend.accounts.identity {
-        settings.merge(await client.settings()) { $1 }
-      }
-      var response = try Response(.ok, json: settings)
+      [configuration, backend] _, _ in
+      var oidc: [String: String] = [:]
+      if case .oidc(let client) = backend.accounts.identity { oidc = await client.settings() }
+      let isWallets = configuration.identity == .siwe
+      var response = try Response(
+        .ok,
+        json: AppSettings(
+          identity: configuration.identity.rawValue, authorize: oidc["authorize"],
+          audience: oidc["audience"], claim: oidc["claim"],
+          chains: isWallets ? configuration.siwe.chains.map(\.number) : nil))
       response.fields.append(.cacheControl, "no-cache")
       return response
     }
@@ -131,4 +143,13 @@ public struct ApptimistService: Migrating, Commanding, Demonstrating, Running {
       group.cancelAll()
     }
   }
+}
+
+/// What the web app must know before there is an account.
+private struct AppSettings: Encodable {
+  let identity: String
+  let authorize: String?
+  let audience: String?
+  let claim: String?
+  let chains: [Int64]?
 }

@@ -13,6 +13,7 @@ final class ClientAccounting: Sendable {
     case accounts(ClientNetwork)
     case identityChecks(ClientNetwork)
     case keyFetches(ClientNetwork)
+    case chainCalls(ClientNetwork)
     case bytes(ClientNetwork)
     case forumBytes(EncryptionPublicKey)
   }
@@ -64,6 +65,13 @@ final class ClientAccounting: Sendable {
   func mayFetchKeys(for network: ClientNetwork?) -> Bool {
     network.flatMap {
       lastHour.count(Counted.keyFetches($0), upTo: limits.keyFetchesPerAddress)
+    } == nil
+  }
+
+  /// Counts a question to a chain's endpoint, if it may be asked.
+  func mayAskChain(for network: ClientNetwork?) -> Bool {
+    network.flatMap {
+      lastHour.count(Counted.chainCalls($0), upTo: limits.chainCallsPerAddress)
     } == nil
   }
 

@@ -18,6 +18,8 @@ struct ClientLimits: Sendable {
   var identityChecksPerAddress = 600
   /// The most times in an hour that an issuer's keys are fetched because a token of one network names an unknown one.
   var keyFetchesPerAddress = 30
+  /// The most times in an hour that the endpoints of chains are asked for one network.
+  var chainCallsPerAddress = 60
   /// The most bytes in an hour of all copies of a user's posts to forums.
   var forumBytes = 256 << 20
   /// The most bytes in an hour of all copies of the messages, and of the files, that come from one network.
@@ -34,6 +36,7 @@ struct ClientLimits: Sendable {
     section.integer("accounts_per_address", &accountsPerAddress, in: 0...1_000_000_000)
     section.integer("identity_checks_per_address", &identityChecksPerAddress, in: 0...1_000_000_000)
     section.integer("key_fetches_per_address", &keyFetchesPerAddress, in: 0...1_000_000_000)
+    section.integer("chain_calls_per_address", &chainCallsPerAddress, in: 0...1_000_000_000)
     section.size("forum_posts_size", &forumBytes, in: 0...(1 << 50))
     section.size("messages_size_per_address", &bytesPerAddress, in: 0...(1 << 50))
   }

@@ -85,23 +85,27 @@ struct AccountService: Sendable {
       return .refused(.tooManyQuestions)
     }
     var invitation: InvitationHash?
+    var proof: UIDProof?
     let applicant = Applicant(
       encryptionKey: new.key, authenticationKey: new.authenticationKey, uid: new.uid,
       token: new.token)
-    let verdict = await identity.judge(applicant) { [clients] in
-      clients.mayFetchKeys(for: network)
+    let verdict = await identity.judge(applicant) { [clients, identity] in
+      if case .siwe = identity { return clients.mayAskChain(for: network) }
+      return clients.mayFetchKeys(for: network)
     }
     switch verdict {
     case .refused(let reason): return .refused(.identity(reason: reason))
     case .unavailable(let reason): return .refused(.unavailable(reason: reason))
+    case .tooManyQuestions: return .refused(.tooManyQuestions)
     case .accepted: break
+    case .signed(let kind): proof = kind
     case .invited(let hash): invitation = hash
     }
     let isCounted = clients.mayMakeAccount(network)
     var isCreated = false
     defer { if isCounted, !isCreated { clients.uncountAccount(of: network) } }
     let made = try await store.createUser(
-      new, invitation: invitation, mayCreate: isCounted, at: clock())
+      new, invitation: invitation, proof: proof, mayCreate: isCounted, at: clock())
     switch made {
     case .created:
       isCreated = true

@@ -10,14 +10,20 @@ enum IdentityProvider: Sendable {
   case facebook(GraphClient)
   /// Holders of an ID token of an OpenID Connect issuer, for the keys of the account, may.
   case oidc(OIDCClient)
+  /// Holders of an Ethereum account whose wallet has signed for the keys of the account may.
+  case siwe(SignInClient)
 
   /// A provider's verdict on somebody.
   enum Verdict: Hashable, Sendable {
     case accepted
+    /// Accepted by a signature for the identity.
+    case signed(UIDProof)
     /// Refused for a reason, in words that have nothing of the token.
     case refused(reason: String)
     /// The provider does not say, for a reason in words.
     case unavailable(reason: String)
+    /// The provider may not be asked so often.
+    case tooManyQuestions
     /// Accepted if there is such an invitation, which is used up with the account's creation.
     case invited(InvitationHash)
   }
@@ -31,13 +37,15 @@ enum IdentityProvider: Sendable {
     case .invite: self = .invite
     case .facebook: self = .facebook(try GraphClient(configuration.facebook, clock: clock))
     case .oidc: self = .oidc(try OIDCClient(configuration.oidc, clock: clock))
+    case .siwe: self = .siwe(try SignInClient(configuration, clock: clock))
     }
   }
 
   /// True if a judgement takes a request to somebody else's server, or may take one.
   var asksOthers: Bool {
     switch self {
-    case .open, .invite: false
+    // Most wallets are keys, which are judged here; the calls for others are counted by themselves.
+    case .open, .invite, .siwe: false
     case .facebook, .oidc: true
     }
   }
@@ -46,14 +54,15 @@ enum IdentityProvider: Sendable {
   ///
   /// - Parameters:
   ///   - applicant: who shall have an account, and the proof of the identity.
-  ///   - mayFetch: says whether an issuer's keys may be fetched because of this token alone.
-  func judge(_ applicant: Applicant, mayFetch: @Sendable () -> Bool) async -> Verdict {
+  ///   - mayAsk: says whether an issuer or a chain may be asked because of this token alone.
+  func judge(_ applicant: Applicant, mayAsk: @Sendable () -> Bool) async -> Verdict {
     switch self {
     case .open: .accepted
     case .invite: .invited(InvitationHash(ofToken: applicant.token))
     case .facebook(let graph):
       await graph.judge(uid: applicant.uid, token: applicant.token)
-    case .oidc(let client): await client.judge(applicant, mayFetch: mayFetch)
+    case .oidc(let client): await client.judge(applicant, mayFetch: mayAsk)
+    case .siwe(let client): await client.judge(applicant, mayAsk: mayAsk)
     }
   }
 }

@@ -4,6 +4,14 @@ internal import Cryptography
 internal import Storage
 internal import Time
 
+/// The kinds of signatures for a uid that the service has seen.
+enum UIDProof: Int64, Sendable {
+  /// The account's own key has signed.
+  case key = 1
+  /// The account is a contract, by whose word a signature was good.
+  case contract
+}
+
 /// The result of a request for an account.
 enum NewUser: Hashable, Sendable {
   case created
@@ -39,10 +47,12 @@ extension ApptimistStore {
   ///   - new: the account.
   ///   - invitation: an invitation that is used once to make the account, if one is needed. A retry
   ///     needs none.
+  ///   - proof: the signature for the uid, if the service has seen one.
   ///   - mayCreate: whether an account may be made that is not there.
   ///   - now: the time, for the invitation's end.
   func createUser(
-    _ new: NewAccount, invitation: InvitationHash? = nil, mayCreate: Bool = true, at now: Timestamp
+    _ new: NewAccount, invitation: InvitationHash? = nil, proof: UIDProof? = nil,
+    mayCreate: Bool = true, at now: Timestamp
   ) async throws -> NewUser {
     let (uid, name) = (StoredUID(new.uid), new.name.text)
     let searchName = SearchText(name)?.bytes
@@ -83,6 +93,11 @@ extension ApptimistStore {
             WHERE id = ?
             """, new.authenticationKey, searchName, uid, name, present.number)
         }
+        if givesWay || proof != nil {
+          try transaction.execute(
+            "UPDATE apptimist_users SET uid_proof = ? WHERE id = ?", proof?.rawValue ?? 0,
+            present.number)
+        }
         if new.isProven {
           try prove(present.number, isClosed: new.isClosed, transaction)
           pending.forgetSender(new.key)
@@ -97,10 +112,10 @@ extension ApptimistStore {
       let number: AccountNumber? = try transaction.value(
         """
         INSERT INTO apptimist_users
-          (key, kind, authentication_key, search_name, uid, name, is_proven, is_closed)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id
+          (key, kind, authentication_key, search_name, uid, name, is_proven, is_closed, uid_proof)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id
         """, new.key, StoredKind.user, new.authenticationKey, searchName, uid, name, new.isProven,
-        new.isClosed)
+        new.isClosed, proof?.rawValue ?? 0)
       try transaction.execute("INSERT INTO apptimist_queues (owner) VALUES (?)", number)
       return .created
     }

@@ -72,13 +72,14 @@ extension ApptimistStore {
     let user = try snapshot.one(
       """
       SELECT key, authentication_key, kind, is_closed, name, uid,
-        EXISTS (SELECT 1 FROM apptimist_secrets WHERE forum = id)
+        EXISTS (SELECT 1 FROM apptimist_secrets WHERE forum = id), uid_proof <> 0
       FROM apptimist_users WHERE id = ?
       """, place.number
     ) { row in
       var flags: Version2.Flags = []
       if try row[3] as Bool { flags.insert(.closed) }
       if try row[6] as Bool { flags.insert(.escrowed) }
+      if try row[7] as Bool { flags.insert(.signed) }
       // Both were fields of one byte's length when they came.
       return Version2.User(
         key: try row[0], authenticationKey: try row[1],

@@ -17,5 +17,8 @@ extension ApptimistStore {
     Migration(
       owner: "apptimist", number: 9, sqlite: PackageResources.step9_sqlite_sql,
       postgreSQL: PackageResources.step9_postgresql_sql),
+    Migration(
+      owner: "apptimist", number: 10,
+      sql: "ALTER TABLE apptimist_users ADD COLUMN uid_proof INTEGER NOT NULL DEFAULT 0"),
   ]
 }

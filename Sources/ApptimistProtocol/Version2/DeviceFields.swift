@@ -15,6 +15,9 @@ extension Version2 {
     /// The service holds the forum's secret.
     public static let escrowed = Flags(rawValue: 2)
 
+    /// The service has seen a signature for the user's uid.
+    public static let signed = Flags(rawValue: 4)
+
     /// True if a device may send them.
     public var isFromDevice: Bool { isSubset(of: .closed) }
   }
