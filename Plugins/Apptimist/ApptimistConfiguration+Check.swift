@@ -5,8 +5,8 @@ public import ServiceKit
 public import Storage
 
 extension ApptimistConfiguration: Checking, BackedUp {
-  /// The acknowledgements, as positions are given again that were given after the backup.
-  public static let unrestoredTables: [StaticString] = ["apptimist_devices"]
+  /// The acknowledgements, as positions are given again that were given after the backup, and the open sessions.
+  public static let unrestoredTables: [StaticString] = ["apptimist_devices", "apptimist_sessions"]
 
   /// The file of the service's keys.
   public var keyFiles: [String: String] { ["keys": keys] }

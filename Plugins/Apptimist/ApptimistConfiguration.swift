@@ -4,6 +4,7 @@ internal import Chains
 public import Configuration
 internal import Ethereum
 internal import HTTPProtocol
+internal import Push
 public import ServiceKit
 internal import URLs
 
@@ -32,6 +33,9 @@ public struct ApptimistConfiguration: ServiceConfiguration {
   var store = ApptimistStore.Limits()
   var session = SessionLimits()
   var clients = ClientLimits()
+  /// The way of pushes that wake devices.
+  var push = PushMode.off
+  var wakes = WakeLimits()
   /// The range of the random time for which a refused session is silent before it is closed.
   var refusal = Duration.seconds(1)...(.seconds(5))
   /// The most sessions of one user; with one more, the oldest is closed.
@@ -97,6 +101,12 @@ public struct ApptimistConfiguration: ServiceConfiguration {
     section.integer("remembered_connections", &store.rememberedConnections, in: 1...1_000_000)
     session.ownEntries = store.mailboxEntries
     clients.read(section)
+    push = PushMode(section, default: push, hasWeb: true)
+    section.integer("push_devices", &wakes.devices, in: 1...1_000)
+    section.duration("push_age", &wakes.age, in: .seconds(1)...day * 3650)
+    section.duration("wake_interval", &wakes.interval, in: .zero...day)
+    section.duration("wake_hold", &wakes.hold, in: .zero...day)
+    section.duration("wake_again", &wakes.again, in: .zero...day)
   }
 
   /// The service's name: the last segment of the path.

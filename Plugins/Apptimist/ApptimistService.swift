@@ -5,6 +5,7 @@ internal import Delivery
 internal import Ethereum
 internal import HTTPProtocol
 internal import Observability
+internal import Push
 public import Routing
 public import ServiceKit
 public import Storage
@@ -45,6 +46,7 @@ public struct ApptimistService: Migrating, Commanding, Demonstrating, Running {
     if isNew { context.log.info("made the service's keys", ["file": configuration.keys]) }
     backend = try Backend(context, configuration, keys: keys)
     try await backend.nodes?.registry.lookAtHistory()
+    try await backend.store.forgetSessions()
     handshake = SessionHandshake(
       backend: backend, configuration: configuration,
       isSecureOutside: context.publicURL?.hasPrefix("https:") ?? false,
@@ -59,12 +61,14 @@ public struct ApptimistService: Migrating, Commanding, Demonstrating, Running {
 
   /// Registers the sessions' WebSocket, and the document with the service's public keys.
   public func register(on router: inout Router) {
+    let webKey = backend.wakes.flatMap { _ in try? Hex.encode(backend.pushes.webKey().bytes) }
     router.webSocket(configuration.path) { [handshake] request, _ in
       try await handshake.accept(request)
     }
     let document = ServiceDocument(
       service: configuration.name, identity: backend.keys.identity,
-      signedWith: backend.keys.authentication)
+      signedWith: backend.keys.authentication, push: backend.pushNames,
+      pushKey: webKey)
     router.get("\(configuration.path)/service.json") { _, _ in
       var fields = HeaderFields()
       fields.append(.contentType, "application/json")

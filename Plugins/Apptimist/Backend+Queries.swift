@@ -1,6 +1,8 @@
 internal import ApptimistProtocol
 internal import ApptimistSession
+internal import Cryptography
 internal import Observability
+internal import Push
 internal import Storage
 
 extension Backend {
@@ -79,7 +81,7 @@ extension Backend {
       try await store.revokeVouch(for: subject, by: requester.loggedIn())
       return .outcome(.done)
     case .account(let key): return .account(try await store.knownAccount(key))
-    case .begin(let request): return .began(try await begin(request))
+    case .begin(let request): return .began(try await begin(request, in: requester.session))
     case .truncation(let id):
       return .position(try await store.truncation(of: id, user: requester.loggedIn().user))
     case .acknowledge(let position, let id, let isAnswered):
@@ -92,10 +94,53 @@ extension Backend {
       }
       return .outcome(.done)
     case .leave: return .outcome(try await leave(requester))
+    case .push(let push, let data, let device):
+      return .outcome(try await bind(push, data, device, requester))
     case .exists(let key): return .outcome(try await store.exists(key) ? .done : .notFound)
     case .voucherPage(let query): return try await lists.vouchers(query)
     case .search(let search): return try await lists.accounts(search, for: requester.network)
     }
+  }
+}
+
+extension Backend {
+  /// The kinds of push addresses, in the order of their numbers, which begin at 1.
+  private static let pushKinds: [PushKind] = [.apns, .apnsSandbox, .fcm, .web]
+
+  /// The names of the kinds of push addresses that are served; nil if none is.
+  var pushNames: [String]? {
+    wakes.map { wakes in Self.pushKinds.filter(wakes.queue.kinds.contains).map(\.name) }
+  }
+
+  /// Binds a device to a push address, or unbinds it (page "Wakes").
+  ///
+  /// - Returns: the first error that applies.
+  private func bind(
+    _ push: Version2.Push, _ data: [UInt8], _ id: Version2.DeviceID, _ requester: Requester
+  ) async throws -> ErrorCode {
+    let kind = (1...4).contains(push.kind) ? Self.pushKinds[Int(push.kind) - 1] : nil
+    guard let wakes, kind.map(wakes.queue.kinds.contains) ?? true else { return .noSuchType }
+    var binding: WakeBinding?
+    if let kind {
+      let length = Int(push.addressLength)
+      guard push.flags <= 1, push.keyCount <= 256,
+        data.count == length + Int(push.keyCount) * EncryptionPublicKey.byteCount,
+        let address = try? PushAddress(
+          kind, bytes: Array(data.prefix(length)), allowed: pushes.allowedWebHosts)
+      else { return .badField }
+      binding = WakeBinding(
+        address: address, tag: push.tag.bytes, isChosen: push.flags == 1,
+        keys: Array(data.dropFirst(length)))
+    } else if push != Version2.Push(nil) || !data.isEmpty {
+      return .badField
+    }
+    let login = try requester.loggedIn()
+    let device = Acknowledgement.Device(user: login.user, id: id)
+    guard try await store.binding(of: device) != binding else { return .done }
+    guard clients.mayChangeAddress(login.user) else { return .overQuota }
+    try await store.bind(
+      binding, to: id, in: NodeSession(node: node, session: requester.session), by: login)
+    return .done
   }
 }
 
@@ -112,6 +157,7 @@ extension Query {
     case .post: "message"
     case .truncate, .truncation: "truncate"
     case .acknowledge: "ack"
+    case .push: "push"
     case .vouch, .revoke, .exists: "vouch"
     case .leave: "leave"
     case .vouchers, .voucherPage: "vouchers"

@@ -3,6 +3,7 @@ internal import ApptimistSession
 internal import Cryptography
 internal import Delivery
 internal import Observability
+internal import Push
 internal import ServiceKit
 internal import Storage
 internal import Synchronization
@@ -25,6 +26,11 @@ final class Backend: Sendable {
   let nodes: SharedSessions?
   /// The URI that devices are redirected to when the server stops, or nil.
   let publicURI: String?
+  /// The wakes of devices, or nil if the service pushes nothing.
+  let wakes: Wakes?
+  let pushes: Pushes
+  /// This run of the program.
+  let node: NodeID
   let log: Log
   private let directory: AccountDirectory
   /// Tells the time by which rows may be deleted for their age.
@@ -36,8 +42,11 @@ final class Backend: Sendable {
   ) throws {
     self.keys = keys
     hub = SessionHub(limit: configuration.sessions)
+    node = context.node
+    pushes = context.pushes
+    wakes = try Self.wakes(context, configuration)
     if context.store.isShared {
-      let plain = ApptimistStore(store: context.store, limits: configuration.store)
+      let plain = ApptimistStore(store: context.store, limits: configuration.store, wakes: wakes)
       let registry = SessionRegistry(plain, hub, node: context.node, limit: configuration.sessions)
       let link = NodeLink(
         hub, registry, of: ApptimistService.name, node: context.node, bus: context.bus,
@@ -45,14 +54,16 @@ final class Backend: Sendable {
       nodes = SharedSessions(
         node: context.node, hub: hub, registry: registry, link: link, store: plain,
         log: context.log)
-      store = ApptimistStore(store: context.store, limits: configuration.store) { [hub] in
+      store = ApptimistStore(
+        store: context.store, limits: configuration.store, wakes: wakes
+      ) { [hub] in
         await hub.closeVersion1(of: $0)
       } inform: {
         link.tell($0, of: $1, on: $2)
       }
     } else {
       nodes = nil
-      store = ApptimistStore(store: context.store, limits: configuration.store)
+      store = ApptimistStore(store: context.store, limits: configuration.store, wakes: wakes)
     }
     clients = ClientAccounting(configuration.clients, clock: context.clock)
     metrics = ApptimistMetrics(context.metrics, hub: hub, clients: clients)
@@ -78,6 +89,26 @@ final class Backend: Sendable {
     expiry = context.expiry
   }
 
+  /// Begins to push wakes.
+  ///
+  /// - Returns: nil if the service pushes nothing.
+  private static func wakes(
+    _ context: ServiceContext, _ configuration: ApptimistConfiguration
+  ) throws -> Wakes? {
+    let queue = context.pushes.queue(of: ApptimistService.name, configuration.push)
+    guard !queue.kinds.isEmpty else { return nil }
+    try context.pushes.serve(WakeSource(), queue)
+    let help = "Wakes that were queued, and that went as the device came"
+    let queued = context.metrics.counter("awd_apptimist_wakes_total", help, ["what": "queued"])
+    let spared = context.metrics.counter("awd_apptimist_wakes_total", help, ["what": "spared"])
+    return Wakes(queue: queue, limits: configuration.wakes, clock: context.clock) {
+      [pushes = context.pushes] in
+      queued.add(UInt64($0))
+      spared.add(UInt64($1))
+      if $2 { pushes.wake(queue.kinds) }
+    }
+  }
+
   /// Makes the number of a new session.
   func newSession() -> SessionID {
     SessionID(number: lastSession.wrappingAdd(1, ordering: .relaxed).newValue)
@@ -93,10 +124,11 @@ final class Backend: Sendable {
   /// Ends what a session has that is over.
   func ended(_ session: SessionID) {
     files.ended(session)
-    nodes?.ended(session)
+    // If that fails, the next look finds it where nodes share the store; else a wake is held for a while.
+    Task { [store, node] in try? await store.leave(NodeSession(node: node, session: session)) }
   }
 
-  /// Deletes expired ephemeral keys and invitations.
+  /// Deletes expired ephemeral keys, invitations and push addresses.
   func deleteExpired() async throws {
     while try await store.expire(at: expiry()) { try Task.checkCancellation() }
   }
@@ -149,7 +181,7 @@ final class Backend: Sendable {
   /// Begins the stream of a device that has proved to be its user's.
   ///
   /// - Returns: nil if the account has changed meanwhile.
-  func begin(_ request: StreamRequest) async throws -> StreamBeginning? {
+  func begin(_ request: StreamRequest, in session: SessionID) async throws -> StreamBeginning? {
     guard
       try await store.prove(request.user, request.authenticationKey, closes: request.closes)
     else { return nil }
@@ -157,6 +189,7 @@ final class Backend: Sendable {
     let device = Acknowledgement.Device(user: request.user, id: request.device)
     if request.after == nil { try await acknowledgements.flush(device) }
     try await store.use(device)
+    try await store.show(device, in: NodeSession(node: node, session: session))
     return try await store.beginning(request)
   }
 }

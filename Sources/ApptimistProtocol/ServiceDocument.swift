@@ -11,13 +11,17 @@ public struct ServiceDocument: Hashable, Sendable, Encodable {
   public let versions: [Int]
   /// The service's signature over its encryption key and ``versions``; nil if it speaks version 1 alone.
   public let versionsSignature: Signature?
+  /// The names of the kinds of push addresses that it wakes devices at; nil if none.
+  public let push: [String]?
+  /// The point that browsers subscribe with, in hexadecimal digits.
+  public let pushKey: String?
 
   /// Makes the document of a service that speaks version 1 alone.
   public init(service: String, identity: ServiceIdentity) {
     self.service = service
     self.identity = identity
     versions = [Int(PDU.version)]
-    versionsSignature = nil
+    (versionsSignature, push, pushKey) = (nil, nil, nil)
   }
 
   /// Makes the document of a service that speaks versions 1 and 2.
@@ -26,9 +30,13 @@ public struct ServiceDocument: Hashable, Sendable, Encodable {
   ///   - service: the service's name.
   ///   - identity: the service's public keys.
   ///   - authentication: the service's authentication pair.
+  ///   - push: the names of the kinds of push addresses that it wakes devices at.
+  ///   - pushKey: the point that browsers subscribe with, in hexadecimal digits.
   public init(
-    service: String, identity: ServiceIdentity, signedWith authentication: AuthenticationKeyPair
+    service: String, identity: ServiceIdentity, signedWith authentication: AuthenticationKeyPair,
+    push: [String]? = nil, pushKey: String? = nil
   ) {
+    (self.push, self.pushKey) = (push, pushKey)
     let versions = [PDU.version, Version2.number]
     self.service = service
     self.identity = identity
@@ -53,6 +61,7 @@ public struct ServiceDocument: Hashable, Sendable, Encodable {
     service = members.service
     self.identity = identity
     versions = members.versions
+    (push, pushKey) = (members.push, members.pushKey)
     versionsSignature = try members.signature2.map { hex throws(ServiceDocumentError) in
       guard let signature = Signature(hex: hex) else { throw .malformed }
       let versions = members.versions.compactMap(UInt8.init(exactly:))
@@ -78,7 +87,7 @@ public struct ServiceDocument: Hashable, Sendable, Encodable {
     try Members(
       service: service, encryptionKey: identity.encryptionKey.hex,
       authenticationKey: identity.authenticationKey.hex, signature: identity.signature.hex,
-      versions: versions, signature2: versionsSignature?.hex
+      versions: versions, signature2: versionsSignature?.hex, push: push, pushKey: pushKey
     ).encode(to: encoder)
   }
 
@@ -89,6 +98,8 @@ public struct ServiceDocument: Hashable, Sendable, Encodable {
     let signature: String
     let versions: [Int]
     let signature2: String?
+    let push: [String]?
+    let pushKey: String?
   }
 }
 

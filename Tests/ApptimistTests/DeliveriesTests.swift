@@ -11,8 +11,8 @@ internal import Threading
 @testable import Apptimist
 @testable import ApptimistSession
 
-/// Gives the same random posts, truncations and changes of forums and accounts to both types of ``Deliveries``, and compares
-/// what is answered and all that is stored.
+/// Gives the same random posts, truncations, changes of forums and accounts, and doings of devices to both types of
+/// ``Deliveries``, and compares what is answered and all that is stored.
 @Suite(.ownThreads) struct DeliveriesTests {
   @Test(arguments: TestSeeds.random(6, and: [1, 2]))
   func bothTypesDoTheSame(seed: UInt64) async throws {
@@ -44,7 +44,7 @@ internal import Threading
     for (number, table) in Side.tables.enumerated() {
       let rows = (try await own.rows(of: table), try await shared.rows(of: table))
       #expect(rows.0 == rows.1, "seed \(seed), table \(number)")
-      #expect(number > 2 || !rows.0.isEmpty, "seed \(seed), table \(number)")
+      #expect(number > 3 || !rows.0.isEmpty, "seed \(seed), table \(number)")
     }
     for side in [own, shared] { await side.store.store.close() }
     try server.removeDatabase(database)
@@ -179,6 +179,12 @@ private enum Act: Sendable {
   case closeForum(Int)
   case closeAccount(Int)
   case read(Int)
+  case bind(WakeBinding?, device: Int, user: Int)
+  case acknowledge(Int, device: Int, user: Int)
+  case open(device: Int, user: Int)
+  case close(device: Int, user: Int)
+  /// Time passes, and then what is due is pushed.
+  case wait(Int)
 
   struct Message: Sendable {
     let number: Int
@@ -209,7 +215,19 @@ private enum Act: Sendable {
         number: number, recipient: [1, 2, 3, 4, 5, 7, 10, 11][generator.pick(0...7)],
         size: number * 37 % 200)
     }
-    switch generator.pick(0...99) {
+    let (device, user) = (generator.pick(1...2), generator.pick(1...5))
+    switch generator.pick(0...149) {
+    case 100..<110:
+      let keys = [1, 2, 3, 4, 5, 10, 11].filter { _ in generator.pick(0...2) == 0 }
+      let isChosen = generator.pick(0...2) == 0
+      self = .bind(
+        generator.pick(0...4) == 0
+          ? nil : .test(generator.pick(1...9), isChosen: isChosen, keys: keys), device: device,
+        user: user)
+    case 110..<120: self = .acknowledge(generator.pick(0...80), device: device, user: user)
+    case 120..<125: self = .open(device: device, user: user)
+    case 125..<130: self = .close(device: device, user: user)
+    case 130...: self = .wait(generator.pick(0...2) == 0 ? 600 : generator.pick(0...9))
     case 0..<65:
       self = .post(
         (0..<generator.pick(1...6)).map { _ in message() }, from: generator.pick(1...5),
@@ -231,13 +249,18 @@ private struct Side: Sendable {
   let store: ApptimistStore
   private let directory: AccountDirectory
   private let messages: MessageDelivery
+  private let clock = TestClock()
+  private let node = NodeID(rawValue: 7)
 
   init(
     _ location: StoreLocation, _ keys: ServiceKeys, _ limits: ApptimistStore.Limits
   ) async throws {
+    let database = try await Store.open(location, migrations: ApptimistService.migrations)
     store = ApptimistStore(
-      store: try await Store.open(location, migrations: ApptimistService.migrations),
-      limits: limits)
+      store: database, limits: limits, wakes: .test(database, clock))
+    if database.isShared {
+      try await NodeRegistry(node, named: "test", version: "1", in: database).stay()
+    }
     directory = AccountDirectory(store)
     let hub = SessionHub(limit: 1)
     let clients = ClientAccounting(ClientLimits(), clock: { ApptimistStore.now })
@@ -283,9 +306,47 @@ private struct Side: Sendable {
     case .closeAccount(let user):
       return
         "\(try await store.prove(StoreFixture.key(user), StoreFixture.authenticationKey(user), closes: true))"
+    case .bind(let binding, let device, let user):
+      let session = session(device, user)
+      try await store.bind(binding, to: .test(device), in: session, by: login(user))
+      return ""
+    case .acknowledge(let position, let device, let user):
+      let last = try await store.lastPosition(of: StoreFixture.key(user))
+      let acknowledged = min(StreamPosition(rawValue: Int64(position)), last)
+      let device = Acknowledgement.Device(user: StoreFixture.key(user), id: .test(device))
+      try await store.acknowledge([Acknowledgement(device: device, position: acknowledged)])
+      return ""
+    case .open(let device, let user):
+      let session = session(device, user)
+      try await store.show(
+        Acknowledgement.Device(user: StoreFixture.key(user), id: .test(device)), in: session)
+      return ""
+    case .close(let device, let user):
+      try await store.leave(session(device, user))
+      return ""
+    case .wait(let seconds):
+      clock.advance(by: .seconds(seconds))
+      let now = clock.now
+      return try await store.store.write { transaction in
+        let pushed: [[UInt8]] = try transaction.all(
+          "SELECT device FROM push_outbox WHERE due_at <= ? ORDER BY device", now
+        ) { try $0[0] }
+        try transaction.execute("DELETE FROM push_outbox WHERE due_at <= ?", now)
+        return "\(pushed)"
+      }
     case .read(let user):
       return "\(try await store.entries(of: user, maxBytes: 300, maxEntries: 3))"
     }
+  }
+
+  private func session(_ device: Int, _ user: Int) -> NodeSession {
+    NodeSession(node: node, session: SessionID(number: UInt64(user * 10 + device)))
+  }
+
+  private func login(_ user: Int) -> AccountLogin {
+    AccountLogin(
+      user: StoreFixture.key(user), authenticationKey: StoreFixture.authenticationKey(user),
+      isVersion1: false)
   }
 
   /// All that is stored, but for what only one kind of store needs: the numbers of contents and their recipients, and where
@@ -299,6 +360,16 @@ private struct Side: Sendable {
     """
     SELECT owner, message_id, position, is_truncated, truncated_at FROM apptimist_message_ids
     ORDER BY 1, 2
+    """,
+    """
+    SELECT owner, device, outbox, kind, address, tag, flags, keys, bound_at, shown_at, noted_at, woken,
+      woken_at, before_at
+    FROM apptimist_addresses ORDER BY 1, 2
+    """,
+    """
+    SELECT service, device, account, kind, address, content, urgency, collapse_key, position,
+      created_at, expires_at, attempts, due_at, is_next
+    FROM push_outbox ORDER BY 2
     """,
     "SELECT owner, position, message_id FROM apptimist_dropped ORDER BY 1, 2",
     "SELECT owner, sender, entries, bytes, oldest FROM apptimist_shares ORDER BY 1, 2",

@@ -16,6 +16,7 @@ final class ClientAccounting: Sendable {
     case chainCalls(ClientNetwork)
     case bytes(ClientNetwork)
     case forumBytes(EncryptionPublicKey)
+    case addressChanges(EncryptionPublicKey)
   }
 
   /// The sessions that are not logged in.
@@ -80,6 +81,11 @@ final class ClientAccounting: Sendable {
     network.flatMap {
       lastHour.count(Counted.bytes($0), amount: max(1, bytes), upTo: limits.bytesPerAddress)
     } == nil
+  }
+
+  /// Counts a change of a push address, if a user may make one.
+  func mayChangeAddress(_ user: EncryptionPublicKey) -> Bool {
+    lastHour.count(Counted.addressChanges(user), upTo: limits.pushChanges) == nil
   }
 
   /// Counts the bytes of all copies of a post to a forum, if they may be queued.

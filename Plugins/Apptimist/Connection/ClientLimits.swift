@@ -25,6 +25,9 @@ struct ClientLimits: Sendable {
   /// The most bytes in an hour of all copies of the messages, and of the files, that come from one network.
   var bytesPerAddress = 4 << 30
 
+  /// The most changes of a user's push addresses in an hour.
+  var pushChanges = 30
+
   /// Reads the keys of `[apptimist]`.
   mutating func read(_ section: ConfigurationSection) {
     let million = 1...1_000_000
@@ -38,6 +41,7 @@ struct ClientLimits: Sendable {
     section.integer("key_fetches_per_address", &keyFetchesPerAddress, in: 0...1_000_000_000)
     section.integer("chain_calls_per_address", &chainCallsPerAddress, in: 0...1_000_000_000)
     section.size("forum_posts_size", &forumBytes, in: 0...(1 << 50))
+    section.integer("push_changes_per_hour", &pushChanges, in: million)
     section.size("messages_size_per_address", &bytesPerAddress, in: 0...(1 << 50))
   }
 }

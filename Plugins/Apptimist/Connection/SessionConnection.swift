@@ -124,6 +124,7 @@ final class SessionConnection: WebSocketHandler, HubMember, @unchecked Sendable 
     place.used(at: loop.now)
     guard place.set(to: 1) else {
       socket.close(1013)
+      backend.ended(id)
       return perform(session.handle(.ended))
     }
     self.place = place

@@ -167,12 +167,6 @@ struct SharedSessions: Sendable {
     }
   }
 
-  /// Forgets a session that is over, with its locks.
-  func ended(_ session: SessionID) {
-    // If that fails, the next look finds it.
-    Task { try? await registry.forget(session) }
-  }
-
   /// Tells other nodes that an account has no version 1 any more. Their sessions of version 1 find out when they read, too.
   func closedVersion1(of user: EncryptionPublicKey) async {
     guard let nodes = try? await store.nodes(of: user) else { return }

@@ -47,6 +47,8 @@ package enum Query: Sendable {
   indirect case truncation(of: MessageID)
   /// Keeps the position that a device has acknowledged: at once, or with others within a second.
   indirect case acknowledge(StreamPosition, device: Version2.DeviceID, isAnswered: Bool)
+  /// Binds a device to a push address, or unbinds it.
+  indirect case push(Version2.Push, data: [UInt8], device: Version2.DeviceID)
   /// Asks whether there is an account.
   case exists(EncryptionPublicKey)
   /// Lists a part of the users who vouch for an account.

@@ -18,7 +18,8 @@ struct Acknowledgement: Sendable {
 extension ApptimistStore {
   /// Keeps what devices have acknowledged; a lower position than before changes nothing.
   func acknowledge(_ acknowledgements: [Acknowledgement]) async throws {
-    try await store.write { transaction in
+    let spared = try await store.write { transaction in
+      var spared = 0
       for acknowledgement in acknowledgements {
         guard let user = try userNumber(of: acknowledgement.device.user, transaction) else {
           continue
@@ -37,8 +38,13 @@ extension ApptimistStore {
           DELETE FROM apptimist_devices WHERE owner = ?1 AND used <=
             (SELECT used FROM apptimist_devices WHERE owner = ?1 ORDER BY used DESC LIMIT 1 OFFSET ?2)
           """, user, limits.devices)
+        spared +=
+          try mailboxes.wakes?.show(
+            upTo: acknowledgement.position, acknowledgement.device.id, of: user, transaction) ?? 0
       }
+      return spared
     }
+    mailboxes.wakes?.tell(0, spared, false)
   }
 
   /// Looks up the place at which a device's stream begins (page "The stream").

@@ -92,7 +92,7 @@ extension ApptimistStore {
     ) { _ in true } ?? false
   }
 
-  /// Deletes expired ephemeral keys, invitations and links, some at a time.
+  /// Deletes expired ephemeral keys, invitations, links and push addresses, some at a time.
   ///
   /// - Returns: whether there may be more.
   func expire(at now: Timestamp) async throws -> Bool {
@@ -111,7 +111,15 @@ extension ApptimistStore {
           (SELECT hash FROM apptimist_invitations WHERE expires_at <= ?
            ORDER BY expires_at LIMIT ?)
         """, now.milliseconds, Self.expired)
-      return isFull || transaction.changes == Self.expired
+      let areFull = isFull || transaction.changes == Self.expired
+      guard let wakes = mailboxes.wakes else { return areFull }
+      try transaction.execute(
+        """
+        DELETE FROM apptimist_addresses WHERE (owner, device) IN
+          (SELECT owner, device FROM apptimist_addresses WHERE noted_at <= ?
+           ORDER BY noted_at LIMIT ?)
+        """, now - wakes.limits.age - .milliseconds(wakes.step), Self.expired)
+      return areFull || transaction.changes == Self.expired
     }
   }
 }

@@ -64,17 +64,6 @@ extension ApptimistStore {
     }
   }
 
-  /// Forgets a session that is over, and its locks.
-  func leave(_ session: NodeSession) async throws {
-    try await store.write(isolation: .rowLocks) { transaction in
-      try transaction.execute(
-        "DELETE FROM apptimist_sessions WHERE node = ? AND session = ?", session.node,
-        session.session)
-      try transaction.execute(
-        "DELETE FROM apptimist_locks WHERE node = ? AND session = ?", session.node, session.session)
-    }
-  }
-
   /// The sessions that are noted of a node, and the moment at which the node has joined the others; nil if it is none of
   /// them.
   func sessions(of node: NodeID) async throws -> (joined: Int64, sessions: Set<SessionID>)? {

@@ -95,7 +95,7 @@ extension ApptimistStore {
     }
   }
 
-  /// Deletes all that an account has: its files, its queue, the vouchers that it gave and the forums that it made, which
+  /// Deletes all that an account has: its files, its queue, its push addresses, the vouchers that it gave and the forums that it made, which
   /// count for nobody. Positions go on.
   ///
   /// - Returns: the forums.
@@ -114,6 +114,7 @@ extension ApptimistStore {
     }
     try transaction.execute("DELETE FROM apptimist_files WHERE directory = ?", account)
     try transaction.execute("DELETE FROM apptimist_vouchers WHERE voucher = ?", account)
+    try transaction.execute("DELETE FROM apptimist_addresses WHERE owner = ?", account)
     try transaction.execute(
       """
       DELETE FROM apptimist_contents WHERE holders = 1 AND id IN

@@ -55,10 +55,11 @@ struct ApptimistStore: Sendable {
   /// Makes a store over a database.
   ///
   /// - Parameters:
+  ///   - wakes: the wakes of devices, or nil if the service pushes nothing.
   ///   - closeVersion1: closes this node's sessions of version 1 of a user who has no version 1 any more.
   ///   - inform: tells the other nodes about deliveries of this one.
   init(
-    store: Store, limits: Limits,
+    store: Store, limits: Limits, wakes: Wakes? = nil,
     closeVersion1: @escaping @Sendable (EncryptionPublicKey) async -> Void = { _ in },
     inform: @escaping @Sendable (StreamPosition, EncryptionPublicKey, [NodeID]) -> Void = {
       _, _, _ in
@@ -66,7 +67,7 @@ struct ApptimistStore: Sendable {
   ) {
     self.store = store
     self.limits = limits
-    mailboxes = Mailboxes(limits: limits)
+    mailboxes = Mailboxes(limits: limits, wakes: wakes)
     deliveries =
       store.isShared
       ? SharedDeliveries(

@@ -42,6 +42,7 @@ extension Mailboxes {
   ) throws -> [Delivered] {
     var results: [Delivered] = []
     var addressees: [Addressee] = []
+    var news: [Addressee] = []
     addressees.reserveCapacity(copies.count)
     for copy in copies {
       guard let mailbox = try mailbox(of: copy.recipient, &deliveries, transaction) else {
@@ -62,12 +63,17 @@ extension Mailboxes {
         }
       }
       let position = deliveries.takePosition(in: mailbox, of: copy.recipient, for: copy.id)
-      addressees.append(
-        Addressee(key: copy.recipient, user: mailbox.user, position: position, id: copy.id))
+      let addressee = Addressee(
+        key: copy.recipient, user: mailbox.user, position: position, id: copy.id)
+      addressees.append(addressee)
+      if mailbox.isBound, mailbox.user != sender { news.append(addressee) }
       results.append(.delivered(position))
     }
     if let message = copies.first {
       try log(message, from: sender, for: addressees, &deliveries, transaction)
+      if let wakes, !news.isEmpty {
+        deliveries.wakes += try wakes.note(news, of: message.header, transaction)
+      }
     }
     return results
   }
@@ -101,10 +107,13 @@ extension Mailboxes {
     if let mailbox = deliveries.mailbox(of: user) { return mailbox }
     let mailbox = try transaction.one(
       """
-      SELECT q.owner, q.last_position
+      SELECT q.owner, q.last_position,
+        EXISTS (SELECT 1 FROM apptimist_addresses a WHERE a.owner = q.owner)
       FROM apptimist_users u JOIN apptimist_queues q ON q.owner = u.id WHERE u.key = ?
       """, user
-    ) { row in PendingDeliveries.Mailbox(user: try row[0], last: try row[1]) }
+    ) { row in
+      PendingDeliveries.Mailbox(user: try row[0], last: try row[1], isBound: try row[2])
+    }
     if let mailbox { deliveries.note(mailbox, of: user) }
     return mailbox
   }
@@ -148,7 +157,8 @@ extension Mailboxes {
         guard position > last else { continue }
         guard position.isCountable else { throw InconsistentMailbox() }
         let id = MessageID(header: PDU.Message.header(header, for: key), data: data[...])
-        let mailbox = PendingDeliveries.Mailbox(user: user, last: position.previous)
+        let mailbox = PendingDeliveries.Mailbox(
+          user: user, last: position.previous, isBound: true)
         addressees.append(
           Addressee(
             key: key, user: user,

@@ -39,6 +39,8 @@ struct Mailboxes: Sendable {
   private static let mostDropped = 64
 
   let limits: ApptimistStore.Limits
+  /// The wakes of devices, or nil if the service pushes nothing.
+  var wakes: Wakes?
 
   /// Reads the state of a user's mailbox.
   func state(

@@ -24,18 +24,30 @@ final class OwnDeliveries: Deliveries {
   func deliver(
     _ pieces: [ArraySlice<MessageCopy>], from login: AccountLogin
   ) async -> [Result<[Delivered], any Error>] {
-    let steps: [@Sendable (borrowing Transaction) throws -> [Delivered]] = pieces.map { piece in
-      { [self] transaction in
-        try change(transaction) { [mailboxes] deliveries, transaction in
-          let delivered = try mailboxes.deliver(piece, from: login, &deliveries, transaction)
-          try mailboxes.flush(&deliveries, transaction)
-          return delivered
+    let steps: [@Sendable (borrowing Transaction) throws -> ([Delivered], wakes: Int)] =
+      pieces.map { piece in
+        { [self] transaction in
+          try change(transaction) { [mailboxes] deliveries, transaction in
+            deliveries.wakes = 0
+            let delivered = try mailboxes.deliver(piece, from: login, &deliveries, transaction)
+            try mailboxes.flush(&deliveries, transaction)
+            return (delivered, deliveries.wakes)
+          }
         }
       }
+    let results: [Result<([Delivered], wakes: Int), any Error>]
+    if steps.count == 1 {
+      do { results = [.success(try await store.write(outcome: end, steps[0]))] } catch {
+        return [.failure(error)]
+      }
+    } else {
+      results = await store.write(steps: steps, outcome: end)
     }
-    guard steps.count == 1 else { return await store.write(steps: steps, outcome: end) }
-    do { return [.success(try await store.write(outcome: end, steps[0]))] } catch {
-      return [.failure(error)]
+    return results.map { result in
+      result.map { delivered, wakes in
+        mailboxes.wakes?.tell(wakes, 0, wakes > 0)
+        return delivered
+      }
     }
   }
 

@@ -22,6 +22,8 @@ struct PendingDeliveries {
     let user: AccountNumber
     /// The last position that is given away.
     var last: StreamPosition
+    /// True if a device of the user may have a push address.
+    var isBound = false
   }
 
   /// The account of a user who sends messages.
@@ -70,6 +72,8 @@ struct PendingDeliveries {
 
   /// The number of the next message, or nil if the database gives it.
   private(set) var next: LogNumber?
+  /// The number of wakes that were queued in the present transaction.
+  var wakes = 0
   /// The number of deliveries.
   private(set) var count = 0
   /// The bytes of the copies of messages that somebody is still to get.
@@ -126,7 +130,8 @@ struct PendingDeliveries {
   mutating func takePosition(
     in mailbox: Mailbox, of recipient: EncryptionPublicKey, for id: MessageID
   ) -> StreamPosition {
-    mailboxes[recipient] = Mailbox(user: mailbox.user, last: mailbox.last.next)
+    mailboxes[recipient] = Mailbox(
+      user: mailbox.user, last: mailbox.last.next, isBound: mailbox.isBound)
     known.insert(Known(user: mailbox.user, id: KnownID(id)))
     return mailbox.last.next
   }
@@ -202,6 +207,9 @@ struct PendingDeliveries {
     defer { flushed = [] }
     return flushed.filter { deliveries[$0] == nil }
   }
+
+  /// Notes that a device of a user has a push address.
+  mutating func bind(_ user: EncryptionPublicKey) { mailboxes[user]?.isBound = true }
 
   /// Forgets a mailbox that is about to get an entry in another way.
   mutating func forget(_ recipient: EncryptionPublicKey) { mailboxes[recipient] = nil }

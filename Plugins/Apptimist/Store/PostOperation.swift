@@ -1,7 +1,9 @@
 internal import ApptimistProtocol
 internal import ApptimistSession
 internal import Cryptography
+internal import Push
 internal import Storage
+internal import Time
 internal import Wire
 
 /// The delivery of one user's messages where several nodes share the store: those of many users are one call.
@@ -21,8 +23,12 @@ enum PostOperation: BatchOperation {
     var isClosed = false
   }
 
-  /// The outcome of each copy; nil for one whose mailbox is full, which is to be delivered by ``run(_:_:)``.
-  typealias Output = [Outcome?]
+  struct Output: Sendable {
+    /// The outcome of each copy; nil for one whose mailbox is full, which is to be delivered by ``run(_:_:)``.
+    var outcomes: [Outcome?] = []
+    /// The number of wakes that were queued, for this input or another of the call.
+    var wakes = 0
+  }
 
   /// A copy counts as one, and so do 16 KiB.
   static func size(of input: Input) -> Int {
@@ -36,7 +42,7 @@ enum PostOperation: BatchOperation {
     var pending = PendingDeliveries()
     let results = try mailboxes.deliver(input.copies, from: input.login, &pending, transaction)
     try mailboxes.flushAll(&pending, transaction)
-    return try zip(input.copies, results).map { copy, result in
+    let outcomes: [Outcome?] = try zip(input.copies, results).map { copy, result in
       guard case .delivered = result, let user = pending.mailbox(of: copy.recipient)?.user else {
         return Outcome(result: result)
       }
@@ -44,11 +50,16 @@ enum PostOperation: BatchOperation {
         result: result, nodes: try SharedDeliveries.nodes(of: user, transaction),
         isClosed: try ApptimistStore.isClosed(user, transaction))
     }
+    return Output(outcomes: outcomes, wakes: pending.wakes)
   }
 
   static var call: BatchCall<Input, Output> {
-    BatchCall("SELECT post, results FROM awd_app_post_v1(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)") {
-      inputs, arrays in
+    BatchCall(
+      """
+      SELECT post, results, wakes
+      FROM awd_app_post_v2(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+      """
+    ) { inputs, arrays in
       // The place of each message's input, and those of each copy's message and recipient, counted from 1.
       var (posts, headers, datas): ([Int64], [[UInt8]], [[UInt8]]) = ([], [], [])
       var (messages, recipients, ids): ([Int64], [Int64], [[UInt8]]) = ([], [], [])
@@ -86,16 +97,22 @@ enum PostOperation: BatchOperation {
       let limits = inputs[0].mailboxes.limits
       try arrays.append(limits.mailboxEntries)
       try arrays.append(limits.mailboxBytes)
+      let wakes = inputs[0].mailboxes.wakes
+      let (times, now) = (wakes?.limits ?? WakeLimits(), wakes?.clock() ?? Timestamp.now())
+      try arrays.append(wakes?.queue.kinds.mask ?? 0)
+      try arrays.append(now)
+      for span in [times.again, times.interval, times.hold] { try arrays.append(span.milliseconds) }
+      try arrays.append(now + Wakes.life)
     } outcome: { row in
-      let results: [UInt8] = try row[1]
-      return (try row[0] - 1, .success(try outcomes(of: results)))
+      let output = Output(outcomes: try outcomes(of: row[1]), wakes: try row[2])
+      return (try row[0] - 1, .success(output))
     }
   }
 
   /// Reads the outcomes of one input's copies.
-  private static func outcomes(of results: [UInt8]) throws -> Output {
+  private static func outcomes(of results: [UInt8]) throws -> [Outcome?] {
     var reader = ByteReader(results)
-    var outcomes: Output = []
+    var outcomes: [Outcome?] = []
     while reader.remaining > 0 {
       let state = try reader.read(UInt8.self)
       let position = StreamPosition(rawValue: Int64(bitPattern: try reader.read(UInt64.self)))

@@ -31,7 +31,9 @@ struct SharedDeliveries: Deliveries {
     _ piece: ArraySlice<MessageCopy>, from login: AccountLogin
   ) async throws -> [Delivered] {
     let input = PostOperation.Input(copies: piece, login: login, mailboxes: mailboxes)
-    var outcomes = try await store.perform(input, by: PostOperation.self)
+    let output = try await store.perform(input, by: PostOperation.self)
+    var outcomes = output.outcomes
+    mailboxes.wakes?.tell(output.wakes, 0, output.wakes > 0)
     guard outcomes.count == piece.count else { throw InconsistentMailbox() }
     await informNodes(of: outcomes, for: piece)
     let full = outcomes.indices.filter { outcomes[$0] == nil }
@@ -42,8 +44,9 @@ struct SharedDeliveries: Deliveries {
       let rest = try await store.write(isolation: .rowLocks) { transaction in
         try PostOperation.run(input, transaction)
       }
-      await informNodes(of: rest, for: input.copies)
-      for (index, outcome) in zip(part, rest) { outcomes[index] = outcome }
+      mailboxes.wakes?.tell(rest.wakes, 0, rest.wakes > 0)
+      await informNodes(of: rest.outcomes, for: input.copies)
+      for (index, outcome) in zip(part, rest.outcomes) { outcomes[index] = outcome }
     }
     return outcomes.compactMap { $0?.result }
   }
@@ -51,7 +54,7 @@ struct SharedDeliveries: Deliveries {
   /// Tells other nodes of what was delivered. This node's sessions are told later: those of version 1 that a closing on
   /// another node has ended are closed before.
   private func informNodes(
-    of outcomes: PostOperation.Output, for copies: ArraySlice<MessageCopy>
+    of outcomes: [PostOperation.Outcome?], for copies: ArraySlice<MessageCopy>
   ) async {
     for (copy, outcome) in zip(copies, outcomes) {
       guard let outcome, case .delivered(let position) = outcome.result else { continue }

@@ -11,6 +11,9 @@ struct AccountNumber: RawRepresentable, Hashable, Comparable, Sendable, Database
   static func < (left: AccountNumber, right: AccountNumber) -> Bool {
     left.rawValue < right.rawValue
   }
+
+  /// The number in eight bytes, whose order is that of the numbers.
+  var bytes: [UInt8] { (1...8).map { UInt8(truncatingIfNeeded: rawValue >> (64 - 8 * $0)) } }
 }
 
 /// The number of a message in the message log: its row in `apptimist_contents`. Numbers ascend in the

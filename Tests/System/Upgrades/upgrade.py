@@ -18,7 +18,7 @@ FOLDER = pathlib.Path(__file__).resolve().parent
 # What is made anew from the repository's files.
 INDEX = {"tokenscript_contracts", "tokenscript_files"}
 # The histories of libraries' tables, by the owner whose dumps hold them.
-WITH = {"msgr": ["push"]}
+WITH = {"apptimist": ["msgr", "push"], "msgr": ["push"]}
 # A step that SQLite doesn't have is none of them.
 STEPS = "SELECT owner, number FROM store_migrations ORDER BY owner, number"
 

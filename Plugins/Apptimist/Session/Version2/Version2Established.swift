@@ -102,7 +102,7 @@ struct Version2Established: ~Copyable, StreamState {
     let request = received.request
     guard !received.hasStrayData else { return link.answer(request, .badField, &context) }
     switch received.body {
-    case .login, .push, nil: link.answer(request, .noSuchType, &context)
+    case .login, nil: link.answer(request, .noSuchType, &context)
     case .pause, .resume:
       cursor.isPaused = received.body == .pause
       link.answer(request, .done, &context)
@@ -126,6 +126,8 @@ struct Version2Established: ~Copyable, StreamState {
       }
       subject = .leave(request)
       context.ask(.leave)
+    case .push(let push):
+      ask(.push(push, data: received.data, device: device), request, &context)
     case .truncate(let truncate):
       subject = .truncation(truncate.message, request)
       context.ask(.truncate(truncate.message))

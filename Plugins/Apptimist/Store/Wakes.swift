@@ -1,0 +1,225 @@
+internal import ApptimistProtocol
+internal import ApptimistSession
+internal import Cryptography
+internal import Push
+internal import Storage
+internal import Time
+
+/// The limits of wakes.
+struct WakeLimits: Sendable {
+  /// The time between two wakes of a device.
+  var interval = Duration.seconds(10)
+  /// The time for which a device with an open session may acknowledge before it is woken.
+  var hold = Duration.seconds(15)
+  /// The time for which a wake that isn't answered stands for later news too.
+  var again = Duration.seconds(900)
+  /// The most devices of a user that have an address.
+  var devices = 16
+  /// The time after which a device that hasn't shown itself has no address any more.
+  var age = Duration.seconds(90 * 86_400)
+}
+
+/// A device that pushes wake, as it is when news come (page "Wakes").
+struct SleepingDevice: Hashable {
+  /// The news that the last wake was queued for, or zero if the device has shown itself that far.
+  let woken: StreamPosition
+  /// The moment from which the last wake was due.
+  let wokenAt: Timestamp
+  /// True if a wake waits that isn't under way.
+  let isWaiting: Bool
+  /// True if a session of the device is open at any node.
+  let isOpen: Bool
+
+  /// Decides about a wake for news: one at most in a burst, and none too soon after another.
+  ///
+  /// - Returns: the moment from which it is due, or nil if there is to be none.
+  func wake(at now: Timestamp, _ limits: WakeLimits) -> Timestamp? {
+    guard !isWaiting, woken == .zero || now >= wokenAt + limits.again else { return nil }
+    return max(isOpen ? now + limits.hold : now, wokenAt + limits.interval)
+  }
+}
+
+/// A push address, and whose messages wake its device.
+struct WakeBinding: Hashable, Sendable {
+  let address: PushAddress
+  /// The bytes that come back in each wake.
+  let tag: [UInt8]
+  /// True if nobody wakes the device but the keys; else everybody but they.
+  let isChosen: Bool
+  /// The keys, one behind the other.
+  let keys: [UInt8]
+}
+
+/// The push addresses of devices and their wakes, in transactions.
+struct Wakes: Sendable {
+  /// The time for which a wake is tried.
+  static let life = Duration.seconds(28 * 86_400)
+
+  let queue: PushQueue
+  let limits: WakeLimits
+  let clock: @Sendable () -> Timestamp
+  /// Takes the number of wakes that were queued, and of those that went, and whether one may be due, once that is committed.
+  let tell: @Sendable (_ queued: Int, _ spared: Int, _ isDue: Bool) -> Void
+
+  /// A ninetieth of the age in milliseconds: rounded down to it, a moment rarely changes in its index.
+  var step: Int64 { limits.age.milliseconds / 90 + 1 }
+
+  /// Queues wakes for news, in the transaction that queues the message.
+  ///
+  /// - Parameters:
+  ///   - news: the users that get the message and haven't sent it, with its positions.
+  ///   - header: the message's header, as any of them gets it.
+  ///   - transaction: the transaction.
+  /// - Returns: the number of wakes.
+  func note(
+    _ news: [Addressee], of header: [UInt8], _ transaction: borrowing Transaction
+  ) throws -> Int {
+    let now = clock()
+    let positions = news.map { "\"\($0.user.rawValue)\":\($0.position.rawValue)" }
+    var wakes: [(AccountNumber, device: [UInt8], StreamPosition, due: Timestamp, NewPush)] = []
+    var waiting: [(outbox: [UInt8], StreamPosition)] = []
+    try transaction.forEach(
+      """
+      SELECT a.owner, a.device, n.position, a.woken, a.woken_at, a.is_waiting, a.is_open, a.outbox,
+        a.kind, a.address, a.tag
+      FROM (
+        SELECT CAST(key AS BIGINT) AS owner, CAST(CAST(value AS TEXT) AS BIGINT) AS position
+        FROM json_each(?1 /*postgresql ::json */)
+      ) AS n JOIN apptimist_sleepers a ON a.owner = n.owner
+      WHERE ?2 & (1 << CAST(a.kind AS INTEGER)) <> 0 AND a.flags =
+        CASE WHEN instr(a.keys, ?3) > 0 OR instr(a.keys, ?4) > 0 THEN 1 ELSE 0 END
+      ORDER BY a.owner, a.device
+      """, "{\(positions.joined(separator: ","))}", queue.kinds.mask,
+      Array(header.dropFirst(42).prefix(32)), Array(header.dropFirst(74).prefix(32))
+    ) { row in
+      let (owner, position): (AccountNumber, StreamPosition) = (try row[0], try row[2])
+      let device = SleepingDevice(
+        woken: try row[3], wokenAt: try row[4], isWaiting: try row[5], isOpen: try row[6])
+      if device.isWaiting { waiting.append((try row[7], position)) }
+      guard let due = device.wake(at: now, limits) else { return }
+      let tag: [UInt8] = try row[10]
+      let push = NewPush(
+        device: try row[7], account: owner.bytes,
+        address: PushAddress(stored: try row[8], try row[9]), content: tag,
+        collapseKey: Hex.encode(tag), position: position.rawValue, created: now, due: due,
+        expires: now + Self.life, most: nil)
+      wakes.append((owner, try row[1], position, due, push))
+    }
+    for (outbox, position) in waiting {
+      try transaction.execute(
+        """
+        UPDATE push_outbox SET position = ?
+        WHERE service = ? AND device = ? AND lease_owner IS NULL
+        """, position, queue.service, outbox)
+    }
+    for (owner, device, position, due, push) in wakes {
+      try transaction.execute(
+        """
+        UPDATE apptimist_addresses SET woken = ?, before_at = woken_at, woken_at = ?
+        WHERE owner = ? AND device = ?
+        """, position, due, owner, device)
+      try queue.queue(push, transaction)
+    }
+    return wakes.count
+  }
+
+  /// Notes that a device shows itself: a wake that isn't under way goes with the newest news that the device has.
+  ///
+  /// - Parameters:
+  ///   - position: the news that the device has; by default all that is queued.
+  ///   - device: the device.
+  ///   - user: its user.
+  ///   - transaction: the transaction.
+  /// - Returns: the number of wakes that go.
+  func show(
+    upTo position: StreamPosition = StreamPosition(rawValue: .max), _ device: Version2.DeviceID,
+    of user: AccountNumber, _ transaction: borrowing Transaction
+  ) throws -> Int {
+    let outbox: [UInt8]? = try transaction.one(
+      """
+      UPDATE apptimist_addresses SET shown_at = ?1, noted_at = ?1 - ?1 % ?2,
+        woken = CASE WHEN woken <= ?3 THEN 0 ELSE woken END
+      WHERE owner = ?4 AND device = ?5 RETURNING outbox
+      """, clock(), step, position, user, device
+    ) { try $0[0] }
+    guard let outbox else { return 0 }
+    let spared = try queue.drop(outbox, upTo: position.rawValue, transaction)
+    guard spared > 0 else { return 0 }
+    // As if it had never been queued.
+    try transaction.execute(
+      "UPDATE apptimist_addresses SET woken_at = before_at WHERE owner = ? AND device = ?", user,
+      device)
+    return spared
+  }
+
+  /// Makes the wake of a device due that is held, if the device's last session has ended.
+  ///
+  /// - Returns: whether there was one.
+  func release(
+    _ device: Version2.DeviceID, of user: AccountNumber, _ transaction: borrowing Transaction
+  ) throws -> Bool {
+    let held = try transaction.one(
+      """
+      UPDATE apptimist_addresses
+      SET woken_at = CASE WHEN before_at + ?1 > ?2 THEN before_at + ?1 ELSE ?2 END
+      WHERE owner = ?3 AND device = ?4 AND woken_at > ?2 AND woken_at > before_at + ?1
+        AND NOT EXISTS (SELECT 1 FROM apptimist_sessions s WHERE s.owner = ?3 AND s.device = ?4)
+      RETURNING outbox, woken_at
+      """, limits.interval.milliseconds, clock(), user, device
+    ) { row in (outbox: try row[0] as [UInt8], due: try row[1] as Timestamp) }
+    guard let held else { return false }
+    try queue.release(held.outbox, at: held.due, transaction)
+    return true
+  }
+
+  /// Binds an address to a user's device instead of the former one. What was queued before is no news for it.
+  func bind(
+    _ binding: WakeBinding, to device: Version2.DeviceID, of user: AccountNumber,
+    _ transaction: borrowing Transaction
+  ) throws {
+    _ = try show(device, of: user, transaction)
+    try transaction.execute(
+      """
+      INSERT INTO apptimist_addresses
+        (owner, device, outbox, kind, address, tag, flags, keys, bound_at, shown_at, noted_at)
+      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?9, ?9 - ?9 % ?10)
+      ON CONFLICT (owner, device) DO UPDATE SET kind = excluded.kind, address = excluded.address,
+        tag = excluded.tag, flags = excluded.flags, keys = excluded.keys,
+        bound_at = excluded.bound_at
+      """, user, device, user.bytes + device.bytes, binding.address.kind,
+      binding.address.bytes, binding.tag, binding.isChosen, binding.keys, clock(), step)
+    try transaction.execute(
+      """
+      DELETE FROM apptimist_addresses WHERE owner = ?1 AND device IN (
+        SELECT device FROM apptimist_addresses WHERE owner = ?1 AND device <> ?2
+        ORDER BY shown_at DESC, device LIMIT 1000 OFFSET ?3)
+      """, user, device, limits.devices - 1)
+  }
+}
+
+/// The payloads of wakes, all of which are the same but for the tag (page "Wakes"), and the end of addresses.
+struct WakeSource: PushSource {
+  private static let alert =
+    #""aps":{"alert":{"loc-key":"APPTIMIST_WAKE"},"mutable-content":1,"sound":"default"}"#
+
+  func payload(of push: Push) -> PushPayload? {
+    let wake = #""wake":"\#(Hex.encode(push.content))""#
+    return switch push.address.kind {
+    case .apns, .apnsSandbox: .apns(Array("{\(Self.alert),\(wake)}".utf8))
+    case .fcm: .fcm(data: Array("{\(wake)}".utf8))
+    case .web: .web(Array("{\(wake)}".utf8))
+    }
+  }
+
+  func end(
+    _ push: Push, boundBefore moment: Timestamp?, _ transaction: borrowing Transaction
+  ) throws {
+    try transaction.execute(
+      """
+      DELETE FROM apptimist_addresses WHERE (owner, device) IN (
+        SELECT owner, device FROM apptimist_addresses
+        WHERE kind = ? AND address = ? AND bound_at < ?
+        ORDER BY owner, device /*postgresql FOR UPDATE */)
+      """, push.address.kind, push.address.bytes, moment ?? Timestamp(milliseconds: .max))
+  }
+}
