@@ -96,11 +96,11 @@ final class Backend: Sendable {
     _ context: ServiceContext, _ configuration: ApptimistConfiguration
   ) throws -> Wakes? {
     let queue = context.pushes.queue(of: ApptimistService.name, configuration.push)
-    guard !queue.kinds.isEmpty else { return nil }
-    try context.pushes.serve(WakeSource(), queue)
     let help = "Wakes that were queued, and that went as the device came"
     let queued = context.metrics.counter("awd_apptimist_wakes_total", help, ["what": "queued"])
     let spared = context.metrics.counter("awd_apptimist_wakes_total", help, ["what": "spared"])
+    guard !queue.kinds.isEmpty else { return nil }
+    try context.pushes.serve(WakeSource(), queue)
     return Wakes(queue: queue, limits: configuration.wakes, clock: context.clock) {
       [pushes = context.pushes] in
       queued.add(UInt64($0))

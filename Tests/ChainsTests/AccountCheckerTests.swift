@@ -16,7 +16,7 @@ private final class Endpoint: Responder {
 
   init(_ text: String, status: Status = .ok) { (self.text, self.status) = (text, status) }
 
-  func plan(for head: RequestHead) -> RequestPlan {
+  func plan(for head: RequestHead, from origin: RequestOrigin) -> RequestPlan {
     .respond(bodyLimit: 1 << 16) { [self] request in
       bodies.withLock { $0.append(String(decoding: request.body, as: UTF8.self)) }
       return Response(status, type: "application/json", text: text)

@@ -20,8 +20,8 @@ extension ApptimistStore {
         owner: "apptimist", number: 9, sqlite: PackageResources.step9_sqlite_sql,
         postgreSQL: PackageResources.step9_postgresql_sql),
       Migration(
-        owner: "apptimist", number: 10,
-        sql: "ALTER TABLE apptimist_users ADD COLUMN uid_proof INTEGER NOT NULL DEFAULT 0"),
+        owner: "apptimist", number: 10, sqlite: PackageResources.step10_sqlite_sql,
+        postgreSQL: PackageResources.step10_postgresql_sql),
     ] + Pushes.migrations + [
       Migration(
         owner: "apptimist", number: 11, sqlite: PackageResources.step11_sqlite_sql,
