@@ -48,8 +48,7 @@ extension ApptimistConfiguration: Checking, BackedUp {
     }
     if identity == .oidc, oidc.nonce == .optional {
       findings.append(
-        .doubtful(
-          "oidc: nonce = \"optional\" lets anyone who gets a token use it for other keys"))
+        .doubtful("oidc: nonce = \"optional\" lets anyone who gets a token use it for other keys"))
     }
     for chain in siwe.chains where identity == .siwe && chains[chain] == nil {
       findings.append(
@@ -66,9 +65,7 @@ extension ApptimistConfiguration: Checking, BackedUp {
       let missing =
         "`awd serve` or `awd keys new` will make them; if devices know other keys, restore those first"
       return .good("keys \(path): \(key ?? missing)")
-    } catch {
-      return .wrong("keys \(error); the service does not start")
-    }
+    } catch { return .wrong("keys \(error); the service does not start") }
   }
 
   private static func finding(_ provider: Provider, isExposed: Bool) -> ContentFinding {

@@ -106,8 +106,7 @@ public struct TokenScriptService: Migrating, Commanding, Demonstrating, Running,
       addFiles(place, responder.bare, to: &router)
       addFiles(version + place, responder.versioned, to: &router)
       guard let publisher else { continue }
-      router.on(
-        [.put], version + place, bodyLimit: VerificationQueue.bodyLimit, publisher.put)
+      router.on([.put], version + place, bodyLimit: VerificationQueue.bodyLimit, publisher.put)
       router.on([.delete], version + place, publisher.delete)
     }
     if let previews {
@@ -173,9 +172,7 @@ public struct TokenScriptService: Migrating, Commanding, Demonstrating, Running,
   /// - Parameter url: the server's URL.
   public func examples(at url: String) -> [ServiceExample] {
     guard isDemo else { return [] }
-    return DemoExamples(
-      index: repository.index.value, url: url, host: repository.hosts.first
-    ).all
+    return DemoExamples(index: repository.index.value, url: url, host: repository.hosts.first).all
   }
 
   /// Makes a new index after each change below the root, and asks the chains, until the task is cancelled.

@@ -41,9 +41,7 @@ public struct Frame: Sendable {
       eHeader = try reader.read(count: headerLength)
       eData = try reader.read(count: dataLength)
       try reader.finish()
-    } catch {
-      throw .lengthsDontAddUp
-    }
+    } catch { throw .lengthsDontAddUp }
     guard eHeader.count <= limits.header + 16, eData.count <= limits.data + 16 else {
       throw .overLimit
     }

@@ -25,10 +25,7 @@ extension PDU {
       key: EncryptionPublicKey, authenticationKey: AuthenticationPublicKey, name: ShortBytes,
       uid: ShortBytes, token: ShortBytes
     ) {
-      self.key = key
-      self.authenticationKey = authenticationKey
-      self.name = name
-      self.uid = uid
+      (self.key, self.authenticationKey, self.name, self.uid) = (key, authenticationKey, name, uid)
       self.token = token
     }
 
@@ -65,10 +62,7 @@ extension PDU {
 
     /// Makes the PDU.
     public init(count: UInt16, key: EncryptionPublicKey, name: ShortBytes, uid: ShortBytes) {
-      self.count = count
-      self.key = key
-      self.name = name
-      self.uid = uid
+      (self.count, self.key, self.name, self.uid) = (count, key, name, uid)
     }
 
     init(from reader: inout ByteReader) throws(WireError) {

@@ -24,10 +24,7 @@ extension PDU {
       time: UInt64, recipient: EncryptionPublicKey, to: EncryptionPublicKey,
       from: EncryptionPublicKey
     ) {
-      self.time = time
-      self.recipient = recipient
-      self.to = to
-      self.from = from
+      (self.time, self.recipient, self.to, self.from) = (time, recipient, to, from)
     }
 
     init(from reader: inout ByteReader) throws(WireError) {

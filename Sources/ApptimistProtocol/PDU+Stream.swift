@@ -20,10 +20,7 @@ extension PDU {
 
     /// Makes the PDU.
     public init(user: EncryptionPublicKey, signature: Signature, max: UInt16, head: MessageID) {
-      self.user = user
-      self.signature = signature
-      self.max = max
-      self.head = head
+      (self.user, self.signature, self.max, self.head) = (user, signature, max, head)
     }
 
     init(from reader: inout ByteReader) throws(WireError) {

@@ -61,9 +61,7 @@ public enum PDU: Hashable, Sendable {
       _ = try reader.read(count: 2)
       pdu = try PDU(type: header[1], from: &reader)
       if pdu != nil { try reader.finish() }
-    } catch {
-      throw .malformed(error)
-    }
+    } catch { throw .malformed(error) }
     guard let pdu else { throw .unknownType(header[1]) }
     self = pdu
   }

@@ -105,7 +105,5 @@ extension NodeRegistry {
   /// - Throws: ``StoreError`` if the secret can't be read.
   public nonisolated(nonsending) func seal(
     clock: @escaping @Sendable () -> Timestamp
-  ) async throws -> NoticeSeal {
-    NoticeSeal(of: node, box: try await secret, clock: clock)
-  }
+  ) async throws -> NoticeSeal { NoticeSeal(of: node, box: try await secret, clock: clock) }
 }

@@ -43,9 +43,7 @@ struct BackupCommand: Command {
         ) { progress.show($0, of: $1) }
       case .memory: throw CommandError.refused("the store is in memory")
       }
-    } catch {
-      throw CommandError.refused("\(path) is not made: \(error)")
-    }
+    } catch { throw CommandError.refused("\(path) is not made: \(error)") }
     Terminal.clearProgress()
     try context.print(
       json: Report(file: path, store: store, keys: files.map(\.path), leftOut: leftOut)

@@ -31,9 +31,7 @@ extension Daemon {
         "awd_tls_certificate_expiry_timestamp_seconds", "Expiry date of the TLS certificate"
       ) { [server] in Double(server.credentials?.notAfter.seconds ?? 0) }
     }
-    if store.isShared {
-      counters(Self.busCounters) { [bus = runtime.bus] in bus.statistics }
-    }
+    if store.isShared { counters(Self.busCounters) { [bus = runtime.bus] in bus.statistics } }
     gauges(Self.storeGauges) { store.statistics }
     counters(Self.storeCounters) { store.statistics }
     metrics.histogram("awd_store_commit_seconds", "Duration of a commit, including the disk") {

@@ -39,9 +39,7 @@ struct Daemon: Sendable {
     for service in services where configuration.server.services.contains(service.name) {
       do {
         running.append(try await configuration.make(service, runtime.context(for: service)))
-      } catch {
-        throw CommandError.refused("the service \(service.name): \(error)")
-      }
+      } catch { throw CommandError.refused("the service \(service.name): \(error)") }
     }
     let supervisor = ServiceSupervisor(running, log: runtime.log)
     let routers = running.map { service in
@@ -238,9 +236,7 @@ struct Daemon: Sendable {
         "configuration": configuration.file ?? "defaults", "data": configuration.server.data,
         "store": "\(configuration.server.store.place)", "loops": runtime.loops,
       ])
-    for service in configuration.server.services {
-      log.info("service is on", ["service": service])
-    }
+    for service in configuration.server.services { log.info("service is on", ["service": service]) }
     if configuration.server.services.isEmpty {
       log.warning("no service is switched on: only probes are answered")
     }
@@ -297,9 +293,7 @@ struct Daemon: Sendable {
       table = try RouteTable(
         routers, bodyLimit: limits.body, proxies: TrustedProxies(configuration.trustedProxies),
         log: runtime.log, metrics: runtime.metrics)
-    } catch {
-      throw CommandError.refused("routes in conflict: \(error)")
-    }
+    } catch { throw CommandError.refused("routes in conflict: \(error)") }
     return try HTTPServer(options: options, responder: table) { [log = runtime.log] in
       log.warning($0)
     }

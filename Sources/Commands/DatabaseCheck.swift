@@ -29,9 +29,7 @@ enum DatabaseCheck {
       let schema = StoreCheck.schema(lacking: report.pendingMigrations)
       return [.good("PostgreSQL \(report.version); \(schema)")] + durability(report)
         + doubts.compactMap(\.self)
-    } catch {
-      return [.wrong("\(error)")]
-    }
+    } catch { return [.wrong("\(error)")] }
   }
 
   private static func durability(_ report: PostgreSQLReport) -> [ContentFinding] {

@@ -72,10 +72,7 @@ struct LoadedConfiguration: Sendable {
     push = PushConfiguration(reader.section("push"))
     let store = Self.location(of: server.store, reader.section("store"))
     try reader.finish(ignoring: ignored)
-    self.file = file
-    self.store = store
-    self.server = server
-    self.sections = sections
+    (self.file, self.store, self.server, self.sections) = (file, store, server, sections)
     settings = reader.settings
   }
 
@@ -107,9 +104,7 @@ struct LoadedConfiguration: Sendable {
       try self.init(
         file: context.arguments["config"], environment: context.environment,
         services: context.services, including: included)
-    } catch {
-      throw .refused("the configuration is not valid\n\(error)")
-    }
+    } catch { throw .refused("the configuration is not valid\n\(error)") }
   }
 
   /// Returns the configuration of a service that is switched on or included.

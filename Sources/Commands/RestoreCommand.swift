@@ -50,9 +50,7 @@ struct RestoreCommand: Command {
         obstacle = error
       }
       try tell(context, backup, files, store: configuration.server.store.name, obstacle: obstacle)
-    } catch {
-      throw CommandError.refused("nothing is restored: \(error)")
-    }
+    } catch { throw CommandError.refused("nothing is restored: \(error)") }
   }
 
   /// Returns the files that are to be written.
@@ -98,9 +96,7 @@ struct RestoreCommand: Command {
         try backup.restore(to: store, without: tables) { progress.show($0, of: $1) }
       case .postgreSQL(let address):
         let copy = "\(data)/restore.\(getpid()).sqlite3"
-        defer {
-          for suffix in ["", "-wal", "-shm"] { unsafe unlink(copy + suffix) }
-        }
+        defer { for suffix in ["", "-wal", "-shm"] { unsafe unlink(copy + suffix) } }
         try backup.restore(to: copy) { progress.show($0, of: $1) }
         let migrations = services.migrations
         try await settle(copy, migrations, configuration, services)

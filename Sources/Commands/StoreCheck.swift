@@ -26,15 +26,11 @@ enum StoreCheck {
   }
 
   private static func content(_ path: String, _ services: [any Service.Type]) -> ContentFinding {
-    guard unsafe access(path, F_OK) == 0 else {
-      return .good("\(path): `awd serve` will make it")
-    }
+    guard unsafe access(path, F_OK) == 0 else { return .good("\(path): `awd serve` will make it") }
     do {
       let pending = try Store.check(path, migrations: services.migrations)
       return .good("\(path): whole; \(schema(lacking: pending))")
-    } catch {
-      return .wrong("\(path): \(advice(on: error))")
-    }
+    } catch { return .wrong("\(path): \(advice(on: error))") }
   }
 
   /// Says whether a schema is the program's.

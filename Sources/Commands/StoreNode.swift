@@ -97,9 +97,7 @@ final class StoreNode: Sendable {
         try await clock?.set()
         try await registry.bury()
       } catch {
-        if failures == 0 {
-          log.warning("other nodes may not see this one", ["cause": "\(error)"])
-        }
+        if failures == 0 { log.warning("other nodes may not see this one", ["cause": "\(error)"]) }
         failures += 1
       }
     }

@@ -108,9 +108,7 @@ public struct ConfigurationDocument: Sendable {
           let bytes = try contents(ofFile: value, limit: TOMLNode.maximumSize)
           text = textOfFile(bytes)
           if text == nil { problem = "\(value) is not UTF-8 text" }
-        } catch {
-          problem = "cannot read \(value): \(error.message)"
-        }
+        } catch { problem = "cannot read \(value): \(error.message)" }
         variables[plainName] = Variable(name: name, text: text)
       }
       if let problem {
@@ -170,8 +168,7 @@ public struct ConfigurationDocument: Sendable {
       if let other = variables.updateValue(variable, forKey: newName) {
         let message = "is the former name of \(other.name), which is set too"
         problems.append(
-          ConfigurationProblem(
-            origin: .environment(variable.name), key: former, message: message))
+          ConfigurationProblem(origin: .environment(variable.name), key: former, message: message))
       }
     }
   }

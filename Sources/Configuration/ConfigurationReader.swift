@@ -98,9 +98,7 @@ extension ConfigurationReader {
     state.withLock { state in state.settings.first { $0.key == key } }
   }
 
-  func origin(_ place: TOMLNode.Place) -> ConfigurationOrigin {
-    document.origin(place)
-  }
+  func origin(_ place: TOMLNode.Place) -> ConfigurationOrigin { document.origin(place) }
 
   /// Records that a section is opened.
   ///

@@ -95,9 +95,7 @@ public struct ConfigurationSection: Sendable {
           ConfigurationSection(
             reader: reader, name: elementKey, table: table, variablePrefix: nil, depth: depth + 1))
       }
-    } catch {
-      if isFirst { record(error, key) }
-    }
+    } catch { if isFirst { record(error, key) } }
     return sections
   }
 
@@ -140,9 +138,7 @@ public struct ConfigurationSection: Sendable {
       do throws(Mismatch) {
         value = try parse(isSecret ? written.hidden : written)
         origin = written.origin
-      } catch {
-        if isFirst { record(error, key) }
-      }
+      } catch { if isFirst { record(error, key) } }
     }
     if isFirst {
       let isHidden = (isSecret || written?.isHidden == true) && text(value) != "\"\""

@@ -46,7 +46,5 @@ public struct EncryptionKeyPair: Sendable {
   /// - Returns: the closure's result.
   public func withSecret<Result, Failure: Error>(
     _ body: ([UInt8]) throws(Failure) -> Result
-  ) throws(Failure) -> Result {
-    try secret.withCopy(body)
-  }
+  ) throws(Failure) -> Result { try secret.withCopy(body) }
 }

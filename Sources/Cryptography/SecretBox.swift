@@ -30,9 +30,7 @@ public struct SecretBox: Sendable {
   /// - Returns: the closure's result.
   public func withKey<Result, Failure: Error>(
     _ body: ([UInt8]) throws(Failure) -> Result
-  ) throws(Failure) -> Result {
-    try key.withCopy(body)
-  }
+  ) throws(Failure) -> Result { try key.withCopy(body) }
 
   /// Seals a message.
   ///

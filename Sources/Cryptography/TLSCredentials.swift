@@ -27,9 +27,7 @@ public final class TLSCredentials: Sendable {
     else { throw .malformedCertificate(1) }
     do throws(PEM.KeyError) {
       self.key = try PEM.privateKey(in: key)
-    } catch {
-      throw error == .encrypted ? .encryptedKey : .noKey
-    }
+    } catch { throw error == .encrypted ? .encryptedKey : .noKey }
     self.chain = chain
     self.notBefore = notBefore
     self.notAfter = notAfter

@@ -133,9 +133,7 @@ public final class Hub<User: Hashable & Sendable, Member: HubMember>: Sendable {
       }
       return loops
     }
-    for loop in loops {
-      loop.execute { [self] in tellWaiting(on: ObjectIdentifier(loop)) }
-    }
+    for loop in loops { loop.execute { [self] in tellWaiting(on: ObjectIdentifier(loop)) } }
   }
 
   /// Makes of many news one that has all of them read.

@@ -99,9 +99,7 @@ public struct SignInMessage: Sendable {
     else { throw .malformed }
     if let rest = field("Resources:") {
       guard rest.isEmpty else { throw .malformed }
-      while let resource = field("- ") {
-        guard Syntax.isURI(resource) else { throw .malformed }
-      }
+      while let resource = field("- ") { guard Syntax.isURI(resource) else { throw .malformed } }
     }
     guard lines.isEmpty else { throw .malformed }
     self.bytes = bytes
@@ -135,10 +133,7 @@ public struct SignInRules: Sendable {
 
   /// Makes rules.
   public init(domain: String, uri: String, chains: [ChainID], maxAge: Duration) {
-    self.domain = domain
-    self.uri = uri
-    self.chains = chains
-    self.maxAge = maxAge
+    (self.domain, self.uri, self.chains, self.maxAge) = (domain, uri, chains, maxAge)
   }
 
   /// Judges a message by everything but its signature.

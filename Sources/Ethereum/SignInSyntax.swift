@@ -10,9 +10,7 @@ enum Syntax {
     text.utf8.allSatisfy { isDigit($0) || isLetter($0) }
   }
 
-  static func isNumber(_ text: Substring) -> Bool {
-    !text.isEmpty && text.utf8.allSatisfy(isDigit)
-  }
+  static func isNumber(_ text: Substring) -> Bool { !text.isEmpty && text.utf8.allSatisfy(isDigit) }
 
   /// Returns whether a text has only reserved and unreserved characters and blanks.
   static func isStatement(_ text: Substring) -> Bool {

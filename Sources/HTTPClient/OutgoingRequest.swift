@@ -26,10 +26,7 @@ public struct OutgoingRequest: Sendable {
     _ method: Method = .get, _ url: String, fields: HeaderFields = HeaderFields(),
     body: [UInt8]? = nil, timeout: Duration? = nil
   ) {
-    self.method = method
-    self.url = url
-    self.fields = fields
-    self.body = body
+    (self.method, self.url, self.fields, self.body) = (method, url, fields, body)
     self.timeout = timeout
   }
 

@@ -106,9 +106,7 @@ final class TransferDriver: @unchecked Sendable {
           transfers[id] = nil
           throw HTTPClientError(.outOfResources, "libcurl can't begin the transfer")
         }
-      } catch {
-        completion(.failure(error))
-      }
+      } catch { completion(.failure(error)) }
     }
   }
 

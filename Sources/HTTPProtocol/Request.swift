@@ -52,9 +52,6 @@ public struct RequestOrigin: Sendable {
   ///   - isSecure: whether the connection is TLS.
   ///   - id: the request's number.
   public init(peer: String, client: ClientNetwork?, isSecure: Bool, id: UInt64) {
-    self.peer = peer
-    self.client = client
-    self.isSecure = isSecure
-    self.id = id
+    (self.peer, self.client, self.isSecure, self.id) = (peer, client, isSecure, id)
   }
 }

@@ -135,9 +135,7 @@ extension RequestHead {
   /// - Parameter body: takes the name as it came and the value without surrounding blanks.
   public func forEachField<Failure: Error>(
     _ body: (_ name: ArraySlice<UInt8>, _ value: ArraySlice<UInt8>) throws(Failure) -> Void
-  ) throws(Failure) {
-    for field in fields { try body(bytes[field.name], bytes[field.value]) }
-  }
+  ) throws(Failure) { for field in fields { try body(bytes[field.name], bytes[field.value]) } }
 
   /// Calls a closure with the value of each field of a name, in order.
   func forEachValue(_ name: FieldName, _ body: (ArraySlice<UInt8>) -> Void) {

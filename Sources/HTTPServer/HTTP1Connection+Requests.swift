@@ -117,9 +117,7 @@ extension HTTP1Connection {
           guard await connection()?.send(piece, isChunked: isChunked) == true else { return }
         }
         connection()?.endPieces(isChunked: isChunked, keepAlive: keepAlive)
-      } catch {
-        connection()?.connection.cut()
-      }
+      } catch { connection()?.connection.cut() }
     }
   }
 

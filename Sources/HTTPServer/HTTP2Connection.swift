@@ -42,10 +42,7 @@ final class HTTP2Connection: ServedProtocol {
       request: server.core.limits, headTime: options.headerTimeout.milliseconds,
       idleTime: options.idleTimeout.milliseconds, rate: server.core.minimumRate)
     guard let machine = HTTP2Machine(limits, now: connection.loop.now) else { return nil }
-    self.machine = machine
-    self.connection = connection
-    self.peer = peer
-    self.server = server
+    (self.machine, self.connection, self.peer, self.server) = (machine, connection, peer, server)
     memory = peer.makeCharge(to: peer.owner)
     pump()
   }
@@ -275,9 +272,7 @@ final class HTTP2Connection: ServedProtocol {
           guard await connection()?.send(piece, to: id) == true else { break }
         }
         connection()?.endPieces(of: id, isWhole: true)
-      } catch {
-        connection()?.endPieces(of: id, isWhole: false)
-      }
+      } catch { connection()?.endPieces(of: id, isWhole: false) }
     }
   }
 

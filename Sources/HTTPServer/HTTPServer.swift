@@ -36,15 +36,11 @@ public final class HTTPServer: Sendable {
     var loops: [EventLoop] = []
     do throws(SystemError) {
       for index in 0..<options.threads { loops.append(try EventLoop(named: "awd-loop-\(index)")) }
-    } catch {
-      throw .noEventLoop(error)
-    }
+    } catch { throw .noEventLoop(error) }
     let core: ServerCore
     do throws(TLSError) {
       core = try ServerCore(options: options, responder: responder, report: report)
-    } catch {
-      throw .noCredentials(error)
-    }
+    } catch { throw .noCredentials(error) }
     self.core = core
     serverLoops = loops.enumerated().map { ServerLoop($1, core: core, index: $0) }
   }

@@ -120,9 +120,7 @@ private final class LineQueue: Sendable {
     }
     for line in lines { write(line) }
     for sum in sums { write(line(sum)) }
-    if dropped > 0 {
-      write(Array("\(dropped) log lines dropped: the reader is too slow\n".utf8))
-    }
+    if dropped > 0 { write(Array("\(dropped) log lines dropped: the reader is too slow\n".utf8)) }
     let isEnd = state.withLock { state in
       state.isWriting = false
       return state.isClosed && state.isEmpty

@@ -77,9 +77,7 @@ final class APNsProvider: PushProvider {
       .post, "\(url)/3/device/\(push.address.text)", fields: fields, body: body)
     do throws(HTTPClientError) {
       return .responded(PushResponse(try await client.send(request), now: clock()))
-    } catch {
-      return PushOutcome(error)
-    }
+    } catch { return PushOutcome(error) }
   }
 }
 

@@ -108,10 +108,7 @@ struct OutboxMachine: Sendable {
     _ limits: Limits, of kind: PushKind = .apns, isProven: Bool,
     random: @escaping @Sendable (ClosedRange<Double>) -> Double
   ) {
-    self.kind = kind
-    self.limits = limits
-    self.isProven = isProven
-    self.random = random
+    (self.kind, self.limits, self.isProven, self.random) = (kind, limits, isProven, random)
   }
 
   /// The pushes that are leased and not settled.

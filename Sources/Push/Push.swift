@@ -44,17 +44,9 @@ public struct NewPush: Sendable {
     urgency: PushUrgency = .high, collapseKey: String? = nil, position: Int64 = 0,
     created: Timestamp, due: Timestamp, expires: Timestamp, most: Int?
   ) {
-    self.device = device
-    self.account = account
-    self.address = address
-    self.content = content
-    self.urgency = urgency
-    self.collapseKey = collapseKey
-    self.position = position
-    self.created = created
-    self.due = due
-    self.expires = expires
-    self.most = most
+    (self.device, self.account, self.address, self.content) = (device, account, address, content)
+    (self.urgency, self.collapseKey, self.position) = (urgency, collapseKey, position)
+    (self.created, self.due, self.expires, self.most) = (created, due, expires, most)
   }
 }
 

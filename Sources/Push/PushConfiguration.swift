@@ -137,8 +137,7 @@ extension APNsConfiguration {
   /// - Returns: nil if the section isn't used, or lacks something, which is recorded.
   init?(_ section: ConfigurationSection, isUsed: Bool, isNeeded: Bool) {
     let url = section.originURL("url", default: "https://api.push.apple.com")
-    let sandboxURL = section.originURL(
-      "sandbox_url", default: "https://api.sandbox.push.apple.com")
+    let sandboxURL = section.originURL("sandbox_url", default: "https://api.sandbox.push.apple.com")
     let topic = section.string("topic", default: "")
     let key = section.path("key", default: "", relativeTo: .data)
     let keyID = Self.name("key_id", section)

@@ -50,14 +50,8 @@ final class PushOutbox: Sendable {
     services: [String: Service], limits: OutboxMachine.Limits,
     owner: [UInt8] = SecureRandom.bytes(16), log: Log, metrics: PushMetrics
   ) {
-    self.kind = kind
-    self.store = store
-    self.provider = provider
-    self.services = services
-    self.limits = limits
-    self.owner = owner
-    self.log = log
-    self.metrics = metrics
+    (self.kind, self.store, self.provider, self.services) = (kind, store, provider, services)
+    (self.limits, self.owner, self.log, self.metrics) = (limits, owner, log, metrics)
     lines = AttemptTable(span: .seconds(60), size: 64, clock: store.clock)
   }
 

@@ -29,10 +29,7 @@ final class PushTokens: Sendable {
     clock: @escaping @Sendable () -> Timestamp,
     claims: @escaping @Sendable (_ audience: String, _ now: Timestamp) -> String
   ) {
-    self.key = key
-    self.header = header
-    self.lifetime = lifetime
-    self.clock = clock
+    (self.key, self.header, self.lifetime, self.clock) = (key, header, lifetime, clock)
     self.claims = claims
   }
 

@@ -124,8 +124,7 @@ public final class Pushes: Sendable {
       }
     case .fcm:
       try configuration.fcm.map {
-        try FCMProvider(
-          $0, streams: configuration.streams, clock: store.clock, metrics: registry)
+        try FCMProvider($0, streams: configuration.streams, clock: store.clock, metrics: registry)
       }
     case .web:
       try WebPushProvider(

@@ -35,9 +35,7 @@ public struct OperatorAccess: Sendable {
   ///   - ports: the listener's ports, or nil if they aren't known.
   public static func sharedListener(
     behind proxies: TrustedProxies, ports: Set<UInt16>?
-  ) -> OperatorAccess {
-    OperatorAccess(listener: .shared(proxies: proxies, ports: ports))
-  }
+  ) -> OperatorAccess { OperatorAccess(listener: .shared(proxies: proxies, ports: ports)) }
 
   /// Refuses a request that may not see the pages.
   ///

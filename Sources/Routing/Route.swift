@@ -34,9 +34,7 @@ final class Route: Sendable {
   ) -> RequestPlan {
     do throws(HTTPError) {
       try screen?(head, origin)
-    } catch {
-      return .refuse(refusal(error, to: head))
-    }
+    } catch { return .refuse(refusal(error, to: head)) }
     if case .length(let length) = head.framing, length > bodyLimit {
       return .refuse(refusal(HTTPError(.contentTooLarge), to: head))
     }
@@ -58,9 +56,7 @@ final class Route: Sendable {
           let acceptance = try await accept(request, parameters)
           _ = finish(request, Response(.switchingProtocols), start)
           return .accept(acceptance)
-        } catch {
-          return .refuse(fail(request, error, start))
-        }
+        } catch { return .refuse(fail(request, error, start)) }
       }
     }
   }
@@ -72,9 +68,7 @@ final class Route: Sendable {
       let start = ContinuousClock.now
       do {
         return finish(request, try handler(request, parameters), start)
-      } catch {
-        return fail(request, error, start)
-      }
+      } catch { return fail(request, error, start) }
     }
   }
 
@@ -85,9 +79,7 @@ final class Route: Sendable {
       let start = ContinuousClock.now
       do {
         return finish(request, try await handler(request, parameters), start)
-      } catch {
-        return fail(request, error, start)
-      }
+      } catch { return fail(request, error, start) }
     }
   }
 

@@ -14,10 +14,7 @@ final class RouteTarget: Sendable {
     segments: [RoutePattern.Segment], pattern: String, service: RoutedService,
     routes: [(method: Method, route: Route)]
   ) {
-    self.segments = segments
-    self.pattern = pattern
-    self.service = service
-    self.routes = routes
+    (self.segments, self.pattern, self.service, self.routes) = (segments, pattern, service, routes)
     var methods = Set(routes.map(\.method))
     if methods.contains(.get) { methods.insert(.head) }
     if service.router.optionsFields != nil { methods.insert(.options) }

@@ -29,9 +29,7 @@ public struct CertificateFiles: Sendable {
     let secret = try Self.read("\(use) key \(key)", key)
     do throws(TLSError) {
       credentials = try TLSCredentials(certificate: chain, key: secret)
-    } catch {
-      throw .refused("\(error.concernsKey ? "\(use) key \(key)" : name): \(error)")
-    }
+    } catch { throw .refused("\(error.concernsKey ? "\(use) key \(key)" : name): \(error)") }
   }
 
   private static func read(_ name: String, _ path: String) throws(CommandError) -> [UInt8] {
@@ -49,17 +47,13 @@ public struct CertificateFiles: Sendable {
     let end = credentials.notAfter
     let rest = now.duration(to: end)
     let days = rest.milliseconds / 86_400_000
-    if now < start {
-      return .wrong("\(name): not valid before \(HTTPDate(start.seconds).text)")
-    }
+    if now < start { return .wrong("\(name): not valid before \(HTTPDate(start.seconds).text)") }
     let date = HTTPDate(end.seconds).text
     return if rest < .zero {
       .wrong("\(name): expired on \(date)")
     } else if rest < Self.notice {
       .doubtful("\(name): expires in \(days) days, on \(date)")
-    } else {
-      .good("\(name): valid for \(days) days, until \(date)")
-    }
+    } else { .good("\(name): valid for \(days) days, until \(date)") }
   }
 
   /// Checks both files, for `awd check`.
@@ -76,9 +70,7 @@ public struct CertificateFiles: Sendable {
     let finding: ContentFinding
     do throws(CommandError) {
       finding = try CertificateFiles(for: use, certificate: certificate, key: key).validity(at: now)
-    } catch {
-      finding = .wrong(error.description)
-    }
+    } catch { finding = .wrong(error.description) }
     return [finding, ContentFinding.readersOfKey("\(use) key", key)].compactMap(\.self)
   }
 }

@@ -35,12 +35,8 @@ public struct CommandContext: Sendable {
     print: @escaping @Sendable (String) -> Void,
     readConfiguration: @escaping ReadConfiguration, openService: @escaping OpenService
   ) {
-    self.arguments = arguments
-    self.services = services
-    self.environment = environment
-    self.print = print
-    self.readConfiguration = readConfiguration
-    self.openService = openService
+    (self.arguments, self.services, self.environment) = (arguments, services, environment)
+    (self.print, self.readConfiguration, self.openService) = (print, readConfiguration, openService)
   }
 
   /// Reads a service's section of the configuration that `--config` names, and opens nothing.
@@ -67,7 +63,5 @@ public struct CommandContext: Sendable {
   /// - Throws: the configuration's problems, or the store's.
   public func serviceContext(
     for service: any Service.Type, onlyToRead: Bool = false
-  ) async throws -> ServiceContext {
-    try await openService(service, arguments, onlyToRead)
-  }
+  ) async throws -> ServiceContext { try await openService(service, arguments, onlyToRead) }
 }

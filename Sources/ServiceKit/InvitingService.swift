@@ -37,9 +37,6 @@ public struct Invitation: Sendable {
   ///   - uses: the number of accounts that can be made with it.
   ///   - expires: the moment at which it expires.
   public init(token: String, uid: String?, uses: Int, expires: Timestamp) {
-    self.token = token
-    self.uid = uid
-    self.uses = uses
-    self.expires = expires
+    (self.token, self.uid, self.uses, self.expires) = (token, uid, uses, expires)
   }
 }

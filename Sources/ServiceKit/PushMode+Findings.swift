@@ -75,17 +75,13 @@ extension PushMode {
       _ = try P256KeyPair.read(from: path)
       let good = ContentFinding(.good, "\(name) \(path): a key on P-256")
       return [good, ContentFinding.readersOfKey(name, path)].compactMap(\.self)
-    } catch {
-      return [ContentFinding(.wrong, "\(name) \(error); the service does not start")]
-    }
+    } catch { return [ContentFinding(.wrong, "\(name) \(error); the service does not start")] }
   }
 
   private static func check(roots path: String) -> ContentFinding {
     do throws(FileError) {
       _ = try contents(ofFile: path, limit: sizeLimit)
       return ContentFinding(.good, "push roots \(path): instead of the system's")
-    } catch {
-      return ContentFinding(.wrong, "push roots \(path): \(error.message)")
-    }
+    } catch { return ContentFinding(.wrong, "push roots \(path): \(error.message)") }
   }
 }

@@ -68,16 +68,10 @@ public struct ServiceContext: Sendable {
       ?? Pushes(
         PushConfiguration(dataFolder: dataFolder), store: store, log: log, metrics: metrics,
         clock: clock)
-    self.bus = bus
-    self.node = node
-    self.log = log
-    self.metrics = metrics
+    (self.bus, self.node, self.log, self.metrics) = (bus, node, log, metrics)
     self.clock = clock
     self.expiry = expiry ?? clock
-    self.dataFolder = dataFolder
-    self.publicURL = publicURL
-    self.operatorPages = operatorPages
-    self.hosts = hosts
-    self.loops = loops
+    (self.dataFolder, self.publicURL, self.operatorPages) = (dataFolder, publicURL, operatorPages)
+    (self.hosts, self.loops) = (hosts, loops)
   }
 }

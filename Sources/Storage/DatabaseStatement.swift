@@ -67,9 +67,7 @@
   /// Passes the bytes of a column of the current row to a closure: a blob's, or a text's in UTF-8.
   @inlinable final func withColumnBytes<Result, Failure: Error>(
     _ index: Int, _ body: (Span<UInt8>) throws(Failure) -> Result
-  ) throws(Failure) -> Result {
-    try unsafe body(Span(_unsafeBytes: columnBytes(index)))
-  }
+  ) throws(Failure) -> Result { try unsafe body(Span(_unsafeBytes: columnBytes(index))) }
 }
 
 extension DatabaseValue {

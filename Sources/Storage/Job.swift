@@ -68,9 +68,7 @@
     failure = nil
     do {
       value = try body(context)
-    } catch {
-      failure = error
-    }
+    } catch { failure = error }
   }
 
   final override func fail(_ error: any Error) {

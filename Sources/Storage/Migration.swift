@@ -27,10 +27,7 @@ public struct Migration: Sendable {
   public init(
     owner: String, number: Int, sqlite: String? = nil, postgreSQL: String? = nil, needs: Int? = nil
   ) {
-    self.owner = owner
-    self.number = number
-    self.sqlite = sqlite
-    self.postgreSQL = postgreSQL
+    (self.owner, self.number, self.sqlite, self.postgreSQL) = (owner, number, sqlite, postgreSQL)
     self.needs = needs ?? number
   }
 

@@ -61,9 +61,7 @@ internal import Threading
     thread = try .start("awd-writer") {
       do {
         try engine.run(work) { opened.fulfill(.success(())) }
-      } catch {
-        opened.fulfill(.failure(error))
-      }
+      } catch { opened.fulfill(.failure(error)) }
       // `run` has closed all connections.
       closed.fulfill(())
     }

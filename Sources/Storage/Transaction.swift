@@ -69,9 +69,7 @@ extension Queryable where Self: ~Copyable {
   /// Runs a query, and returns whether it gives a row.
   @inlinable public borrowing func exists<each Value: DatabaseValueConvertible>(
     _ sql: StaticString, _ values: repeat each Value
-  ) throws -> Bool {
-    try one(sql, repeat each values) { _ in } != nil
-  }
+  ) throws -> Bool { try one(sql, repeat each values) { _ in } != nil }
 }
 
 /// A consistent view of the database, valid within one closure of ``Store/read(_:)``.
@@ -83,9 +81,7 @@ extension Queryable where Self: ~Copyable {
   /// Runs a query, and passes each row to a closure, in order. See ``Queryable``.
   @inlinable public borrowing func forEach<each Value: DatabaseValueConvertible>(
     _ sql: StaticString, _ values: repeat each Value, body: (borrowing Row) throws -> Void
-  ) throws {
-    try connection.forEach(sql, repeat each values, body: body)
-  }
+  ) throws { try connection.forEach(sql, repeat each values, body: body) }
 }
 
 /// The right to change the database, valid within one closure of ``Store/write(_:)``.

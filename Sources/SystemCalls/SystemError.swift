@@ -15,9 +15,7 @@ public struct SystemError: Error, Equatable, CustomStringConvertible {
     unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 128) { buffer in
       guard let text = buffer.baseAddress,
         unsafe strerror_r(code, text, buffer.count) == 0
-      else {
-        return "error \(code)"
-      }
+      else { return "error \(code)" }
       return unsafe String(cString: text)
     }
   }

@@ -36,9 +36,7 @@ public struct Monitor<Value: ~Copyable>: ~Copyable {
   @inlinable
   public borrowing func withLock<Result: ~Copyable, Failure: Error>(
     _ body: (inout sending Value) throws(Failure) -> sending Result
-  ) throws(Failure) -> sending Result {
-    try lock.withLock(body)
-  }
+  ) throws(Failure) -> sending Result { try lock.withLock(body) }
 
   /// Waits until the value is as wanted, and holds the monitor during a closure.
   ///

@@ -65,9 +65,7 @@ public final class ThreadPool: Sendable {
   /// - Throws: ``Busy`` if the queue is full, ``SystemError`` if no thread can be started, or the closure's error.
   public func run<Value: Sendable>(
     _ body: @escaping @Sendable () throws -> Value
-  ) async throws -> Value {
-    try await run(for: Int?.none, body)
-  }
+  ) async throws -> Value { try await run(for: Int?.none, body) }
 
   /// Runs a closure on one of the threads, when it is the owner's turn.
   ///

@@ -71,13 +71,8 @@ public final class Connection {
     id: ConnectionID, loop: EventLoop, descriptor: Int32, isLocal: Bool, peer: String,
     tls: TLSEndpoint?, minimumRate: MinimumRate
   ) {
-    self.id = id
-    self.loop = loop
-    self.peer = peer
-    self.descriptor = descriptor
-    self.isLocal = isLocal
-    self.tls = tls
-    self.minimumRate = minimumRate
+    (self.id, self.loop, self.peer, self.descriptor) = (id, loop, peer, descriptor)
+    (self.isLocal, self.tls, self.minimumRate) = (isLocal, tls, minimumRate)
     let memory = UnsafeMutableRawPointer.allocate(
       byteCount: uv_handle_size(isLocal ? UV_NAMED_PIPE : UV_TCP), alignment: 16)
     unsafe stream = memory.assumingMemoryBound(to: uv_stream_t.self)

@@ -30,9 +30,7 @@ public final class TLSContext: @unchecked Sendable {
     let isTrusting =
       if let authorities {
         unsafe SSL_CTX_load_verify_locations(context.pointer, authorities, nil) == 1
-      } else {
-        unsafe SSL_CTX_set_default_verify_paths(context.pointer) == 1
-      }
+      } else { unsafe SSL_CTX_set_default_verify_paths(context.pointer) == 1 }
     guard isTrusting else { throw .noAuthorities }
     unsafe SSL_CTX_set_verify(context.pointer, SSL_VERIFY_PEER, nil)
     return context

@@ -25,10 +25,7 @@ public final class WebSocket: AsyncSequence, AsyncIteratorProtocol, Sendable {
     _ url: WebSocketURL, _ subprotocol: String?, _ client: WebSocketClient, _ link: WebSocketLink,
     _ state: WebSocketState
   ) {
-    self.url = url
-    self.subprotocol = subprotocol
-    self.client = client
-    self.link = link
+    (self.url, self.subprotocol, self.client, self.link) = (url, subprotocol, client, link)
     self.state = state
   }
 
@@ -96,7 +93,5 @@ public final class WebSocket: AsyncSequence, AsyncIteratorProtocol, Sendable {
   /// - Throws: the errors of ``WebSocket/next()``.
   public func next(
     isolation actor: isolated (any Actor)? = #isolation
-  ) async throws(WebSocketError) -> WebSocketMessage? {
-    try await next()
-  }
+  ) async throws(WebSocketError) -> WebSocketMessage? { try await next() }
 }

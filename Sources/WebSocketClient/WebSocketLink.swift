@@ -29,12 +29,8 @@ final class WebSocketLink: ConnectionProtocol, @unchecked Sendable {
     _ url: WebSocketURL, _ fields: HeaderFields, _ subprotocols: [String],
     _ options: WebSocketOptions, _ state: WebSocketState, on loop: EventLoop
   ) {
-    self.url = url
-    self.fields = fields
-    self.subprotocols = subprotocols
-    self.options = options
-    self.state = state
-    self.loop = loop
+    (self.url, self.fields, self.subprotocols, self.options) = (url, fields, subprotocols, options)
+    (self.state, self.loop) = (state, loop)
   }
 
   // MARK: - Requests of the user, on the loop

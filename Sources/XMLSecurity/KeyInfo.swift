@@ -64,9 +64,7 @@ struct KeyInfo {
   ) throws(SignatureError) -> Certificate {
     do throws(CertificateError) {
       if let certificate = try known.certificate(in: element) { return certificate }
-    } catch {
-      throw SignatureError(.certificate, "line \(element.line): \(error)")
-    }
+    } catch { throw SignatureError(.certificate, "line \(element.line): \(error)") }
     throw SignatureError(.certificate, "line \(element.line): not a certificate in DER and base64")
   }
 

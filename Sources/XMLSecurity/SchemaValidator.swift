@@ -48,9 +48,7 @@ public final class SchemaValidator: Sendable {
       guard let file = files.first else { continue }
       do throws(SchemaError) {
         schemas[version] = try Schema(file: file)
-      } catch {
-        problems.append("\(error)")
-      }
+      } catch { problems.append("\(error)") }
     }
     self.schemas = schemas
     self.problems = problems

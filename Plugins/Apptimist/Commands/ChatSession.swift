@@ -58,9 +58,7 @@ actor ChatSession {
       case .unsigned: "(signed by nobody) \(text)"
       case .doubtful: "(perhaps forged) \(text)"
       }
-    } catch {
-      return error == .doesNotOpen ? "(a message that can't be read here)" : "(\(error))"
-    }
+    } catch { return error == .doesNotOpen ? "(a message that can't be read here)" : "(\(error))" }
   }
 
   /// Returns a user's name, followed by a part of the key unless it is the partner, as anyone can take any name.
@@ -124,9 +122,7 @@ actor ChatSession {
         guard try await users(called: whom).isEmpty else { break }
         if !isTold { print("* nobody has this name or key yet; waiting for \(whom)") }
         isTold = true
-      } catch {
-        guard error == .timedOut else { break }
-      }
+      } catch { guard error == .timedOut else { break } }
       try? await Task.sleep(for: pause)
       pause = min(pause * 2, .seconds(5))
     }

@@ -80,9 +80,7 @@ struct WalletChatCommand: Command {
         for await _ in established { break }
         try place.map(chat.accountMade)
         if let partner { await chat.waitFor(partner) }
-        for await line in try lines() {
-          guard await chat.take(line) else { return }
-        }
+        for await line in try lines() { guard await chat.take(line) else { return } }
       }
       defer { group.cancelAll() }
       try await group.next()
@@ -137,9 +135,7 @@ struct WalletChatCommand: Command {
     _ print: (String) -> Void
   ) async throws -> ServicePin {
     let pinned = try folder.pin()
-    if let pinned, pinned.versions == .version2 {
-      return try check(pinned, against: key)
-    }
+    if let pinned, pinned.versions == .version2 { return try check(pinned, against: key) }
     let document: ServiceDocument
     do {
       document = try await ServicePin.document(from: url, client: try HTTPClient())
@@ -147,9 +143,7 @@ struct WalletChatCommand: Command {
       guard let pinned else { throw error }
       return try check(pinned, against: key)
     }
-    if let pinned, pinned.identity != document.identity {
-      return try check(pinned, against: key)
-    }
+    if let pinned, pinned.identity != document.identity { return try check(pinned, against: key) }
     let pin = try check(ServicePin(document), against: key)
     try folder.keep(document)
     if key == nil, pinned == nil {

@@ -47,10 +47,7 @@ final class EphemeralKeys: Sendable {
     store: ApptimistStore, keys: ServiceKeys, age: Duration,
     clock: @escaping @Sendable () -> Timestamp
   ) {
-    self.store = store
-    self.keys = keys
-    self.age = age
-    self.clock = clock
+    (self.store, self.keys, self.age, self.clock) = (store, keys, age, clock)
   }
 
   /// Returns whether a device with this key may connect.

@@ -144,9 +144,7 @@ final class SessionConnection: WebSocketHandler, HubMember, @unchecked Sendable 
   private func proceed() {
     guard !isOver, !session.isOver else { return }
     let isBackedUp = isBackedUp
-    if !isBackedUp, let login, let position = session.nextRead() {
-      read(login, after: position)
-    }
+    if !isBackedUp, let login, let position = session.nextRead() { read(login, after: position) }
     if session.isWaiting, login == nil {
       // The next message may be a long one, which is taken after the login only.
       socket.stopReceiving()

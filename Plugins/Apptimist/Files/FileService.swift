@@ -32,10 +32,7 @@ final class FileService: Sendable {
     _ store: ApptimistStore, _ directory: AccountDirectory, keys: ServiceKeys, node: NodeID?,
     locks: LockTable, clock: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
   ) {
-    self.store = store
-    self.directory = directory
-    self.keys = keys
-    self.node = node
+    (self.store, self.directory, self.keys, self.node) = (store, directory, keys, node)
     self.locks = Lock(locks)
     self.clock = clock
   }

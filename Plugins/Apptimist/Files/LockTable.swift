@@ -53,9 +53,7 @@ struct LockTable: Sendable {
   /// Returns whether no other session has a lock on a file.
   func isFree(
     _ file: FileAddress, for session: SessionID, at now: ContinuousClock.Instant
-  ) -> Bool {
-    !isHeld(file, at: now) || leases[file]?.holder == session
-  }
+  ) -> Bool { !isHeld(file, at: now) || leases[file]?.holder == session }
 
   private func isHeld(_ file: FileAddress, at now: ContinuousClock.Instant) -> Bool {
     leases[file].map { $0.end > now } ?? false

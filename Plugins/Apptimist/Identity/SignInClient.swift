@@ -54,9 +54,7 @@ struct SignInClient: Sendable {
       case .unknown(let reason): return .unavailable(reason: "chain \(chain): \(reason)")
       case .tooMany: return .tooManyQuestions
       }
-    } catch {
-      return .refused(reason: error.rawValue)
-    }
+    } catch { return .refused(reason: error.rawValue) }
   }
 
   /// The text that a wallet is to sign, and the identity that it proves.

@@ -44,9 +44,7 @@ struct KeyFile: Sendable {
     defer { wipe(&text) }
     do throws(SystemError) {
       return try DurableFile.createOnce(path, text, mode: 0o600)
-    } catch {
-      throw failure("cannot be made", "\(error)")
-    }
+    } catch { throw failure("cannot be made", "\(error)") }
   }
 
   // MARK: - Text
@@ -79,9 +77,7 @@ struct KeyFile: Sendable {
       let lines = text.split(separator: UInt8(ascii: "\n")).filter { $0.starts(with: start) }
       guard lines.count == 1, let line = lines.first,
         let secret = Hex.decode(line.dropFirst(start.count)), secret.count == 32
-      else {
-        throw Failure(description: "\(path): expected one line “\(name) = ” with 64 digits")
-      }
+      else { throw Failure(description: "\(path): expected one line “\(name) = ” with 64 digits") }
       return secret
     }
     var encryption = try secret("encryption")

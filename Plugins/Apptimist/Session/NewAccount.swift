@@ -22,13 +22,8 @@ package struct NewAccount: Sendable {
     key: EncryptionPublicKey, authenticationKey: AuthenticationPublicKey, name: AccountName,
     uid: String, token: [UInt8] = [], isProven: Bool = false, isClosed: Bool = false
   ) {
-    self.key = key
-    self.authenticationKey = authenticationKey
-    self.name = name
-    self.uid = uid
-    self.token = token
-    self.isProven = isProven
-    self.isClosed = isClosed
+    (self.key, self.authenticationKey, self.name, self.uid) = (key, authenticationKey, name, uid)
+    (self.token, self.isProven, self.isClosed) = (token, isProven, isClosed)
   }
 
   /// Takes the account that a device of version 1 wants.

@@ -28,9 +28,7 @@ struct SessionChannel: ~Copyable {
     let frame: Frame
     do throws(FrameError) {
       frame = try Frame(bytes, limits: limits.frame)
-    } catch {
-      throw .close(error == .overLimit ? 1009 : 1002)
-    }
+    } catch { throw .close(error == .overLimit ? 1009 : 1002) }
     guard let header = try? boxes.open(frame) else { throw .refuse }
     return ReceivedFrame(header: header, data: [UInt8](frame.eData))
   }
@@ -40,9 +38,7 @@ struct SessionChannel: ~Copyable {
   /// - Throws: the end of a session whose last counter this took.
   mutating func send(
     _ pdu: PDU, data: [UInt8] = [], _ context: inout SessionContext
-  ) throws(SessionEnd) {
-    try send(try? boxes.seal(pdu, data: data[...]), .other, &context)
-  }
+  ) throws(SessionEnd) { try send(try? boxes.seal(pdu, data: data[...]), .other, &context) }
 
   /// Sends a message of the stream, whose header is in clear.
   ///

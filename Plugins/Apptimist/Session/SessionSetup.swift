@@ -28,12 +28,8 @@ package struct SessionSetup: Sendable {
     encryption: EncryptionKeyPair, identity: ServiceIdentity, ephemeralKey: EncryptionPublicKey,
     uri: String, limits: SessionLimits, silence: Duration
   ) {
-    self.encryption = encryption
-    self.identity = identity
-    self.ephemeralKey = ephemeralKey
-    self.uri = uri
-    self.limits = limits
-    self.silence = silence
+    (self.encryption, self.identity, self.ephemeralKey) = (encryption, identity, ephemeralKey)
+    (self.uri, self.limits, self.silence) = (uri, limits, silence)
   }
 
   /// Returns whether a user or a forum can have a key. A forum's key needs no more: it cannot log in, and only those

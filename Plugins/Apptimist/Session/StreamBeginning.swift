@@ -50,10 +50,7 @@ package struct StreamBeginning: Hashable, Sendable {
     epoch: UInt64, first: StreamPosition, last: StreamPosition, start: StreamPosition,
     isClosed: Bool
   ) {
-    self.epoch = epoch
-    self.first = first
-    self.last = last
-    self.start = start
+    (self.epoch, self.first, self.last, self.start) = (epoch, first, last, start)
     self.isClosed = isClosed
   }
 }

@@ -149,9 +149,7 @@ extension ApptimistStore {
       guard let name, let holder else { return try body(directory, transaction) }
       guard try isFree(name, in: directory.number, for: holder, transaction) else { return .locked }
       let outcome = try body(directory, transaction)
-      if outcome == .done {
-        try release(name, in: directory.number, by: holder, transaction)
-      }
+      if outcome == .done { try release(name, in: directory.number, by: holder, transaction) }
       return outcome
     }
   }

@@ -7,9 +7,7 @@ extension ApptimistStore {
   /// Delivers messages to their recipients, as ``Deliveries`` does.
   func deliver(
     _ pieces: [ArraySlice<MessageCopy>], from login: AccountLogin
-  ) async -> [Result<[Delivered], any Error>] {
-    await deliveries.deliver(pieces, from: login)
-  }
+  ) async -> [Result<[Delivered], any Error>] { await deliveries.deliver(pieces, from: login) }
 
   /// Deletes a message's content from a user's mailbox; its place stays, and the stream tells it.
   ///

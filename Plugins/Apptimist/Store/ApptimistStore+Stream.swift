@@ -95,10 +95,7 @@ private struct PageInProgress {
     _ maxBytes: Int, _ limit: Int
   ) {
     page = StreamPage(entries: [], end: position, isLast: true)
-    self.user = user
-    self.login = login
-    self.maxBytes = maxBytes
-    self.limit = limit
+    (self.user, self.login, self.maxBytes, self.limit) = (user, login, maxBytes, limit)
   }
 
   /// Takes the next row.

@@ -85,9 +85,7 @@ extension Mailboxes {
     _ login: AccountLogin, _ deliveries: inout PendingDeliveries,
     _ transaction: borrowing Transaction
   ) throws -> AccountNumber? {
-    if let sender = deliveries.sender(login.user) {
-      return sender.holds(login) ? sender.user : nil
-    }
+    if let sender = deliveries.sender(login.user) { return sender.holds(login) ? sender.user : nil }
     let sender = try transaction.one(
       "SELECT id, authentication_key, is_closed FROM apptimist_users WHERE key = ? AND kind = ?",
       login.user, StoredKind.user
@@ -157,8 +155,7 @@ extension Mailboxes {
         guard position > last else { continue }
         guard position.isCountable else { throw InconsistentMailbox() }
         let id = MessageID(header: PDU.Message.header(header, for: key), data: data[...])
-        let mailbox = PendingDeliveries.Mailbox(
-          user: user, last: position.previous, isBound: true)
+        let mailbox = PendingDeliveries.Mailbox(user: user, last: position.previous, isBound: true)
         addressees.append(
           Addressee(
             key: key, user: user,
@@ -246,9 +243,7 @@ extension Mailboxes {
   func flushAll(
     _ deliveries: inout PendingDeliveries, _ transaction: borrowing Transaction
   ) throws {
-    for recipient in Array(deliveries.recipients) {
-      try flush(recipient, &deliveries, transaction)
-    }
+    for recipient in Array(deliveries.recipients) { try flush(recipient, &deliveries, transaction) }
   }
 
   /// Puts all that is pending for a user into the user's mailbox.

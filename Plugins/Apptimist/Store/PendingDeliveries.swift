@@ -164,9 +164,7 @@ struct PendingDeliveries {
   /// Removes the deliveries to a user, to be put into the mailbox.
   mutating func take(for recipient: EncryptionPublicKey) -> [Delivery] {
     guard let taken = deliveries.removeValue(forKey: recipient) else { return [] }
-    for delivery in taken {
-      known.remove(Known(user: delivery.user, id: KnownID(delivery.id)))
-    }
+    for delivery in taken { known.remove(Known(user: delivery.user, id: KnownID(delivery.id))) }
     count -= taken.count
     flushed.insert(recipient)
     return taken

@@ -32,9 +32,7 @@ final class Authenticator: Sendable {
       let caller = try await identify(credentials)
       do {
         return try await act(caller)
-      } catch is OutdatedCaller {
-        forget(caller)
-      }
+      } catch is OutdatedCaller { forget(caller) }
     }
     throw RequestRefusal.busy
   }

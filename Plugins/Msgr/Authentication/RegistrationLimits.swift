@@ -28,9 +28,7 @@ final class RegistrationLimits: Sendable {
   ///
   /// - Parameter network: the client's network; nil, which is a Unix socket, counts as one network.
   func begin(in network: ClientNetwork?) throws(RequestRefusal) {
-    if let seconds = day.count(network, upTo: limits.perDay) {
-      throw .tooMany(retryAfter: seconds)
-    }
+    if let seconds = day.count(network, upTo: limits.perDay) { throw .tooMany(retryAfter: seconds) }
     if let seconds = minute.count(network, upTo: limits.perMinute) {
       day.uncount(network)
       throw .tooMany(retryAfter: seconds)

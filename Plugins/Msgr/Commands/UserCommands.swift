@@ -95,9 +95,7 @@ extension CommandContext {
     do throws(FieldError) {
       return isNew
         ? try UserName(ofNewAccount: text, in: .username) : try UserName(text, in: .username)
-    } catch {
-      throw .usage("NAME \(error.message)")
-    }
+    } catch { throw .usage("NAME \(error.message)") }
   }
 
   /// Hashes the password, which is the first line of standard input or of a file.
@@ -114,9 +112,7 @@ extension CommandContext {
     do throws(FieldError) {
       password = try FieldValues([.password: line ?? ""]).newPassword(
         .password, atLeast: configuration.minimumPassword)
-    } catch {
-      throw CommandError.refused("the password \(error.message)")
-    }
+    } catch { throw CommandError.refused("the password \(error.message)") }
     return try PasswordHash(of: password.bytes, cost: configuration.passwordCost)
   }
 
@@ -136,8 +132,6 @@ extension CommandContext {
   ) async throws -> Value {
     do {
       return try await act(try await openStore())
-    } catch RequestRefusal.forbidden {
-      throw CommandError.refused(refusal)
-    }
+    } catch RequestRefusal.forbidden { throw CommandError.refused(refusal) }
   }
 }

@@ -28,9 +28,7 @@ struct TokenNewCommand: Command {
       let fields = FieldValues([.name: given["name"] ?? "token", .to: given["to"] ?? ""])
       name = try fields.publisherName()
       recipients = try fields.names(.to, atMost: MsgrStore.publisherRecipients)
-    } catch {
-      throw CommandError.usage(error.sentence)
-    }
+    } catch { throw CommandError.usage(error.sentence) }
     let service = try await context.serviceContext(for: MsgrService.self)
     let store = MsgrStore(service, try context.configuration(for: MsgrService.self))
     let token = BearerToken(service.randomBytes(32))

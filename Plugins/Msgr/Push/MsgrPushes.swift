@@ -33,8 +33,6 @@ struct MsgrPushes: PushSource {
   }
 
   func labels(of push: Push) -> (id: String, device: String) {
-    (
-      PushedMessage(push)?.id.text ?? push.pushID, String(decoding: push.device, as: UTF8.self)
-    )
+    (PushedMessage(push)?.id.text ?? push.pushID, String(decoding: push.device, as: UTF8.self))
   }
 }

@@ -19,9 +19,7 @@ extension MessageService {
     let news: StreamHub.News =
       if let message = try? StreamedMessage(entry.message) {
         .entry(Entry(message, at: id, after: entry.predecessor))
-      } else {
-        .stored(upTo: id)
-      }
+      } else { .stored(upTo: id) }
     hub.tell([(entry.user, news)])
   }
 

@@ -15,8 +15,7 @@ extension MsgrStore {
         WHERE device_id = ?
         """, subscription.way.endpoint.text, subscription.way.key, subscription.way.secret,
         subscription.isDeclarative, device)
-      try pushes.readdress(
-        Array(device.text.utf8), to: subscription.way.address, transaction)
+      try pushes.readdress(Array(device.text.utf8), to: subscription.way.address, transaction)
     }
   }
 

@@ -36,9 +36,7 @@ extension MsgrRoutes {
       acceptance.highWaterMark = 2 << 20
       acceptance.limits.pingInterval = streamPing
       return acceptance
-    } catch {
-      throw HTTPError(refusing: error) ?? error
-    }
+    } catch { throw HTTPError(refusing: error) ?? error }
   }
 
   private static func offers(_ head: RequestHead) -> [String] {

@@ -48,10 +48,7 @@ actor ChainSurvey {
     _ endpoints: [ChainID: ChainEndpoint], store: ContractStore, log: Log,
     clock: @escaping @Sendable () -> Timestamp
   ) async throws {
-    self.endpoints = endpoints
-    self.store = store
-    self.log = log
-    self.clock = clock
+    (self.endpoints, self.store, self.log, self.clock) = (endpoints, store, log, clock)
     (queue, continuation) = AsyncStream.makeStream(
       bufferingPolicy: .bufferingOldest(Self.queueLimit))
     var options = HTTPClientOptions()

@@ -107,9 +107,7 @@ struct WalletFetchCommand: Command {
       return try TokenScriptRequest(
         address: arguments.operands[0], network: network, namespaces: namespaces,
         signer: arguments["signer"])
-    } catch {
-      throw .usage("ADDRESS: expected 0x and 40 hexadecimal digits")
-    }
+    } catch { throw .usage("ADDRESS: expected 0x and 40 hexadecimal digits") }
   }
 
   private static func contracts(

@@ -41,9 +41,7 @@ struct DemoRepository: Sendable {
           for signer in DemoSigner.allCases { try signer.makeKey(in: keys, now: now) }
         }
       }
-      for signer in DemoSigner.allCases {
-        writers.append((signer, try signer.writer(from: keys)))
-      }
+      for signer in DemoSigner.allCases { writers.append((signer, try signer.writer(from: keys))) }
     } catch { throw DemoError("\(keys): \(error); remove it to have new keys made") }
     do {
       try whole(folder, mode: 0o755) { folder in

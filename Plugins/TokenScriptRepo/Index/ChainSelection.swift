@@ -64,9 +64,7 @@ struct ChainSelection: Sendable {
         .files(Selection(complete, for: contract, by: rules).chosen, on: nil)
       } else if let main = chains.first(where: { $0.chain == .main }) {
         .files(main.chosen, on: .main)
-      } else {
-        .chains(chains)
-      }
+      } else { .chains(chains) }
   }
 
   /// Returns the answer to a request, or nil if no file names the chain.

@@ -39,12 +39,8 @@ final class ContractIndex: Sendable {
     editions: [ContractKey: [Edition]],
     files: [RepositoryFile], rows: [IndexRow]
   ) {
-    self.generation = generation
-    self.rules = rules
-    self.documents = documents
-    self.editions = editions
-    self.files = files
-    self.rows = rows
+    (self.generation, self.rules, self.documents) = (generation, rules, documents)
+    (self.editions, self.files, self.rows) = (editions, files, rows)
     schemaCount = Set(editions.values.joined().map(\.schema)).count
     var states: [RepositoryPath: IndexRow.Summary] = [:]
     for row in rows {

@@ -209,9 +209,7 @@ actor RepositoryIndexer {
         var builder = IndexBuilder(
           rules: rules, headers: repository.headers, now: time, sightings: memory.sightings,
           publicationTimes: rules.modified == .published ? times : nil)
-        return (
-          builder.build(files, checks.documents, generation: last.generation + 1), builder
-        )
+        return (builder.build(files, checks.documents, generation: last.generation + 1), builder)
       }
     }
     var (index, builder) = try await build(scan.memory)

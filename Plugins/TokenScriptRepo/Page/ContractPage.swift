@@ -27,9 +27,7 @@ struct ContractPage: Sendable {
   ///   - base: the server's URL without a slash at its end, or nil if it is not known.
   ///   - explorers: the pages about contracts elsewhere that the configuration names, with `{address}` in them.
   /// - Returns: nil if no file names the contract on the chain.
-  init?(
-    _ origin: Origin, in index: ContractIndex, base: String?, explorers: [ChainID: String]
-  ) {
+  init?(_ origin: Origin, in index: ContractIndex, base: String?, explorers: [ChainID: String]) {
     let rows = index.rows.filter {
       $0.contract == origin.contract && $0.chains.contains(origin.chain)
     }

@@ -264,8 +264,6 @@ struct PublicationJudge: Sendable {
     guard present == nil else { return }
     guard known.inAll.hasRoom(for: file, within: PublicationQuota.inAll),
       isIssuers || known.ofStrangers.hasRoom(for: file, within: PublicationQuota.strangers)
-    else {
-      throw PublicationRefusal(.insufficientStorage, "the repository takes no more files")
-    }
+    else { throw PublicationRefusal(.insufficientStorage, "the repository takes no more files") }
   }
 }

@@ -16,10 +16,7 @@ struct PublicationRefusal: Error, Equatable {
 
   /// Makes a refusal.
   init(_ status: Status, _ reason: String, signer: String? = nil, known: [String]? = nil) {
-    self.status = status
-    self.reason = reason
-    self.signer = signer
-    self.known = known
+    (self.status, self.reason, self.signer, self.known) = (status, reason, signer, known)
   }
 
   /// Makes the refusal of a network that asks too often.

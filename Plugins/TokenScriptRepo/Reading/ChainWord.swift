@@ -18,10 +18,7 @@ package struct ChainWord: Equatable, Sendable {
 
     /// Makes an entry.
     package init(token: String, name: String, icon: String, place: String, holder: String? = nil) {
-      self.token = token
-      self.name = name
-      self.icon = icon
-      self.place = place
+      (self.token, self.name, self.icon, self.place) = (token, name, icon, place)
       self.holder = holder
     }
   }

@@ -19,10 +19,7 @@ package struct TokenScriptFile: Equatable, Sendable {
 
     /// Makes a contract.
     package init(address: EthereumAddress, name: String, chain: ChainID, isOrigin: Bool) {
-      self.address = address
-      self.name = name
-      self.chain = chain
-      self.isOrigin = isOrigin
+      (self.address, self.name, self.chain, self.isOrigin) = (address, name, chain, isOrigin)
     }
   }
 
@@ -48,13 +45,8 @@ package struct TokenScriptFile: Equatable, Sendable {
       commonName: String?, key: String, authority: String? = nil, kind: String, time: Timestamp?,
       expires: Timestamp? = nil, isSelfSigned: Bool = false
     ) {
-      self.commonName = commonName
-      self.key = key
-      self.authority = authority
-      self.kind = kind
-      self.time = time
-      self.expires = expires
-      self.isSelfSigned = isSelfSigned
+      (self.commonName, self.key, self.authority, self.kind) = (commonName, key, authority, kind)
+      (self.time, self.expires, self.isSelfSigned) = (time, expires, isSelfSigned)
     }
 
     /// The common name, or else the key.

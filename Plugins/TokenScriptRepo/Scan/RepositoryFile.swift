@@ -30,15 +30,9 @@ final class RepositoryFile: Sendable {
     reading: Result<TokenScriptFile, FileRefusal>, replacedBy: FileRefusal? = nil,
     publication: Publication? = nil
   ) {
-    self.path = path
-    self.digest = digest
-    self.content = content
-    self.size = size
-    self.modified = modified
-    self.status = status
-    self.reading = reading
-    self.replacedBy = replacedBy
-    self.publication = publication
+    (self.path, self.digest, self.content, self.size) = (path, digest, content, size)
+    (self.modified, self.status, self.reading) = (modified, status, reading)
+    (self.replacedBy, self.publication) = (replacedBy, publication)
   }
 
   /// Makes the file of a publication.

@@ -74,9 +74,7 @@ final class PreparedFile: Sendable {
   init(
     _ content: Content, modified: Timestamp, _ headers: ResponseHeaders, isTokenScript: Bool = true
   ) {
-    self.content = content
-    self.modified = modified
-    self.headers = headers
+    (self.content, self.modified, self.headers) = (content, modified, headers)
     self.isTokenScript = isTokenScript
   }
 

@@ -85,8 +85,7 @@ struct RepositoryResponder: Sendable {
   ///   - head: the request.
   func places(of origin: Origin, base: String, for head: RequestHead) -> ContractPlaces {
     let index = index
-    let editions = ordered(
-      index.editions[ContractKey(origin.contract)] ?? [], for: readable(head))
+    let editions = ordered(index.editions[ContractKey(origin.contract)] ?? [], for: readable(head))
     return ContractPlaces(of: origin, in: editions, base: base, by: index.rules)
   }
 

@@ -47,9 +47,7 @@ struct ResponseHeaders: Sendable {
   /// Makes fields of their names and values, behind others.
   static func fields(
     _ pairs: KeyValuePairs<FieldName, String>, behind others: HeaderFields = HeaderFields()
-  ) -> HeaderFields {
-    pairs.reduce(into: others) { $0.append($1.key, $1.value) }
-  }
+  ) -> HeaderFields { pairs.reduce(into: others) { $0.append($1.key, $1.value) } }
 
   /// Makes a response in JSON that isn't a file's, whatever the client accepts.
   func json(_ status: Status, _ value: some Encodable) throws -> Response {

@@ -71,10 +71,7 @@ extension Version2 {
 
     /// Makes the answer's fields.
     public init(epoch: UInt64, first: UInt64, last: UInt64, start: UInt64, flags: Flags) {
-      self.epoch = epoch
-      self.first = first
-      self.last = last
-      self.start = start
+      (self.epoch, self.first, self.last, self.start) = (epoch, first, last, start)
       self.flags = flags
     }
   }

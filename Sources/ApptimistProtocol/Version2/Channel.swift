@@ -19,9 +19,7 @@ extension Version2 {
     ///   - sent: the number of the next message to send; 0 but in tests.
     ///   - received: the number of the next message to receive; 0 but in tests.
     public init(sending: BoxKey, receiving: BoxKey, sent: UInt64 = 0, received: UInt64 = 0) {
-      self.sending = sending
-      self.receiving = receiving
-      self.sent = sent
+      (self.sending, self.receiving, self.sent) = (sending, receiving, sent)
       self.received = received
     }
 
@@ -42,9 +40,7 @@ extension Version2 {
     ///   - ephemeralKey: the service's ephemeral key, in front of the first box.
     public mutating func seal(
       _ pdu: ServicePDU, data: [UInt8] = [], behind ephemeralKey: EncryptionPublicKey? = nil
-    ) -> [UInt8] {
-      seal(data: data, prefix: ephemeralKey?.bytes ?? []) { pdu.write(to: &$0) }
-    }
+    ) -> [UInt8] { seal(data: data, prefix: ephemeralKey?.bytes ?? []) { pdu.write(to: &$0) } }
 
     /// Makes the WebSocket message of a message of the stream, from its header of version 1.
     ///
@@ -132,9 +128,7 @@ extension Version2 {
         header = try reader.read(count: headerLength)
         data = try reader.read(count: dataLength)
         try reader.finish()
-      } catch {
-        throw .lengthsDontAddUp
-      }
+      } catch { throw .lengthsDontAddUp }
       guard let limits else { return }
       guard header.count <= limits.header, data.count <= limits.data else { throw .overLimit }
     }

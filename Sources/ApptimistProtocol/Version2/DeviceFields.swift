@@ -70,15 +70,9 @@ extension Version2 {
       flags: Flags = [], max: UInt32 = 0, epoch: UInt64 = 0, after: UInt64 = acknowledged,
       head: MessageID = MessageID()
     ) {
-      self.user = user
-      self.signature = signature
-      self.possession = possession
-      self.device = device
-      self.flags = flags
-      self.max = max
-      self.epoch = epoch
-      self.after = after
-      self.head = head
+      (self.user, self.signature, self.possession) = (user, signature, possession)
+      (self.device, self.flags, self.max, self.epoch) = (device, flags, max, epoch)
+      (self.after, self.head) = (after, head)
     }
 
     init(from reader: inout ByteReader) throws(WireError) {
@@ -112,13 +106,8 @@ extension Version2 {
       key: EncryptionPublicKey, authenticationKey: AuthenticationPublicKey, signature: Signature,
       possession: Possession, flags: Flags = [], name: ShortBytes, uid: ShortBytes = .empty
     ) {
-      self.key = key
-      self.authenticationKey = authenticationKey
-      self.signature = signature
-      self.possession = possession
-      self.flags = flags
-      self.name = name
-      self.uid = uid
+      (self.key, self.authenticationKey, self.signature) = (key, authenticationKey, signature)
+      (self.possession, self.flags, self.name, self.uid) = (possession, flags, name, uid)
     }
 
     init(from reader: inout ByteReader) throws(WireError) {

@@ -76,9 +76,7 @@ extension Version2 {
         var reader = start.fields
         body = try Body(type, from: &reader)
         try reader.finish()
-      } catch {
-        throw .malformed
-      }
+      } catch { throw .malformed }
     }
 
     /// Writes the header.

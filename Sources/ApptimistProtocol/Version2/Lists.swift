@@ -28,12 +28,8 @@ extension Version2 {
       key: EncryptionPublicKey, authenticationKey: AuthenticationPublicKey, kind: Kind,
       flags: Flags, name: ShortBytes, uid: ShortBytes
     ) {
-      self.key = key
-      self.authenticationKey = authenticationKey
-      self.kind = kind
-      self.flags = flags
-      self.name = name
-      self.uid = uid
+      (self.key, self.authenticationKey, self.kind) = (key, authenticationKey, kind)
+      (self.flags, self.name, self.uid) = (flags, name, uid)
     }
 
     /// Reads a list.
@@ -112,8 +108,6 @@ extension Version2 {
       for _ in 0..<count { items.append(try read(&reader)) }
       try reader.finish()
       return items
-    } catch {
-      return nil
-    }
+    } catch { return nil }
   }
 }

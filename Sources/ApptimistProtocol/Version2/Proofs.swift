@@ -13,9 +13,7 @@ extension Version2 {
   public static func vouch(
     for subject: EncryptionPublicKey, by voucher: EncryptionPublicKey,
     at service: EncryptionPublicKey
-  ) -> [UInt8] {
-    label("vouch") + service.bytes + voucher.bytes + subject.bytes
-  }
+  ) -> [UInt8] { label("vouch") + service.bytes + voucher.bytes + subject.bytes }
 
   /// The nonce by which an ID token is good for an account's keys only: the first 32 bytes of the SHA-512 of
   /// `apptimist.2 nonce`, a zero byte and both public keys, in hexadecimal digits.
@@ -78,7 +76,5 @@ extension Version2.Handshake {
   /// The bytes that are signed with a new account's authentication key to make it.
   public func new(
     _ key: EncryptionPublicKey, _ authenticationKey: AuthenticationPublicKey
-  ) -> [UInt8] {
-    Version2.label("new") + hash.bytes + key.bytes + authenticationKey.bytes
-  }
+  ) -> [UInt8] { Version2.label("new") + hash.bytes + key.bytes + authenticationKey.bytes }
 }

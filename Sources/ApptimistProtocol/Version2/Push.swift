@@ -71,10 +71,7 @@ extension Version2 {
       _ kind: Kind, _ address: [UInt8], tag: PushTag = PushTag(), isChosen: Bool = false,
       keys: [EncryptionPublicKey] = []
     ) {
-      self.kind = kind
-      self.address = address
-      self.tag = tag
-      self.isChosen = isChosen
+      (self.kind, self.address, self.tag, self.isChosen) = (kind, address, tag, isChosen)
       self.keys = keys
     }
 

@@ -147,9 +147,7 @@ extension Version2 {
     ///   - key: the poster's authentication key.
     public func isSigned(
       _ message: PDU.Message, at service: EncryptionPublicKey, by key: AuthenticationPublicKey
-    ) -> Bool {
-      key.verifies(signature, over: Self.signed(content, of: message, at: service))
-    }
+    ) -> Bool { key.verifies(signature, over: Self.signed(content, of: message, at: service)) }
 
     private static func signed(
       _ content: [UInt8], of message: PDU.Message, at service: EncryptionPublicKey

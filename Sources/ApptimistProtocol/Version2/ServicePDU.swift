@@ -81,10 +81,7 @@ extension Version2 {
 
     /// Makes the PDU's fields.
     public init(time: UInt64, headerMax: UInt32, dataMax: UInt32, pageMax: UInt16) {
-      self.time = time
-      self.headerMax = headerMax
-      self.dataMax = dataMax
-      self.pageMax = pageMax
+      (self.time, self.headerMax, self.dataMax, self.pageMax) = (time, headerMax, dataMax, pageMax)
     }
 
     init(from reader: inout ByteReader) throws(WireError) {

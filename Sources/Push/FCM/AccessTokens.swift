@@ -60,10 +60,7 @@ actor AccessTokens {
     of account: ServiceAccount, at url: String?, client: HTTPClient,
     clock: @escaping @Sendable () -> Timestamp, metrics: Metrics
   ) {
-    self.account = account
-    self.url = url
-    self.client = client
-    self.clock = clock
+    (self.account, self.url, self.client, self.clock) = (account, url, client, clock)
     self.metrics = metrics
   }
 

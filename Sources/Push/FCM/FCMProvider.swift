@@ -67,15 +67,11 @@ final class FCMProvider: PushProvider {
         retryAfter: answer.retryAfter(now: clock()), isOfToken: fault.isOfToken)
       if response.status == 401, response.reason == nil { await tokens.discard(token) }
       return .responded(response)
-    } catch {
-      return PushOutcome(error)
-    }
+    } catch { return PushOutcome(error) }
   }
 
   /// Returns the body of a request, in UTF-8.
-  static func message(
-    _ push: Push, _ data: [UInt8], _ more: String, at now: Timestamp
-  ) -> [UInt8] {
+  static func message(_ push: Push, _ data: [UInt8], _ more: String, at now: Timestamp) -> [UInt8] {
     let life = min(max(now.duration(to: push.expires), .zero), longestLife).components.seconds
     let priority = push.urgency == .low ? "NORMAL" : "HIGH"
     let key = push.collapseKey.map { #","collapse_key":"\#($0.escapedInJSON)""# } ?? ""

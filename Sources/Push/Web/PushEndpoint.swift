@@ -24,8 +24,7 @@ public struct PushEndpoint: Hashable, Sendable {
       throw PushAddressError(description: "is longer than \(Self.longest) bytes")
     }
     guard let endpoint = PushEndpoint(stored: text) else {
-      throw PushAddressError(
-        description: "is no https URL without user information and fragment")
+      throw PushAddressError(description: "is no https URL without user information and fragment")
     }
     guard endpoint.authority.port == nil || allowed.contains(endpoint.authority) else {
       throw PushAddressError(

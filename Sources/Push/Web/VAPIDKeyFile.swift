@@ -28,9 +28,7 @@ struct VAPIDKeyFile: Sendable {
     do throws(SystemError) {
       try DurableFile.makeFolder(DurableFile.folder(of: path))
       return try DurableFile.createOnce(path, pem, mode: 0o600)
-    } catch {
-      throw PushSetupError(message: "\(path) cannot be made: \(error)")
-    }
+    } catch { throw PushSetupError(message: "\(path) cannot be made: \(error)") }
   }
 }
 
@@ -40,9 +38,7 @@ struct VAPIDKeyFile: Sendable {
 func contents(ofKeyFile path: String) throws(PushSetupError) -> [UInt8] {
   do throws(FileError) {
     return try contents(ofFile: path, limit: 64 << 10)
-  } catch {
-    throw PushSetupError(message: "\(path): \(error.message)")
-  }
+  } catch { throw PushSetupError(message: "\(path): \(error.message)") }
 }
 
 extension P256KeyPair {
@@ -55,8 +51,6 @@ extension P256KeyPair {
     defer { wipe(&pem) }
     do throws(P256KeyPair.Unusable) {
       return try P256KeyPair(pem: pem)
-    } catch {
-      throw PushSetupError(message: "\(path): no PEM key on P-256 without a password")
-    }
+    } catch { throw PushSetupError(message: "\(path): no PEM key on P-256 without a password") }
   }
 }

@@ -30,7 +30,6 @@ package struct WebPushConfiguration: Sendable {
         "allow", default: [HostAndPort](), expected: "a host such as push.lan:8443",
         parse: { HostAndPort($0, ownPort: PushEndpoint.ownPort) }))
     roots = section.path("ca", default: "")
-    key = section.path(
-      "key", default: Self.defaultKey(in: section.dataFolder), relativeTo: .data)
+    key = section.path("key", default: Self.defaultKey(in: section.dataFolder), relativeTo: .data)
   }
 }

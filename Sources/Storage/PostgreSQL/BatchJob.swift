@@ -72,9 +72,7 @@ private final class BatchGroup<Operation: BatchOperation>:
       guard jobs.allSatisfy({ $0.outcome != nil }) else {
         throw StoreError(.unexpectedValue, "a call has no outcome for an input")
       }
-    } catch {
-      failure = error
-    }
+    } catch { failure = error }
   }
 
   override func fail(_ error: any Error) {

@@ -28,9 +28,7 @@ internal import Time
     ]
     let keywords = unsafe parameters.map { unsafe UnsafePointer(strdup($0.0)) } + [nil]
     let values = unsafe parameters.map { unsafe UnsafePointer(strdup($0.1)) } + [nil]
-    defer {
-      unsafe (keywords + values).forEach { unsafe free(UnsafeMutablePointer(mutating: $0)) }
-    }
+    defer { unsafe (keywords + values).forEach { unsafe free(UnsafeMutablePointer(mutating: $0)) } }
     guard let handle = unsafe PQconnectdbParams(keywords, values, 1) else {
       throw StoreError(.busy, "there is no memory left")
     }

@@ -161,10 +161,7 @@ public import Time
       files.append(file)
     }
     try manifest.check(files, in: path)
-    self.path = path
-    self.connection = connection
-    self.manifest = manifest
-    self.files = files
+    (self.path, self.connection, self.manifest, self.files) = (path, connection, manifest, files)
   }
 
   /// Makes the store's file out of the backup. The caller puts the other files back.
@@ -241,9 +238,7 @@ public import Time
   private static func makeFile(_ path: String, _ body: (DatabaseFile) throws -> Void) throws {
     let path = path.hasPrefix("/") ? path : "./" + path
     let part = "\(path).\(getpid()).part"
-    defer {
-      for name in [part, part + "-journal"] { unsafe unlink(name) }
-    }
+    defer { for name in [part, part + "-journal"] { unsafe unlink(name) } }
     try body(try DatabaseFile.at(part))
     // Unlike a renaming, a link never replaces a file that appeared meanwhile.
     guard unsafe link(part, path) == 0 else { throw DatabaseFile.systemError("name it \(path)") }

@@ -115,9 +115,7 @@ public struct BackupManifest: Sendable, Codable, Equatable {
     let manifest: BackupManifest
     do {
       manifest = try JSONDecoder().decode(BackupManifest.self, from: Data(bytes))
-    } catch {
-      throw damaged(path, "the manifest")
-    }
+    } catch { throw damaged(path, "the manifest") }
     let database = Entry(
       name: Self.database, size: end - length, digest: try file.digest(ofFirst: end - length))
     guard manifest.entries.first == database else { throw damaged(path, "the database") }

@@ -49,8 +49,6 @@ extension SQLiteConnection {
   func checkpointOrCount(_ recorder: StatisticsRecorder) {
     do throws(StoreError) {
       try checkpoint()
-    } catch {
-      recorder.record { $0.checkpointsFailed += 1 }
-    }
+    } catch { recorder.record { $0.checkpointsFailed += 1 } }
   }
 }

@@ -31,9 +31,7 @@ struct DatabaseFile: Sendable {
         try DurableFile.create(path, [], mode: 0o600)
         // The new name must outlive a power loss as the rows do.
         try DurableFile.sync(folderOf: path)
-      } catch {
-        if error.code != EEXIST { throw error }
-      }
+      } catch { if error.code != EEXIST { throw error } }
     }
     return Self(name: path, isInMemory: false)
   }
@@ -53,9 +51,7 @@ struct DatabaseFile: Sendable {
   }
 
   /// Calls the system, and says what for if that fails.
-  static func doing(
-    _ work: String, _ body: () throws(SystemError) -> Void
-  ) throws(StoreError) {
+  static func doing(_ work: String, _ body: () throws(SystemError) -> Void) throws(StoreError) {
     do throws(SystemError) { try body() } catch { throw systemError(work, error) }
   }
 

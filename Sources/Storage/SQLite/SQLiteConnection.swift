@@ -247,9 +247,7 @@ extension SQLiteConnection {
   /// Checks every page, but not whether the indexes have the rows' values. It takes a second for each GiB or so.
   ///
   /// - Throws: `.corrupt` if anything is damaged.
-  func checkPages() throws {
-    try check("PRAGMA quick_check(1)")
-  }
+  func checkPages() throws { try check("PRAGMA quick_check(1)") }
 
   /// Checks every page and index, and every reference between rows.
   ///

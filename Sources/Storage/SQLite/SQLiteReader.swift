@@ -10,9 +10,7 @@ struct SQLiteReader: ~Copyable {
         connection.rollBack()
         try connection.control("BEGIN")
         job.run(in: Snapshot(connection))
-      } catch {
-        job.fail(error)
-      }
+      } catch { job.fail(error) }
       // A reader has nothing to commit, and so nothing that could fail.
       connection.rollBack()
       recorder.record { $0.reads += 1 }

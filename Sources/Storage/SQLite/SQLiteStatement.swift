@@ -46,9 +46,7 @@ internal import CSQLite
     }
     unsafe self.handle = handle
     super.init(sql, parameterCount: Int(unsafe sqlite3_bind_parameter_count(handle)))
-    if hasRest {
-      throw StoreError(.other, "more than one statement in the SQL text")
-    }
+    if hasRest { throw StoreError(.other, "more than one statement in the SQL text") }
   }
 
   deinit { unsafe sqlite3_finalize(handle) }

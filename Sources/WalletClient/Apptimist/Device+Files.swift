@@ -54,9 +54,7 @@ extension Device {
   /// - Throws: `.file` with the service's code; `.interrupted` if the file may have been removed or not.
   public func remove(
     _ name: Filename, of directory: EncryptionPublicKey? = nil
-  ) async throws(DeviceError) {
-    _ = try await ask(.file(.remove, directory ?? user, name))
-  }
+  ) async throws(DeviceError) { _ = try await ask(.file(.remove, directory ?? user, name)) }
 
   private func content(_ reply: DeviceReply) -> [UInt8] {
     if case .content(let content) = reply { content } else { [] }

@@ -66,9 +66,7 @@ struct DeviceMachine {
   init(
     _ participant: Participant, account: NewAccount?, place: StreamPlace, _ options: DeviceOptions
   ) {
-    self.participant = participant
-    self.account = account
-    self.place = place
+    (self.participant, self.account, self.place) = (participant, account, place)
     self.options = options
     stream = StreamFlow(limit: options.streamBuffer)
     // The place's own message isn't to come again.

@@ -118,9 +118,7 @@ public struct MsgrServer: Sendable {
     do throws(WebSocketError) {
       return MsgrStream(
         try await sockets.connect(url + "/stream" + query, token: token), onRead: onRead)
-    } catch {
-      throw error.code == .refused(.forbidden) ? .forbidden : .disconnected(error)
-    }
+    } catch { throw error.code == .refused(.forbidden) ? .forbidden : .disconnected(error) }
   }
 
   /// Sends a request.
@@ -148,9 +146,7 @@ public struct MsgrServer: Sendable {
     do throws(HTTPClientError) {
       response = try await client.send(
         OutgoingRequest(method, url + path, fields: header, body: body))
-    } catch {
-      throw .noResponse(error)
-    }
+    } catch { throw .noResponse(error) }
     if let error = MsgrError(response) { throw error }
     return response.body
   }

@@ -86,9 +86,7 @@ public final class MsgrStream: AsyncSequence, Sendable {
     /// - Throws: the errors of ``MsgrStream/next()``.
     public func next(
       isolation actor: isolated (any Actor)? = #isolation
-    ) async throws(MsgrError) -> MsgrMessage? {
-      try await stream.next()
-    }
+    ) async throws(MsgrError) -> MsgrMessage? { try await stream.next() }
   }
 }
 

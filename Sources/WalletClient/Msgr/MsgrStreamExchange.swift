@@ -57,9 +57,7 @@ final class MsgrStreamExchange: Sendable {
         await waitForRoom()
       }
       if case .closed(1008, _) = socket.end { end = .forbidden }
-    } catch {
-      end = .disconnected(error)
-    }
+    } catch { end = .disconnected(error) }
     finish(end)
   }
 

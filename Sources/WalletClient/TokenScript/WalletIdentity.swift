@@ -28,9 +28,7 @@ public struct WalletIdentity: Sendable, Equatable {
     name: String = "awd", version: String = "1.0", platform: Platform = .android,
     platformVersion: String = "14"
   ) {
-    self.name = name
-    self.version = version
-    self.platform = platform
+    (self.name, self.version, self.platform) = (name, version, platform)
     self.platformVersion = platformVersion
   }
 

@@ -157,9 +157,7 @@ final class IssuerKeys: Sendable {
     let response: IncomingResponse
     do throws(HTTPClientError) {
       response = try await client.send(OutgoingRequest(.get, url))
-    } catch {
-      throw Unavailable(reason: error.message)
-    }
+    } catch { throw Unavailable(reason: error.message) }
     guard response.status == .ok else {
       throw Unavailable(reason: "it answers \(response.status.code)")
     }

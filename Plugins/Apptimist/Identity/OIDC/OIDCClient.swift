@@ -42,18 +42,14 @@ struct OIDCClient: Sendable {
       let key: JSONWebKey?
       do throws(IssuerKeys.Unavailable) {
         key = try await keys.key(of: token, mayFetch: mayFetch)
-      } catch {
-        return .unavailable(reason: "the issuer: \(error.reason)")
-      }
+      } catch { return .unavailable(reason: "the issuer: \(error.reason)") }
       guard let key else { throw .unknownKey }
       guard let payload = token.payload(verifiedBy: key) else { throw .signature }
       guard let claims = Claims(parsing: payload) else { throw .malformed }
       let nonce = Version2.tokenNonce(applicant.encryptionKey, applicant.authenticationKey)
       try rules.check(claims, uid: applicant.uid, nonce: nonce, at: clock())
       return .accepted
-    } catch {
-      return .refused(reason: error.rawValue)
-    }
+    } catch { return .refused(reason: error.rawValue) }
   }
 
   private static func read(_ bytes: [UInt8]) throws(IDTokenRules.Refusal) -> SignedToken {

@@ -112,9 +112,7 @@ extension EstablishedState {
     case (.truncation(let id), .truncated(let truncation)):
       if case .first(let position) = truncation { cursor.noteOwn(position) }
       cursor.release()
-      if truncation != .never {
-        try channel.send(.truncate(PDU.Truncate(message: id)), &context)
-      }
+      if truncation != .never { try channel.send(.truncate(PDU.Truncate(message: id)), &context) }
     case (.vouchers(let subject), .vouchers(let keys)):
       try channel.send(.vouchers(PDU.Vouchers(subject: subject, vouchers: keys)), &context)
     case (.search, .found(let accounts)): try send(accounts, &context)

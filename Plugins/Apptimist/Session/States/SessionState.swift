@@ -31,9 +31,7 @@ enum SessionState: ~Copyable {
         case .refused: try Self.whileRefused(event)
         case .closed: .closed
         }
-    } catch {
-      self = .ended(error, &context)
-    }
+    } catch { self = .ended(error, &context) }
   }
 
   private static func whileRefused(_ event: SessionEvent) throws(SessionEnd) -> SessionState {

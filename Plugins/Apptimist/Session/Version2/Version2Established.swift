@@ -116,9 +116,7 @@ struct Version2Established: ~Copyable, StreamState {
       do throws(ErrorCode) {
         let forum = try link.account(new, token: received.data, isForum: true, context.setup)
         ask(.makeForum(forum), request, &context)
-      } catch {
-        link.answer(request, error, &context)
-      }
+      } catch { link.answer(request, error, &context) }
     case .ack(let ack): acknowledge(ack, request, &context)
     case .leave(let signature):
       guard link.isLeave(signature, of: login) else {
@@ -174,9 +172,7 @@ struct Version2Established: ~Copyable, StreamState {
 
   // MARK: - What queries come to
 
-  mutating func take(
-    _ reply: Reply, _ context: inout SessionContext
-  ) throws(SessionEnd) {
+  mutating func take(_ reply: Reply, _ context: inout SessionContext) throws(SessionEnd) {
     switch (subject.take(), reply) {
     case (nil, _): return
     case (.leave(let request), .outcome(.done)):
@@ -226,9 +222,7 @@ struct Version2Established: ~Copyable, StreamState {
     _ vouch: PDU.Vouch, _ request: OpenRequest, _ context: inout SessionContext
   ) {
     guard vouch.subject != user else { return link.answer(request, .notPermitted, &context) }
-    if vouch.signature.isZero {
-      return ask(.revoke(for: vouch.subject), request, &context)
-    }
+    if vouch.signature.isZero { return ask(.revoke(for: vouch.subject), request, &context) }
     let signed = Version2.vouch(
       for: vouch.subject, by: user, at: context.setup.identity.encryptionKey)
     guard login.authenticationKey.verifies(vouch.signature, over: signed) else {
@@ -241,9 +235,7 @@ struct Version2Established: ~Copyable, StreamState {
     let outcomes: [PostOutcome] =
       if case .outcomes(let outcomes) = reply, outcomes.count == posting.posts.count {
         outcomes
-      } else {
-        posting.posts.map { _ in .refused(.internalError) }
-      }
+      } else { posting.posts.map { _ in .refused(.internalError) } }
     for (post, outcome) in zip(posting.posts, outcomes) {
       let request = OpenRequest(post)
       switch outcome {

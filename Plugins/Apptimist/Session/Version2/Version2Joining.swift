@@ -65,9 +65,7 @@ struct Version2Joining: ~Copyable {
         let account = try link.account(new, token: received.data, isForum: false, context.setup)
         open = (.registration(new.key), request)
         context.ask(.register(account))
-      } catch {
-        return refused(request, error, &context)
-      }
+      } catch { return refused(request, error, &context) }
     case .login(let login):
       let fault = !received.data.isEmpty ? .badField : link.fault(login, context.setup)
       if let fault { return refused(request, fault, &context) }
@@ -113,9 +111,7 @@ struct Version2Joining: ~Copyable {
 
   private consuming func refused(
     _ request: OpenRequest, _ error: ErrorCode, _ context: inout SessionContext
-  ) -> SessionState {
-    .refusedVersion2(Version2Refusal(link, request, error, &context))
-  }
+  ) -> SessionState { .refusedVersion2(Version2Refusal(link, request, error, &context)) }
 }
 
 extension Version2.Start {

@@ -91,9 +91,7 @@ struct Version2Link: ~Copyable {
     let frame: Version2.ClearFrame
     do throws(FrameError) {
       frame = try Version2.ClearFrame(opened, limits: limits)
-    } catch {
-      throw .close(error == .overLimit ? 1009 : 1002)
-    }
+    } catch { throw .close(error == .overLimit ? 1009 : 1002) }
     do throws(Version2.DevicePDUError) {
       let pdu = try Version2.DevicePDU(decoding: frame.header)
       context.count(.received(type: pdu.type))

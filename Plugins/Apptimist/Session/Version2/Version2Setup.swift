@@ -22,9 +22,6 @@ package struct Version2Setup: Sendable {
   package init(
     ephemeral: EncryptionKeyPair, offer: Version2.VersionOffer, time: UInt64, pageMax: UInt16
   ) {
-    self.ephemeral = ephemeral
-    self.offer = offer
-    self.time = time
-    self.pageMax = pageMax
+    (self.ephemeral, self.offer, self.time, self.pageMax) = (ephemeral, offer, time, pageMax)
   }
 }

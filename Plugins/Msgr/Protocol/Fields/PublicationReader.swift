@@ -97,9 +97,7 @@ package enum PublicationReader {
     do throws(MultipartError) {
       form = try MultipartForm(
         contentType: request.head.value(.contentType) ?? "", body: request.body)
-    } catch {
-      throw FieldError(nil, "the form is malformed: \(error)")
-    }
+    } catch { throw FieldError(nil, "the form is malformed: \(error)") }
     var values: [String: String] = [:]
     for part in form.parts where values[part.name] == nil {
       guard part.fileName == nil || part.name == "message" else { continue }

@@ -38,9 +38,7 @@ package struct DeviceID: Hashable, Sendable {
       let digits = text.utf8
       guard (64...200).contains(digits.count), digits.count.isMultiple(of: 2),
         text.unicodeScalars.allSatisfy(\.properties.isASCIIHexDigit)
-      else {
-        throw FieldError(.deviceID, "is not 64 to 200 hexadecimal digits, an even number")
-      }
+      else { throw FieldError(.deviceID, "is not 64 to 200 hexadecimal digits, an even number") }
       self.text = text.lowercased()
     }
   }

@@ -40,9 +40,7 @@ struct Reconnection {
   /// Takes the address of a redirection, or returns nil if it isn't followed.
   mutating func follow(
     _ text: String, from current: WebSocketURL, at now: ContinuousClock.Instant
-  ) -> WebSocketURL? {
-    redirections.follow(text, from: current, at: now)
-  }
+  ) -> WebSocketURL? { redirections.follow(text, from: current, at: now) }
 
   /// Decides on the next step.
   ///

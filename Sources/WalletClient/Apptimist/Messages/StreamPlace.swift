@@ -32,9 +32,7 @@ public struct StreamPlace: Sendable, Hashable {
       let epoch = UInt64(words[1]), let position = UInt64(words[2]),
       let head = MessageID(hex: words[3])
     else { return nil }
-    self.installation = installation
-    self.epoch = epoch
-    self.position = position
+    (self.installation, self.epoch, self.position) = (installation, epoch, position)
     self.head = head
   }
 

@@ -38,9 +38,7 @@ enum PartialReply {
   ///   - pdu: the PDU.
   ///   - data: its data, boxed.
   mutating func take(_ pdu: PDU, _ data: ArraySlice<UInt8>) -> Progress {
-    if case .users(let users) = self, case .user(let user) = pdu {
-      return take(user, after: users)
-    }
+    if case .users(let users) = self, case .user(let user) = pdu { return take(user, after: users) }
     switch (self, pdu) {
     case (.user(let key), .user(let user)):
       return Self.isFinding(user, of: key)

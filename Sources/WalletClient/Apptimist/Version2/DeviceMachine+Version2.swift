@@ -25,9 +25,7 @@ extension DeviceMachine {
       after: place.epoch == 0 ? Version2.Login.acknowledged : place.position, head: place.head)
     let number = sent.nextNumber()
     actions.append(.send(.version2(Version2.DevicePDU(request: number, .login(login)))))
-    if stream.isPaused {
-      actions.append(.send(.version2(Version2.DevicePDU(request: 0, .pause))))
-    }
+    if stream.isPaused { actions.append(.send(.version2(Version2.DevicePDU(request: 0, .pause)))) }
     let terms = Version2Terms(handshake: handshake, dataLimit: Int(hello.dataMax))
     state = .joiningVersion2(terms, login: number)
     return actions
