@@ -50,6 +50,8 @@ extension Span<UInt8> {
     guard range.count == text.utf8CodeUnitCount else { return false }
     precondition(range.lowerBound >= 0 && range.upperBound <= count)
     return text.withUTF8Buffer { text in
+      // Most clients write names as the standards do.
+      if unsafe extracting(range).isIdentical(to: text.span) { return true }
       for index in 0..<text.count
       where unsafe self[unchecked: range.lowerBound + index].lowercase != text[index].lowercase {
         return false

@@ -1,4 +1,5 @@
 internal import Synchronization
+internal import Threading
 internal import Time
 internal import TokenScriptReading
 
@@ -19,7 +20,7 @@ final class ContractIndex: Sendable {
   /// The number of schema versions with contracts.
   let schemaCount: Int
   private let readFlag = Atomic<Bool>(false)
-  private let storedSearch = AtomicLazyReference<IndexSearch>()
+  private let storedSearch = LazyReference<IndexSearch>()
   /// The number of files in each state; a file that is served for some contract counts as served.
   let counts: [IndexRow.Summary: Int]
   /// The earliest expiry of a signer's certificate among the served files, or nil.
@@ -67,7 +68,7 @@ final class ContractIndex: Sendable {
     generation: 0, documents: .none, editions: [:], files: [], rows: [])
 
   /// The rows as searches see them, made with the first page.
-  var search: IndexSearch { storedSearch.load() ?? storedSearch.storeIfNil(IndexSearch(rows)) }
+  var search: IndexSearch { storedSearch.value ?? storedSearch.keep(IndexSearch(rows)) }
 
   /// The contracts that files name as their origins, served or not, on each of their chains, with their files' keys: first
   /// those of the operator's own files.

@@ -1,6 +1,7 @@
 internal import Compression
 internal import Cryptography
 internal import Synchronization
+internal import Threading
 internal import Wire
 
 /// The bytes of a file, shared by all responses with them, and their compressed forms once they are made.
@@ -29,8 +30,8 @@ final class Content: Sendable {
   let size: Int
   /// The place of the bytes as long as they are not read: the root, and the file below it.
   private let source: (root: String, entry: RepositoryFolder.Entry)?
-  private let read = AtomicLazyReference<Bytes>()
-  private let compressed = AtomicLazyReference<Variants>()
+  private let read = LazyReference<Bytes>()
+  private let compressed = LazyReference<Variants>()
   private let staleFlag = Atomic<Bool>(false)
 
   /// Makes a content without compressed forms.
@@ -38,7 +39,7 @@ final class Content: Sendable {
     self.digest = digest
     size = bytes.count
     source = nil
-    _ = read.storeIfNil(bytes.placedForSending())
+    _ = read.keep(bytes.placedForSending())
   }
 
   /// Makes a content whose bytes are not read yet.
@@ -58,7 +59,7 @@ final class Content: Sendable {
   }
 
   /// The bytes, or nil until they are read.
-  var bytes: Bytes? { read.load() }
+  var bytes: Bytes? { read.value }
 
   /// True if the file turned out to have other bytes.
   var isStale: Bool { staleFlag.load(ordering: .relaxed) }
@@ -75,14 +76,14 @@ final class Content: Sendable {
       staleFlag.store(true, ordering: .relaxed)
       throw Stale()
     }
-    return read.storeIfNil(found.placedForSending())
+    return read.keep(found.placedForSending())
   }
 
   /// The compressed forms, or nil until they are made.
-  var variants: Variants? { compressed.load() }
+  var variants: Variants? { compressed.value }
 
   /// Makes the compressed forms of bytes that are read, which takes some milliseconds for 30 KB.
-  func compress() { if variants == nil, let bytes { _ = compressed.storeIfNil(Variants(bytes)) } }
+  func compress() { if variants == nil, let bytes { _ = compressed.keep(Variants(bytes)) } }
 }
 
 extension [Content] {

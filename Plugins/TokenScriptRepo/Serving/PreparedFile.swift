@@ -1,7 +1,7 @@
 internal import Compression
 internal import Cryptography
 internal import HTTPProtocol
-internal import Synchronization
+internal import Threading
 internal import Time
 internal import Wire
 
@@ -62,7 +62,7 @@ final class PreparedFile: Sendable {
   private let modified: Timestamp
   private let headers: ResponseHeaders
   private let isTokenScript: Bool
-  private let prepared = AtomicLazyReference<Codings>()
+  private let prepared = LazyReference<Codings>()
 
   /// Makes responses without preparing them: an index has many files that are never asked for.
   ///
@@ -79,10 +79,10 @@ final class PreparedFile: Sendable {
   }
 
   private var codings: Codings {
-    if let codings = prepared.load() { return codings }
+    if let codings = prepared.value { return codings }
     let tag = content.digest.hex
     let date = HTTPDate(modified.seconds)
-    return prepared.storeIfNil(
+    return prepared.keep(
       Codings { Coded($0, tag, date, headers, isTokenScript: isTokenScript) })
   }
 
