@@ -1,7 +1,6 @@
 internal import Delivery
 public import Routing
 public import ServiceKit
-public import Storage
 internal import WebApps
 
 /// Msgr: accounts, contacts and messages between them, pushed to phones or streamed.

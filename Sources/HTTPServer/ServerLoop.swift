@@ -1,7 +1,6 @@
 internal import Addresses
 internal import Glibc
 internal import HTTPProtocol
-internal import Synchronization
 internal import Transport
 
 /// A server's part of one event loop: its listeners, its connections, and the fields that are common to all responses.

@@ -1,4 +1,3 @@
-internal import Synchronization
 internal import Time
 
 /// A count of durations by buckets, which any thread may add to.

@@ -1,5 +1,4 @@
 public import Configuration
-internal import URLs
 internal import Wire
 
 /// The reason why pushes can't be made, in words and without a secret.

@@ -1,7 +1,6 @@
 internal import Budgets
 internal import Cryptography
 internal import Observability
-internal import Storage
 internal import Synchronization
 internal import Threading
 internal import Time

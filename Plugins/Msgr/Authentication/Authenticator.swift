@@ -1,4 +1,3 @@
-internal import MsgrProtocol
 internal import Threading
 
 /// Finds out who calls, before anything is queued for the store's writer.

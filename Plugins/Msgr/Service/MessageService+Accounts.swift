@@ -1,5 +1,4 @@
 internal import Addresses
-internal import Cryptography
 internal import MsgrProtocol
 internal import Time
 

@@ -1,7 +1,6 @@
 internal import Delivery
 internal import Observability
 internal import Push
-internal import Storage
 
 // What follows when something is in the store: streams are told, on all nodes.
 extension MessageService {

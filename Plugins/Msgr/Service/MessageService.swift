@@ -1,4 +1,3 @@
-internal import Addresses
 internal import Budgets
 internal import Bus
 internal import Cryptography
@@ -7,7 +6,6 @@ internal import MsgrProtocol
 internal import Observability
 internal import Push
 internal import ServiceKit
-internal import Storage
 internal import Synchronization
 internal import Time
 

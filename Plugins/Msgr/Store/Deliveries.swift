@@ -1,5 +1,4 @@
 internal import MsgrProtocol
-internal import Push
 internal import Storage
 
 /// The devices of a user that have streams.

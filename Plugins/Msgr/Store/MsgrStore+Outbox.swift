@@ -1,4 +1,3 @@
-internal import Cryptography
 internal import MsgrProtocol
 internal import Push
 internal import Storage

@@ -1,4 +1,3 @@
-internal import Synchronization
 internal import WebSocketClient
 
 /// The messages to an account as they come, and those that it sends from other devices: an asynchronous sequence for one task at a time.
