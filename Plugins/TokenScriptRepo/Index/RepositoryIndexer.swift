@@ -58,8 +58,8 @@ actor RepositoryIndexer {
   /// - Throws: as ``index()``.
   func indexPublications() async throws {
     try await afterOthers {
-      guard let scan = try await self.scanOfPublications() else { return }
-      try await self.make(scan)
+      // One that is replaced while it is read is there at the next look only.
+      while let scan = try await self.scanOfPublications() { try await self.make(scan) }
     }
   }
 
