@@ -112,9 +112,7 @@ final class Publisher: Sendable {
         ? PublicationRefusal(.insufficientStorage, "there is no room left")
         : PublicationRefusal(.serviceUnavailable, "the file can't be stored now")
     }
-    if repository.store.isShared {
-      repository.context.bus.publish([Notice(Topic(TokenScriptService.name))])
-    }
+    repository.context.bus.publish([Notice(Topic(TokenScriptService.name))])
     try await indexer.indexPublications()
     return value
   }
