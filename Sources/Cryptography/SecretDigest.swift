@@ -1,7 +1,7 @@
 internal import CSodium
 
-/// A SHA-512 digest that is a secret: of parts on which two key pairs agree. It is wiped on release, and what it was made of
-/// when it is made.
+/// A secret SHA-512 digest, of parts on which two key pairs agree. Its parts are wiped once it is made, and the digest itself
+/// on release.
 public struct SecretDigest: Sendable {
   /// A part of what is hashed.
   public enum Part: Sendable {

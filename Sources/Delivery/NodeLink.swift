@@ -28,7 +28,7 @@ public protocol MemberRegistry: Sendable {
     at members: [(user: User, member: Member)]
   ) async throws -> [(user: User, last: Member.Position)]
 
-  /// Returns the members of this node that are noted in the store, or nil while the node is none of those that run.
+  /// Returns the members of this node that are noted in the store, or nil while the node isn't registered there.
   func noted() async throws -> Set<Member.ID>?
 
   /// Notes a member that isn't noted.

@@ -44,8 +44,8 @@ final class ServerCore: Sendable {
     onReport = report
   }
 
-  /// The number of descriptors that connections may have: others are left for files and for connections that end. A place
-  /// that no descriptor is left for would let newcomers wait in the kernel's queue, whoever has the others.
+  /// The number of descriptors that connections may have: others are left for files and for connections that end. With more
+  /// places than descriptors newcomers would wait in the kernel's queue, and no owner would lose a place to them.
   private static var descriptors: Int {
     var limit = rlimit()
     guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else {

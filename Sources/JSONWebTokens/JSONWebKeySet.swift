@@ -33,7 +33,7 @@ public struct JSONWebKeySet: Sendable, Hashable {
     return candidates.first { $0.id == id }
   }
 
-  /// Returns whether there is a key with an identifier, of whatever algorithm.
+  /// Returns whether there is a key with an identifier, whatever its algorithm.
   public func has(_ id: String) -> Bool { keys.contains { $0.id == id } }
 
   private struct Document: Decodable {

@@ -7,9 +7,9 @@ extension Array: PageValue where Element == PageTemplate.Values {}
 
 /// A page with places for values, in a part of Mustache's language.
 ///
-/// `{{name}}` is a text, which is escaped, and `{{&name}}` HTML. What stands from `{{#name}}` to `{{/name}}` stands there once
-/// for a text that isn't empty or for true, and for each element of a list with its values; from `{{^name}}` it stands
-/// there if there is none of these.
+/// `{{name}}` is a text, which is escaped, and `{{&name}}` HTML. The part from `{{#name}}` to `{{/name}}` appears once for
+/// true and for a text that isn't empty, and for each element of a list with its values. A part that begins with `{{^name}}`
+/// appears in all other cases.
 public struct PageTemplate: Sendable {
   /// The values of places, by their names.
   public typealias Values = [String: (any PageValue)?]

@@ -8,7 +8,7 @@ public protocol BatchOperation: Sendable {
   /// The result for one caller.
   associatedtype Output: Sendable
 
-  /// The amount of work that an input is, 1 for most: what is one call has 256 together at most, unless it is one input.
+  /// The amount of work of an input, 1 for most. The inputs of one call have 256 together at most; a single one may have more.
   static func size(of input: Input) -> Int
 
   /// Does the work for one input.

@@ -1,9 +1,9 @@
 internal import CSQLite
 internal import Glibc
 
-// A database that was restored, or a standby that has taken over, may lack what the one before it had acknowledged, and may
-// so give numbers again. Such a database has another history, which this number tells: it is random, and drawn anew where the
-// database isn't the one whose mark stands beside it.
+// A database that was restored, or a standby that has taken over, may lack what the former one had acknowledged, and so give
+// numbers twice. This number tells its history from the former one's: it is random, and drawn anew when the mark beside it is
+// another database's.
 
 extension Queryable where Self: ~Copyable {
   /// The number of the database's history. Positions of one history are given once.

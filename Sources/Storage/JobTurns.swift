@@ -4,7 +4,7 @@ internal import Threading
 struct JobTurns<Job> {
   private enum Turn {
     case client(Int)
-    /// A job for nobody in particular.
+    /// A job without an owner.
     case job(Job)
   }
 

@@ -1,5 +1,5 @@
-/// A bounded queue whose owners take turns: the elements of one owner keep their order, and of all owners one element each
-/// comes before the second of any.
+/// A bounded queue whose owners take turns: every owner's first element comes before anybody's second one. The elements of
+/// one owner keep their order.
 public struct FairQueue<Owner: Hashable, Element> {
   @usableFromInline let limit: Int
   @usableFromInline var lanes: [Owner: FIFO<Element>] = [:]

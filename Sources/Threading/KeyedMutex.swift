@@ -14,7 +14,7 @@ public final class KeyedMutex<Key: Hashable & Sendable>: Sendable {
   ///
   /// - Parameters:
   ///   - key: names what must not be used twice at once.
-  ///   - owner: a hash of the one for whom it is done.
+  ///   - owner: a hash of the owner whose turn it takes.
   ///   - body: the critical section. It must not ask for the same key again.
   /// - Returns: the closure's result.
   /// - Throws: the closure's error.

@@ -7,8 +7,8 @@ extension Duration {
 
   /// Divides the attoseconds by `odd` times a power of two.
   ///
-  /// Up to three days for milliseconds, and an hour for nanoseconds, what is left after the shift has 64 bits, and is divided
-  /// by a constant; 128 bits take some 200 instructions.
+  /// Durations of up to three days for milliseconds, and of an hour for nanoseconds, have 64 bits after the shift, which are
+  /// divided by a constant; 128 bits take some 200 instructions.
   @inline(__always)
   private func quotient(by odd: Int64, shiftedBy shift: Int128) -> Int64 {
     let shifted = attoseconds >> shift

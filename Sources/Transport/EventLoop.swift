@@ -53,7 +53,7 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
   private var awaitingTurn: [ConnectionID] = []
   private var takingTurn: [ConnectionID] = []
   private var turnRecord = TurnRecord()
-  /// The buffers of what a turn stages, which may be little.
+  /// The buffers of staged bytes, of which a turn may have few.
   var stagingBuffers = BufferPool(room: 0)
   /// The buffers of sealed bytes, which are sent at once. What a turn stages is seldom more than their room.
   var sealingBuffers = BufferPool(room: 64 << 10)

@@ -53,7 +53,7 @@ internal import SystemCalls
     return Bytes(in: file, at: offset, count: count)
   }
 
-  /// The number of bytes from which on a copy costs more than another system call.
+  /// The length at which a copy costs more than another system call.
   private static let placingLimit = 16 << 10
 
   deinit {

@@ -14,8 +14,8 @@ struct ForumFanOut: Sendable {
     fileprivate let sealing: ForumSealing?
     fileprivate let threads: ThreadPool
 
-    /// The most readers whose copies are made on an event loop, which that keeps for some
-    /// microseconds each; a change of threads would take longer.
+    /// The most readers whose copies are made on an event loop. A copy takes some microseconds
+    /// there, and a change of threads would take longer.
     private static let fewReaders = 16
     /// The most copies that are sealed in one turn of a client; one takes up to 0.2 ms.
     private static let turn = 64

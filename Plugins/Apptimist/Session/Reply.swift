@@ -35,7 +35,7 @@ package enum Reply: Sendable {
   case voucherPage([Version2.Voucher], next: Version2.Cursor)
   /// A part of the accounts that were found.
   case accountPage([Version2.User], next: Version2.Cursor)
-  /// The query is dealt with, and nobody is told how.
+  /// The query is done, and has no result that the device is told.
   case done
   /// The store failed; nothing was changed.
   case failed

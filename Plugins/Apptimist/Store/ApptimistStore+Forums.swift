@@ -9,7 +9,7 @@ struct Forum: Sendable {
   let author: EncryptionPublicKey
   let editors: Set<EncryptionPublicKey>
   let moderators: Set<EncryptionPublicKey>
-  /// Keys that may be nobody's.
+  /// The keys of the subscribers; some may belong to no account.
   let subscribers: Set<EncryptionPublicKey>
   /// The forum's secret key as it was given to ``ApptimistStore/escrow(_:of:by:)``.
   let boxedSecret: [UInt8]?
@@ -93,7 +93,7 @@ extension ApptimistStore {
     }
   }
 
-  /// Removes all of an account but its key, which stays taken, and a forum's author.
+  /// Removes an account, but for its key, which stays taken, and a forum's author.
   func removeAccount(_ account: AccountNumber, _ transaction: borrowing Transaction) throws {
     try transaction.execute("DELETE FROM apptimist_files WHERE directory = ?", account)
     try transaction.execute("DELETE FROM apptimist_secrets WHERE forum = ?", account)

@@ -46,7 +46,7 @@ struct BearerToken: Sendable {
 struct TokenHash: Hashable, Sendable {
   let digest: SHA256.Digest
 
-  /// A hash that nobody knows a token of.
+  /// A hash to which no token is known.
   static let none = TokenHash(digest: SHA256.Digest())
 }
 

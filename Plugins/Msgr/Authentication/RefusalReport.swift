@@ -35,7 +35,7 @@ final class RefusalReport: Sendable {
     registrations = counters("awd_msgr_refused_registrations_total", "Refused registrations")
   }
 
-  /// Counts a refusal, and logs it; other errors are none of its business.
+  /// Counts a refusal, and logs it; ignores other errors.
   func note(_ error: any Error, _ act: Act, of name: UserName, from network: ClientNetwork?) {
     guard let reason = RefusalReason(error) else { return }
     (act == .login ? logins : registrations)[reason]?.add()

@@ -6,7 +6,7 @@ internal import Routing
 enum RequestRefusal: Error, Hashable, Sendable {
   /// The credentials are wrong, or the act isn't allowed.
   case forbidden
-  /// An account needs an invitation, and there is no such one, or it is used up or over.
+  /// An account needs an invitation, and the given one doesn't exist, is used up or has expired.
   case badInvitation
   /// The caller has done this too often, and may try again after some seconds.
   case tooMany(retryAfter: Int)

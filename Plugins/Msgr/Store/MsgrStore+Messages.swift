@@ -312,7 +312,7 @@ extension MsgrStore {
   func expire(at now: Timestamp) async throws -> Bool {
     let (oldest, oldestID) = (now - limits.messageAge, now - Self.clientIDAge)
     let oldestUse = now - limits.tokenAge
-    // The first two leave inboxes that others are changing, and wait for nobody, who might wait for them.
+    // The first two pass over inboxes that others are changing: if they waited, others might wait for them in turn.
     let deletions: [(StaticString, Timestamp)] = [
       (
         """

@@ -6,9 +6,9 @@ package enum SignerStanding: String, Sendable {
   case issuer
   /// A certificate chain leads to a root.
   case trusted
-  /// The certificate was issued by nobody else.
+  /// The signer has issued the certificate.
   case selfSigned = "self-signed"
-  /// The certificate was issued by somebody whom no root vouches for, or it is not known whether one does.
+  /// No certificate chain is known that leads from the issuer to a root.
   case unproven = "certificate without a root"
   /// There is no certificate.
   case bareKey = "bare key"

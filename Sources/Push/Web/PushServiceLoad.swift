@@ -1,9 +1,9 @@
 internal import Budgets
 internal import Threading
 
-/// The requests under way to push services and for users. Few are made at once to a push service that doesn't answer, to all
-/// such ones together, and for one account, as anybody may name as many push services as they like. When all places are taken,
-/// the user that holds most of them loses one to a user that holds fewer.
+/// The requests under way to push services and for users. As anybody may name many push services, few requests are made at
+/// once to one that doesn't answer, to all such ones together, and for one account. When all places are taken, the user that
+/// holds most of them loses one to a user that holds fewer.
 final class PushServiceLoad: Sendable {
   /// The requests at once.
   static let all = 500
@@ -98,7 +98,7 @@ final class PushServiceLoad: Sendable {
   }
 }
 
-/// A request that is cancelled when its place is lost, be it before it has begun.
+/// A request that is cancelled when its place is lost, also before it has begun.
 private final class PushRequest: Sendable {
   private let state = Lock<(isLost: Bool, cancel: (@Sendable () -> Void)?)>((false, nil))
 

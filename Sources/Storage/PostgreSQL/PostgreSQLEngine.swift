@@ -58,8 +58,8 @@ struct PostgreSQLEngine: Engine {
     return connection
   }
 
-  /// Makes a connection for calls. Each has a few rows, and the tables may have many, whatever the statistics say; and
-  /// to plan a call by the lengths of its arrays would take longer than to run it.
+  /// Makes a connection for calls. Its plans use indexes, as a call has few rows and the tables may have many, whatever the
+  /// statistics say; and they are kept, as planning a call by the lengths of its arrays would take longer than running it.
   private func connectLane() throws(StoreError) -> PostgreSQLConnection {
     let connection = try connect()
     try connection.run("SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan")

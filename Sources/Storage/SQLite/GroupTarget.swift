@@ -39,7 +39,7 @@ struct GroupTarget {
   /// The number of jobs that a group waits for.
   var count: Int { min(isHalved ? (expected + 1) / 2 : expected, limit) }
 
-  /// The number of jobs from which on a group takes no others, even if they are there.
+  /// The number of jobs at which a group takes no more, even if others wait.
   var most: Int { isHalved ? count : limit }
 
   /// The longest time to wait for further jobs of a group.

@@ -45,7 +45,7 @@ struct SQLiteWriter: ~Copyable {
   ///
   /// A savepoint for each job costs a copy of each page that the job changes, and few jobs fail once they have changed
   /// something. So all run without one at first; when one fails in that way, all are undone and run again with savepoints,
-  /// so that its failure is nobody else's.
+  /// so that only the failing job fails.
   private mutating func commit(_ jobs: [Job<Transaction>]) {
     var waiting = jobs[...]
     var hasSavepoints = false

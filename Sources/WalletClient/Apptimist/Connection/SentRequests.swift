@@ -8,7 +8,7 @@ struct SentRequests {
     let request: DeviceRequest
     /// The number on the wire, in version 2.
     let number: UInt32
-    /// What has come of the reply, in version 1.
+    /// The part of the reply that has come, in version 1.
     var reply: PartialReply?
   }
 
