@@ -21,6 +21,14 @@ public protocol MemberRegistry: Sendable {
   ///   - key: the name of the user or other thing that it is about.
   func hear(_ content: [UInt8], of key: [UInt8]) async
 
+  /// Reads entries that other nodes tell of, to be sent to all of this node's members of their users.
+  ///
+  /// - Parameter places: users with members on this node, and positions of theirs, of which there may be none.
+  /// - Returns: as many of the entries as fit into a page; members read the others themselves.
+  func entries(
+    at places: [(user: User, position: Member.Position)]
+  ) async throws -> [(user: User, entry: Entry<Member.Position, Member.Content>)]
+
   /// Compares what members know with the store.
   ///
   /// - Returns: the last position of each user that is in the store.
@@ -126,19 +134,23 @@ public final class NodeLink<Registry: MemberRegistry>: Sendable {
   }
 
   private func hear(_ notices: [Notice]) async {
-    var news: [(user: User, news: News<Member.Position, Member.Content>)] = []
+    var places: [(user: User, position: Member.Position)] = []
     for notice in notices {
       guard notice.content.first == NoticeKind.entries else {
         await registry.hear(notice.content, of: notice.topic.key)
         continue
       }
       guard let number = NoticeKind.number(notice.content.dropFirst()),
-        let user = registry.user(withKey: notice.topic.key),
+        let user = registry.user(withKey: notice.topic.key), hub.hasMembers(of: user),
         let position = Member.Position(rawValue: max(number, 0))
       else { continue }
-      news.append((user, .rumor(upTo: position)))
+      places.append((user, position))
     }
-    hub.tell(news)
+    guard !places.isEmpty else { return }
+    // Without them, members read all of it themselves.
+    let entries = (try? await registry.entries(at: places)) ?? []
+    hub.tell(entries.map { ($0.user, .entry($0.entry)) })
+    hub.tell(places.map { ($0.user, .rumor(upTo: $0.position)) })
   }
 
   /// Compares what the members know with the store, and the members that are noted there with those that are here.

@@ -124,12 +124,13 @@ internal import Testing
     }
   }
 
-  /// A post of this node's own reaches no session of version 1 of an account that another node has closed to it, though
-  /// its notice hasn't come.
-  @Test(arguments: [1, 3]) func aClosedAccountsSessionGetsNoPost(readers: Int) async throws {
+  /// A post, of this node's own or of another one's, reaches no session of version 1 of an account that another node has
+  /// closed to it, though its notice hasn't come.
+  @Test(arguments: [1, 3], [0, 1])
+  func aClosedAccountsSessionGetsNoPost(readers: Int, of node: Int) async throws {
     try await withNodes(2) { nodes in
       let (alice, bob) = (TestUser("alice"), TestUser("bob"))
-      let sender = try await TestDevice.established(alice, on: nodes[1])
+      let sender = try await TestDevice.established(alice, on: nodes[node])
       var sessions: [TestDevice] = []
       for _ in 0..<readers { sessions.append(try await TestDevice.established(bob, on: nodes[1])) }
       try sender.send("before", to: bob.key)
@@ -138,6 +139,39 @@ internal import Testing
       #expect(try await store.prove(bob.key, bob.authentication.publicKey, closes: true))
       try sender.send("after", to: bob.key, time: 1)
       for session in sessions { #expect(try await session.next() == .closed(1008)) }
+    }
+  }
+
+  @Test func messagesAreReadAtTheirPositions() async throws {
+    try await withNodes(1) { nodes in
+      let users = (TestUser("alice"), TestUser("bob"))
+      let sender = try await TestDevice.established(users.0, on: nodes[0])
+      let receiver = try await TestDevice.established(users.1, on: nodes[0])
+      for number in 0..<4 {
+        let id = try sender.send(
+          String(repeating: "\(number)", count: 1000), to: users.1.key, time: UInt64(number))
+        _ = try await receiver.nextText()
+        if number == 1 { try receiver.send(.truncate(PDU.Truncate(message: id))) }
+      }
+      _ = try await receiver.nextPDU()
+      var store = ApptimistStore(store: nodes[0].store, limits: ApptimistStore.Limits())
+      let page = try await store.page(
+        of: users.1.key, after: .zero, maxBytes: 1 << 20, maxEntries: 100)
+      let messages = page.entries.filter { $0.content != .truncation }
+      #expect(messages.count == 3)
+      let places = [Int64](-1...9).map {
+        (user: users.1.key, position: StreamPosition(rawValue: max($0, 0)))
+      }
+      let strangers = [(user: TestUser("carol").key, position: StreamPosition(rawValue: 1))]
+      let read = try await store.messages(at: strangers + places)
+      #expect(read.map(\.entry).sorted { $0.position < $1.position } == messages)
+      #expect(read.allSatisfy { $0.user == users.1.key && !$0.isClosed })
+      #expect(read.allSatisfy { $0.authenticationKey == users.1.authentication.publicKey })
+      // As many as fit into a page.
+      var limits = ApptimistStore.Limits()
+      limits.pageBytes = 2500
+      store = ApptimistStore(store: nodes[0].store, limits: limits)
+      #expect(try await store.messages(at: places).map(\.entry) == Array(messages.prefix(2)))
     }
   }
 

@@ -44,6 +44,35 @@ internal import Time
     }
   }
 
+  @Test func entriesAreReadWithTheirPredecessors() async throws {
+    try await withNodes(1) { nodes in
+      let fixture = nodes[0].fixture
+      for name in ["anna", "bert"] {
+        try await fixture.register(name, device: "stream:\(name)-phone")
+      }
+      for number in 0..<3 {
+        try await fixture.send("\(number)", from: "bert", to: "anna")
+        try await fixture.send("re: \(number)", from: "anna", to: "bert", as: "client-\(number)")
+      }
+      let store = fixture.service.service.store
+      var places = [(user: UserName(stored: "carl"), position: MessageID.last)]
+      var expected: [Message: MessageID] = [:]
+      for name in ["anna", "bert"].map(UserName.init(stored:)) {
+        var last = MessageID.zero
+        for message in try await store.log(of: name, after: .zero) {
+          expected[message] = last
+          places.append((name, message.id))
+          last = message.id
+        }
+        places.append((name, .last))
+      }
+      #expect(expected.count == 12)
+      let read = try await store.entries(at: places)
+      #expect(
+        Dictionary(uniqueKeysWithValues: read.map { ($0.message, $0.predecessor) }) == expected)
+    }
+  }
+
   @Test func aLogOfManySendersIsInOrderOnAllNodes() async throws {
     try await withNodes(3, "messages_per_minute = 100000\n") { nodes in
       let token = try await nodes[0].fixture.register("anna")

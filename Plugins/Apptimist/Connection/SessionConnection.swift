@@ -1,6 +1,7 @@
 internal import Addresses
 internal import ApptimistSession
 internal import Budgets
+internal import Cryptography
 internal import Delivery
 internal import HTTPProtocol
 internal import HTTPServer
@@ -10,8 +11,8 @@ internal import Transport
 
 /// Carries out what a session wants done, on a WebSocket.
 ///
-/// Unchecked because all its state is touched on its session's event loop only: by the calls of
-/// ``WebSocketHandler``, and by tasks and closures that are run there.
+/// Unchecked because all its state is touched on its session's event loop only, by the calls of ``WebSocketHandler``, and by
+/// tasks and closures that are run there; but for the login, which stays as it was when the hub took the session.
 final class SessionConnection: WebSocketHandler, HubMember, @unchecked Sendable {
   /// The number of unsent bytes above which neither the stream nor requests are read.
   static let lowWaterMark = 64 << 10
@@ -35,7 +36,7 @@ final class SessionConnection: WebSocketHandler, HubMember, @unchecked Sendable 
   let epoch: UInt64
   /// The longest message that is taken once the device has logged in, in bytes.
   private let longestMessage: Int
-  /// The account whose session this became in the hub, or nil before that.
+  /// The account whose session this became in the hub, or nil before that. It is set once, before the hub has the session.
   private var login: AccountLogin?
   private var isOver = false
 
@@ -80,6 +81,11 @@ final class SessionConnection: WebSocketHandler, HubMember, @unchecked Sendable 
   func take(_ news: [News<StreamPosition, StreamEntry>]) {
     for item in news where !isOver { handle(.news(item, isBackedUp: isBackedUp)) }
     socket.flush()
+  }
+
+  /// Returns whether the login holds for the account as it is; for sessions of the hub, from any thread.
+  func holds(authenticationKey: AuthenticationPublicKey, isClosed: Bool) -> Bool {
+    login?.holds(authenticationKey: authenticationKey, isClosed: isClosed) ?? false
   }
 
   /// Closes the session because its user has too many that were opened later; from any thread.

@@ -79,6 +79,17 @@ final class SessionRegistry: MemberRegistry {
     }
   }
 
+  func entries(
+    at places: [(user: EncryptionPublicKey, position: StreamPosition)]
+  ) async throws -> [(user: EncryptionPublicKey, entry: Entry<StreamPosition, StreamEntry>)] {
+    try await store.messages(at: places).filter { message in
+      // A session that has lost its account finds out when it reads.
+      hub.members(of: message.user).allSatisfy { session in
+        session.holds(authenticationKey: message.authenticationKey, isClosed: message.isClosed)
+      }
+    }.map { ($0.user, Entry($0.entry)) }
+  }
+
   func look(
     at members: [(user: EncryptionPublicKey, member: SessionConnection)]
   ) async throws -> [(user: EncryptionPublicKey, last: StreamPosition)] {

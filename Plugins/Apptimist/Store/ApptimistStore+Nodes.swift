@@ -27,6 +27,46 @@ extension ApptimistStore {
     }
   }
 
+  /// A message in the mailbox of a user, and the account as it is with it.
+  struct StoredMessage: Sendable {
+    let user: EncryptionPublicKey
+    let authenticationKey: AuthenticationPublicKey
+    let isClosed: Bool
+    let entry: StreamEntry
+  }
+
+  /// Reads the messages at positions of users' mailboxes: as many of the first ones as fit into a page.
+  func messages(
+    at places: [(user: EncryptionPublicKey, position: StreamPosition)]
+  ) async throws -> [StoredMessage] {
+    let keys = places.flatMap(\.user.bytes)
+    let positions = places.map { "\($0.position.rawValue)" }.joined(separator: " ")
+    return try await store.read(isOneQuery: true) { snapshot in
+      try snapshot.all(
+        """
+        SELECT e.key, e.authentication_key, e.is_closed, e.position, e.message_id, c.header, c.data
+        FROM (
+          SELECT u.key, u.authentication_key, u.is_closed, e.position, e.message_id, e.content,
+            sum(e.size) OVER (ORDER BY w.place) AS bytes
+          FROM unnest(CAST(string_to_array(?1, ' ') AS bigint[])) WITH ORDINALITY AS w (position, place)
+            JOIN apptimist_users u ON u.key = substr(?2, CAST(32 * w.place - 31 AS integer), 32)
+            CROSS JOIN LATERAL (
+              SELECT * FROM apptimist_entries WHERE owner = u.id AND position = w.position OFFSET 0
+            ) AS e
+        ) AS e JOIN apptimist_contents c ON c.id = e.content
+        WHERE e.bytes <= ?3
+        """, positions, keys, limits.pageBytes
+      ) { row in
+        let user: EncryptionPublicKey = try row[0]
+        let content = StreamEntry.Content.message(
+          header: PDU.Message.header(try row[5], for: user), data: try row[6])
+        return StoredMessage(
+          user: user, authenticationKey: try row[1], isClosed: try row[2],
+          entry: StreamEntry(position: try row[3], id: try row[4], content: content))
+      }
+    }
+  }
+
   /// Notes a session of a user, and forgets the user's oldest ones if there are too many.
   ///
   /// - Parameters:

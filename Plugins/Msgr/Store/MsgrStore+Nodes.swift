@@ -31,6 +31,33 @@ extension MsgrStore {
     }
   }
 
+  /// Reads messages of users' logs, at most so many as a page has.
+  func entries(
+    at places: [(user: UserName, position: MessageID)]
+  ) async throws -> [(user: UserName, predecessor: MessageID, message: Message)] {
+    let places = places.prefix(Self.pageSize)
+    let names = Self.list(places.map(\.user))
+    let positions = places.map { "\($0.position.rawValue)" }.joined(separator: " ")
+    return try await store.read(isOneQuery: true) { snapshot in
+      try snapshot.all(
+        """
+        SELECT m.*, w.name, greatest(0,
+          (SELECT max(id) FROM msgr_messages WHERE recipient = w.name AND id < w.position),
+          (SELECT max(id) FROM msgr_sent WHERE sender = w.name AND id < w.position))
+        FROM unnest(
+          string_to_array(?1, chr(10)), CAST(string_to_array(?2, ' ') AS bigint[])
+        ) AS w (name, position) CROSS JOIN LATERAL (
+          SELECT id, sender, NULL, text, sent_at, is_add_request, title, priority, link, NULL, NULL
+          FROM msgr_messages WHERE recipient = w.name AND id = w.position AND sent_at > ?3
+          UNION ALL
+          SELECT id, sender, recipient, text, sent_at, 0, NULL, NULL, NULL, client_id, device_id
+          FROM msgr_sent WHERE sender = w.name AND id = w.position AND sent_at > ?3
+        ) AS m
+        """, names, positions, now - limits.messageAge
+      ) { row in (try row[11], try row[12], try Self.message(row)) }
+    }
+  }
+
   /// Finds the tokens that have ended, of some that were good, at once.
   func endedAtOnce(of tokens: [TokenHash]) async throws -> Set<TokenHash> {
     let (limit, hashes) = (now - limits.tokenAge, tokens.flatMap(\.digest.bytes))

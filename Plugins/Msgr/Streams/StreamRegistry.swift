@@ -60,6 +60,15 @@ struct StreamRegistry: MemberRegistry {
     }
   }
 
+  func entries(
+    at places: [(user: UserName, position: MessageID)]
+  ) async throws -> [(user: UserName, entry: Entry<MessageID, StreamedMessage>)] {
+    try await store.entries(at: places).map { item in
+      let message = try StreamedMessage(item.message)
+      return (item.user, Entry(message, at: item.message.id, after: item.predecessor))
+    }
+  }
+
   func look(
     at members: [(user: UserName, member: MessageStream)]
   ) async throws -> [(user: UserName, last: MessageID)] {
