@@ -147,16 +147,20 @@ internal import Testing
       let users = (TestUser("alice"), TestUser("bob"))
       let sender = try await TestDevice.established(users.0, on: nodes[0])
       let receiver = try await TestDevice.established(users.1, on: nodes[0])
+      var ids: [MessageID] = []
       for number in 0..<4 {
-        let id = try sender.send(
-          String(repeating: "\(number)", count: 1000), to: users.1.key, time: UInt64(number))
+        let text = String(repeating: "\(number)", count: 1000)
+        ids.append(try sender.send(text, to: users.1.key, time: UInt64(number)))
         _ = try await receiver.nextText()
-        if number == 1 { try receiver.send(.truncate(PDU.Truncate(message: id))) }
       }
-      _ = try await receiver.nextPDU()
+      try receiver.send(.truncate(PDU.Truncate(message: ids[1])))
       var store = ApptimistStore(store: nodes[0].store, limits: ApptimistStore.Limits())
-      let page = try await store.page(
-        of: users.1.key, after: .zero, maxBytes: 1 << 20, maxEntries: 100)
+      var page = StreamPage(entries: [], end: .zero, isLast: false)
+      try await waitUntil {
+        page = try await store.page(
+          of: users.1.key, after: .zero, maxBytes: 1 << 20, maxEntries: 100)
+        return page.entries.contains { $0.content == .truncation }
+      }
       let messages = page.entries.filter { $0.content != .truncation }
       #expect(messages.count == 3)
       let places = [Int64](-1...9).map {
