@@ -1,5 +1,7 @@
+internal import Chains
 public import Configuration
 internal import Cryptography
+internal import Ethereum
 internal import MsgrProtocol
 internal import Push
 public import ServiceKit
@@ -48,6 +50,10 @@ public struct MsgrConfiguration: ServiceConfiguration {
   var minimumPassword = 8
   /// The origins, besides the server's own, whose pages may call.
   var origins: [WebOrigin] = []
+  /// The rules for messages by which wallets log in, or nil if they don't.
+  let siwe: SignInRules?
+  /// The endpoints of chains.
+  let chains: [ChainID: ChainEndpoint]
   /// The choice of push services for phones. Browsers are pushed to in any case.
   let push: PushMode
   let pushServices: PushConfiguration
@@ -87,6 +93,10 @@ public struct MsgrConfiguration: ServiceConfiguration {
     section.integer("streams_per_account", &streams.ofAccount, in: 1...1_000_000)
     // A ping confirms the messages that were streamed before it, and its pong may come late.
     store.pushHold = streamPing * 3
+    let hasWallets = section.bool("wallet", default: false)
+    let rules = SignInRules(section.section("siwe"), path: "/msgr/", isUsed: hasWallets)
+    siwe = hasWallets ? rules : nil
+    chains = ChainEndpoint.all(for: section)
     let choice = section.choice("push", default: PushChoice.off)
     push = PushMode(rawValue: choice.rawValue) ?? .on
     push.check(section, hasWeb: false, needsAPNs: choice == .apns)

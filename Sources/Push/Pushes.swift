@@ -139,7 +139,8 @@ public final class Pushes: Sendable {
   /// - Throws: ``PushSetupError`` if it can't be read or made.
   public func webKey() throws -> P256PublicKey { try webKeyPair().publicKey }
 
-  private func webKeyPair() throws -> P256KeyPair {
+  /// Returns both halves of that key, whose secret all nodes have.
+  package func webKeyPair() throws -> P256KeyPair {
     try state.withLock { state in
       if let pair = state.webKey { return pair }
       let (pair, isNew) = try VAPIDKeyFile(path: configuration.webKey).open()

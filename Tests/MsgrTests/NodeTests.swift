@@ -1,6 +1,7 @@
 internal import Bus
 internal import Cryptography
 internal import Delivery
+internal import Ethereum
 internal import MsgrProtocol
 internal import Storage
 internal import TestSupport
@@ -102,6 +103,49 @@ internal import Time
         }
         #expect(texts.count == 120)
       }
+    }
+  }
+
+  @Test func aWalletsSignatureIsGoodOnceOnAllNodes() async throws {
+    try await withNodes(2, WalletTests.toml) { nodes in
+      for number in UInt8(5)..<10 {
+        let wallet = try WalletTests.Wallet(number)
+        var fields = try await wallet.proof(at: nodes[0].fixture)
+          .compactMapValues { $0 as? String }
+        fields["DeviceID"] = Fixture.device("wallet \(number)")
+        fields["Username"] = "user \(number)"
+        let outcomes = try await withThrowingTaskGroup { group in
+          for index in 0..<8 {
+            group.addTask { [fields] in
+              try await nodes[index % 2].fixture.post("/msgr/wallet-login", fields).status
+            }
+          }
+          return try await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(outcomes.sorted() == [200] + [Int](repeating: 403, count: 7))
+      }
+      // What one node has bound, the other knows; the last wallet of an account without a password stays.
+      let wallet = try WalletTests.Wallet(5)
+      let again = try await wallet.login(at: nodes[1].fixture, on: "other")
+      #expect(again.object["Username"] as? String == "user 5")
+      let token = try #require(again.object["Token"] as? String)
+      func post(_ path: String, _ fields: [String: Any]) async throws -> TestResponse {
+        try await nodes[0].fixture.post("/msgr/\(path)", fields, token: token)
+      }
+      let other = try await post(
+        "wallet", try await WalletTests.Wallet(20).proof(at: nodes[1].fixture))
+      #expect((other.object["Wallets"] as? [String])?.count == 2)
+      #expect(
+        try await post("wallet", try await WalletTests.Wallet(6).proof(at: nodes[1].fixture)).status
+          == 403)
+      let found = try await post("find", ["Address": try WalletTests.Wallet(20).address.lowercase])
+      #expect(found.object["Username"] as? String == "user 5")
+      let addresses = [wallet.address.lowercase, try WalletTests.Wallet(20).address.lowercase]
+      // Both at once: one of them is the last.
+      async let first = post("wallet", ["Remove": addresses[0]])
+      async let second = nodes[1].fixture.post(
+        "/msgr/wallet", ["Remove": addresses[1]], token: token)
+      #expect([try await first.status, try await second.status].sorted() == [200, 403])
     }
   }
 

@@ -40,6 +40,7 @@ final class Authenticator: Sendable {
     switch credentials {
     case .password(let name, let password, let network):
       return .password(name, try await passwords.verify(password, of: name, from: network))
+    case .wallet(let name, let proof): return .wallet(name, proof)
     case .token(let hash, let claimed):
       guard let token = try await boundToken(hash), claimed == nil || claimed == token.name else {
         throw RequestRefusal.forbidden
@@ -58,6 +59,7 @@ final class Authenticator: Sendable {
   private func forget(_ caller: Caller) {
     switch caller {
     case .password(let name, let hash): passwords.forget(name, hash)
+    case .wallet: break
     case .token(let token): tokens.remove(token.hash)
     }
   }

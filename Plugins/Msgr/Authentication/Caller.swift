@@ -6,6 +6,8 @@ internal import MsgrProtocol
 enum Credentials: Sendable {
   /// A name and a password, with the client's network, which failed logins are counted for.
   case password(UserName, Password, from: ClientNetwork?)
+  /// A name, and the wallet of an account that has no password.
+  case wallet(UserName, WalletProof)
   /// A token; another name beside it is refused.
   case token(TokenHash, claiming: UserName?)
 }
@@ -16,13 +18,15 @@ enum Credentials: Sendable {
 enum Caller: Sendable {
   /// A user who gave a password, and the stored hash that the password was verified against.
   case password(UserName, PasswordHash)
+  /// A user without a password whose wallet has signed, once.
+  case wallet(UserName, WalletProof)
   /// A user who gave a token.
   case token(BoundToken)
 
   /// The name of the account.
   var name: UserName {
     switch self {
-    case .password(let name, _): name
+    case .password(let name, _), .wallet(let name, _): name
     case .token(let token): token.name
     }
   }
@@ -30,7 +34,7 @@ enum Caller: Sendable {
   /// The device of the token, if the caller gave one.
   var device: DeviceID? {
     switch self {
-    case .password: nil
+    case .password, .wallet: nil
     case .token(let token): token.device
     }
   }

@@ -94,6 +94,15 @@ final class FailedLogins: Sendable {
     return counted
   }
 
+  /// Counts a guess of nobody's name in a network as failed when its check begins.
+  ///
+  /// - Returns: the keys that it was counted by, to be given to ``takeBack(_:)`` if it succeeds.
+  func begin(in network: ClientNetwork?) throws(RequestRefusal) -> [Key] {
+    let seconds = failures.count(Key.network(network), upTo: limits.ofNetwork)
+    if let seconds { throw .tooMany(retryAfter: seconds) }
+    return [.network(network)]
+  }
+
   /// Counts a login that has failed on another node.
   func note(_ failure: Failure) {
     let address = failure.network.map { IPAddress(String($0.prefix { $0 != "/" })) }

@@ -119,6 +119,21 @@ final class PasswordVerifier: Sendable {
     failures.noteSuccess(FailedLogins.Login(name: name, network: network))
   }
 
+  /// Checks something else than a password; what is forbidden counts as a failed login of the network.
+  func counting<Value>(
+    _ network: ClientNetwork?, _ check: () async throws -> Value
+  ) async throws -> Value {
+    let counted = try failures.begin(in: network)
+    do {
+      let value = try await check()
+      failures.takeBack(counted)
+      return value
+    } catch {
+      if error as? RequestRefusal != .forbidden { failures.takeBack(counted) }
+      throw error
+    }
+  }
+
   /// Counts a login that has failed on another node.
   func note(_ failure: FailedLogins.Failure) { failures.note(failure) }
 

@@ -31,6 +31,7 @@ struct MsgrRoutes: Sendable {
     registerMessages(on: &router)
     registerPublishing(on: &router)
     registerWebPush(on: &router)
+    registerWallets(on: &router)
     for prefix in ["", Self.prefix] {
       router.webSocket("\(prefix)/stream") { request, _ in try await acceptStream(request) }
       router.get("\(prefix)/openapi.json") { request, _ in
@@ -62,7 +63,7 @@ struct MsgrRoutes: Sendable {
     post("/password", on: &router) { call in
       let fields = call.fields
       try await service.changePassword(
-        try call.credentials(), from: try fields.password(),
+        try call.credentials(), by: try await secret(call),
         to: try fields.newPassword(.newPassword, atLeast: minimumPassword), in: call.network)
       return Done()
     }
@@ -75,13 +76,13 @@ struct MsgrRoutes: Sendable {
     }
     post("/delete", on: &router) { call in
       let credentials = try call.credentials()
-      try await service.delete(credentials, try call.fields.password(), from: call.network)
+      try await service.delete(credentials, by: try await secret(call))
       return Done()
     }
   }
 
   /// Returns the device of a login, unless it is one that nothing could be pushed to.
-  private func device(of call: Call) throws(FieldError) -> DeviceLogin {
+  func device(of call: Call) throws(FieldError) -> DeviceLogin {
     let login = try call.device()
     guard service.takes(login.device) else {
       throw FieldError(.deviceID, "is a token of a push service that isn't configured here")
@@ -143,10 +144,10 @@ struct MsgrRoutes: Sendable {
 
   /// Registers a request with the fields of the protocol, whose response is a value in JSON.
   func post<Body: Encodable & SendableMetatype>(
-    _ path: String, on router: inout Router,
+    _ path: String, in prefixes: [String] = ["", prefix], on router: inout Router,
     _ act: @escaping @Sendable (Call) async throws -> Body
   ) {
-    post(path, handling: &router) { request, _ in
+    post(path, in: prefixes, handling: &router) { request, _ in
       try JSONText.of(try await answer(request, act))
     }
   }
@@ -168,18 +169,18 @@ struct MsgrRoutes: Sendable {
 
   /// Registers a request whose response is JSON.
   func post(
-    _ path: String, handling router: inout Router,
+    _ path: String, in prefixes: [String] = ["", prefix], handling router: inout Router,
     _ act: @escaping @Sendable (Request, RouteParameters) async throws -> [UInt8]
   ) {
-    post(path, answering: &router) { .array(try await act($0, $1)) }
+    post(path, in: prefixes, answering: &router) { .array(try await act($0, $1)) }
   }
 
   /// Registers a request whose response is JSON, in pieces or as a whole.
   private func post(
-    _ path: String, answering router: inout Router,
+    _ path: String, in prefixes: [String] = ["", prefix], answering router: inout Router,
     _ act: @escaping @Sendable (Request, RouteParameters) async throws -> Response.Body
   ) {
-    for prefix in ["", Self.prefix] {
+    for prefix in prefixes {
       router.post("\(prefix)\(path)") { request, parameters in
         let shared = try origins.check(request.head)
         do {

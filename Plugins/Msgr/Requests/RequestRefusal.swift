@@ -14,6 +14,8 @@ enum RequestRefusal: Error, Hashable, Sendable {
   case busy
   /// All places for streams are taken.
   case tooManyStreams(retryAfter: Int)
+  /// The endpoint of a wallet's chain doesn't tell whether a signature is good.
+  case chainFails
   /// The message doesn't fit into a push.
   case tooLong
   /// The caller has as many contacts, blocked users or tokens as an account may.
@@ -37,6 +39,8 @@ extension HTTPError {
     case RequestRefusal.tooMany(let seconds): self.init(.tooManyRequests, retryAfter: seconds)
     case RequestRefusal.busy:
       self.init(.serviceUnavailable, "too many passwords wait to be checked", retryAfter: 1)
+    case RequestRefusal.chainFails:
+      self.init(.serviceUnavailable, "the wallet's chain can't be asked now", retryAfter: 10)
     case RequestRefusal.tooManyStreams(let seconds):
       self.init(.serviceUnavailable, "too many streams are open", retryAfter: seconds)
     case RequestRefusal.tooManyContacts:

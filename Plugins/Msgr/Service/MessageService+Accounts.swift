@@ -54,33 +54,32 @@ extension MessageService {
     end(try await authenticator.perform(as: credentials, store.logout))
   }
 
-  /// Deletes the account, whose password is needed even beside a token.
+  /// Deletes the account, whose secret is needed even beside a token.
   func delete(
-    _ credentials: Credentials, _ password: Password, from network: ClientNetwork?
+    _ credentials: Credentials, by secret: (UserName) -> Credentials
   ) async throws {
     let name =
       switch credentials {
-      case .password(let name, _, _): name
+      case .password(let name, _, _), .wallet(let name, _): name
       case .token: try await authenticator.perform(as: credentials, store.name)
       }
-    let ended = try await authenticator.perform(
-      as: .password(name, password, from: network), store.delete)
-    end(ended)
+    end(try await authenticator.perform(as: secret(name), store.delete))
   }
 
-  /// Changes the password, which is checked even beside a token, and ends every other session.
+  /// Changes the password, or gives one, for a secret that is checked even beside a token, and ends every other session.
   func changePassword(
-    _ credentials: Credentials, from old: Password, to new: Password, in network: ClientNetwork?
+    _ credentials: Credentials, by secret: (UserName) -> Credentials, to new: Password,
+    in network: ClientNetwork?
   ) async throws {
     var token: TokenHash?
     let name: UserName
     switch credentials {
-    case .password(let given, _, _): name = given
+    case .password(let given, _, _), .wallet(let given, _): name = given
     case .token(let hash, _):
       name = try await authenticator.perform(as: credentials, store.name)
       token = hash
     }
-    let ended = try await authenticator.perform(as: .password(name, old, from: network)) { caller in
+    let ended = try await authenticator.perform(as: secret(name)) { caller in
       let hash = try await passwords.hash(new, for: network)
       let ended = try await store.changePassword(to: hash, by: caller, keeping: token)
       passwords.remember(new, of: name, hash, in: network)

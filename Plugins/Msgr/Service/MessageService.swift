@@ -32,6 +32,8 @@ final class MessageService: Sendable {
   let pushKey: P256PublicKey
   let log: Log
   let authenticator: Authenticator
+  /// The logins by wallets, or nil if there are none.
+  let wallets: WalletLogins?
   let passwords: PasswordVerifier
   let registrations: RegistrationLimits
   let refusals: RefusalReport
@@ -60,6 +62,11 @@ final class MessageService: Sendable {
     pushKey = try pushes.webKey()
     try pushes.serve(
       MsgrPushes(store: store, page: (context.publicURL ?? "") + "/msgr/"), store.pushes)
+    wallets = try configuration.siwe.map { rules in
+      try WalletLogins(
+        rules, configuration.chains, context,
+        secret: try context.pushes.webKeyPair().secretNumber ?? context.randomBytes(32))
+    }
     log = context.log
     places = StreamPlaces(configuration.streams)
     refusals = RefusalReport(context.log, context.metrics, clock: context.clock)

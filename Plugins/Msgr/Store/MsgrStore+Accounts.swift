@@ -33,14 +33,21 @@ extension MsgrStore {
     device: (DeviceLogin, TokenHash)?
   ) async throws -> [BoundToken] {
     try await store.write { transaction in
-      guard try !exists(name, transaction) else { throw RequestRefusal.forbidden }
-      if let invitation { try use(invitation, transaction) }
-      try transaction.execute(
-        "INSERT INTO msgr_users (username, password, created_at) VALUES (?, ?, ?)",
-        name, hash.text, now)
+      try add(name, hash: hash.text, invitation, transaction)
       guard let (device, token) = device else { return [] }
       return try bind(device, token, to: name, transaction)
     }
+  }
+
+  /// Makes an account within a transaction.
+  func add(
+    _ name: UserName, hash: String, _ invitation: InvitationHash?,
+    _ transaction: borrowing Transaction
+  ) throws {
+    guard try !exists(name, transaction) else { throw RequestRefusal.forbidden }
+    if let invitation { try use(invitation, transaction) }
+    try transaction.execute(
+      "INSERT INTO msgr_users (username, password, created_at) VALUES (?, ?, ?)", name, hash, now)
   }
 
   /// Binds a device to the caller's account, so that it leaves any other account.
@@ -52,7 +59,10 @@ extension MsgrStore {
     }
   }
 
-  private func bind(
+  /// Binds a device to an account within a transaction.
+  ///
+  /// - Returns: the tokens that end with that.
+  func bind(
     _ login: DeviceLogin, _ token: TokenHash, to name: UserName,
     _ transaction: borrowing Transaction
   ) throws -> [BoundToken] {

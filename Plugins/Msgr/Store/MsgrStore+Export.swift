@@ -10,6 +10,7 @@ private struct ExportedAccount: Sendable, Encodable {
   let Sessions: [SessionSummary]
   let Devices: [Device]
   let Tokens: [Publisher]
+  let Wallets: [String]
 
   struct Device: Sendable, Encodable {
     let DeviceID: String
@@ -51,10 +52,11 @@ extension MsgrStore {
             "SELECT recipient FROM msgr_publisher_recipients WHERE hash = ? ORDER BY recipient",
             publisher.hash))
       }
+      let wallets = try wallets(of: name, snapshot)
       return try snapshot.one("SELECT created_at FROM msgr_users WHERE username = ?", name) {
         ExportedAccount(
           Username: name.text, Created: (try $0[0] as Timestamp).description, Contacts: contacts,
-          Sessions: sessions, Devices: devices, Tokens: tokens)
+          Sessions: sessions, Devices: devices, Tokens: tokens, Wallets: wallets)
       }
     }
     guard let account else { throw OutdatedCaller() }

@@ -343,6 +343,7 @@ extension MsgrStore {
       ("DELETE FROM msgr_tokens WHERE used_at <= ?", oldestUse),
       ("DELETE FROM msgr_publishers WHERE used_at <= ?", oldestUse),
       ("DELETE FROM msgr_invitations WHERE expires_at <= ?", now),
+      ("DELETE FROM msgr_wallet_nonces WHERE expires_at <= ?", now),
     ]
     let steps = deletions.map { sql, time in
       { @Sendable (transaction: borrowing Transaction) in

@@ -23,6 +23,9 @@ extension MsgrStore {
     ] + Pushes.migrations + [
       Migration(
         owner: MsgrService.name, number: 12, sqlite: PackageResources.step12_sqlite_sql,
-        postgreSQL: PackageResources.step12_postgresql_sql)
+        postgreSQL: PackageResources.step12_postgresql_sql),
+      Migration(
+        owner: MsgrService.name, number: 13, sqlite: PackageResources.step13_sqlite_sql,
+        postgreSQL: PackageResources.step13_postgresql_sql),
     ]
 }

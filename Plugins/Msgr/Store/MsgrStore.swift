@@ -1,4 +1,5 @@
 internal import Cryptography
+internal import Ethereum
 internal import MsgrProtocol
 internal import Push
 internal import ServiceKit
@@ -77,6 +78,7 @@ extension MsgrStore {
   ) async throws -> Value {
     try await store.write(isolation: names.isEmpty ? .serializable : .rowLocks) { transaction in
       try deliveries.lock(names, transaction)
+      if case .wallet(_, let proof) = caller { try use(proof, transaction) }
       if let token = try confirm(caller, transaction) { try noteUse(of: token, transaction) }
       return try body(transaction)
     }
@@ -105,10 +107,17 @@ extension MsgrStore {
   ) throws -> TokenHash? {
     switch caller {
     case .password(let name, let hash):
-      let isStored = try database.one(
-        "SELECT 1 FROM msgr_users WHERE username = ? AND password = ?", name, hash.text
-      ) { _ in true }
-      guard isStored != nil else { throw OutdatedCaller() }
+      let isStored = try database.exists(
+        "SELECT 1 FROM msgr_users WHERE username = ? AND password = ?", name, hash.text)
+      guard isStored else { throw OutdatedCaller() }
+      return nil
+    case .wallet(let name, let proof):
+      let isOwn = try database.exists(
+        """
+        SELECT 1 FROM msgr_wallets JOIN msgr_users USING (username)
+        WHERE address = ? AND chain = ? AND username = ? AND password = ''
+        """, proof.address.lowercase, proof.chain.number, name)
+      guard isOwn else { throw RequestRefusal.forbidden }
       return nil
     case .token(let token):
       let now = now

@@ -70,9 +70,9 @@ def dump(owner: str, before: int, number: int):
             store.execute(f"DELETE FROM store_migrations WHERE owner NOT IN ({', '.join('?' * len(owners))})", owners)
             store.execute("DROP TABLE store_probe")
             store.execute("PRAGMA foreign_keys = OFF")
-            for (table,) in store.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall():
-                if not table.startswith(tuple(f"{name}_" for name in [*owners, "store", "sqlite"])):
-                    store.execute(f"DROP TABLE {table}")
+            for kind, part in store.execute("SELECT type, name FROM sqlite_schema WHERE type IN ('table', 'view')").fetchall():
+                if not part.startswith(tuple(f"{name}_" for name in [*owners, "store", "sqlite"])):
+                    store.execute(f"DROP {kind} {part}")
             commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=FOLDER)
             head = f"-- What {owner} kept after its migration {number}, as of commit {commit.stdout.strip()}.\n"
             lines = list(store.iterdump())
@@ -151,7 +151,8 @@ def main():
             newest = {}
             for owner, number in store.execute(STEPS):
                 newest.setdefault(owner, []).append(number)
-        libraries = [library for libraries in WITH.values() for library in libraries]
+        # Msgr's steps stand beside Apptimist's, and have dumps of their own.
+        libraries = {library for libraries in WITH.values() for library in libraries} - WITH.keys()
         for owner, numbers in newest.items():
             if owner in libraries:
                 continue

@@ -40,6 +40,13 @@ package enum FieldID: String, CaseIterable, Sendable {
   /// The wish that a browser shows notifications by itself.
   case declarative = "Declarative"
 
+  /// The address of a wallet, its chain, and its signature.
+  case address = "Address"
+  case chain = "Chain"
+  case signature = "Signature"
+  /// The address of a wallet that is no longer to log in.
+  case remove = "Remove"
+
   /// Finds the field with exactly this name; `String` would take canonical equivalents as equal.
   init?(exactly name: String) {
     guard let field = FieldID(rawValue: name), field.rawValue.utf8.elementsEqual(name.utf8) else {

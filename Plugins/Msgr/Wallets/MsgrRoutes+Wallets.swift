@@ -1,0 +1,69 @@
+internal import Ethereum
+internal import MsgrProtocol
+internal import Routing
+internal import Time
+
+// Requests of users who have wallets; only below `/msgr`.
+extension MsgrRoutes {
+  /// Registers the requests, if there are logins by wallets.
+  func registerWallets(on router: inout Router) {
+    guard let logins = service.wallets else { return }
+    post("/wallet-challenge", in: [Self.prefix], handling: &router) { request, _ in
+      let fields = try Call(request).fields
+      let address = try Self.address(fields, .address)
+      let number = try fields.number(.chain, in: 1...Int.max)
+      let chain = number.map { ChainID(Int64($0)) } ?? logins.rules.chains.first
+      guard let chain, logins.rules.chains.contains(chain) else {
+        throw FieldError(.chain, "is none of the chains of this service")
+      }
+      let (message, end) = logins.challenge(for: address, on: chain)
+      return try JSONText.of(["Message": message, "Expires": end.description])
+    }
+    post("/wallet-login", in: [Self.prefix], handling: &router) { request, _ in
+      let call = try Call(request)
+      let login = try device(of: call)
+      let (token, name) = try await service.login(
+        try await proof(logins, call),
+        newName: { try UserName(ofNewAccount: try call.fields.text(.username), in: .username) },
+        login, invitation: try call.invitation(), from: call.network)
+      return try JSONText.of(["Token": token.text, "Username": name.text])
+    }
+    post("/wallet", in: [Self.prefix], on: &router) { call in
+      let credentials = try call.credentials()
+      let removed = call.fields.has(.remove) ? try Self.address(call.fields, .remove) : nil
+      let proof = call.fields.has(.message) ? try await proof(logins, call) : nil
+      let wallets = try await service.authenticator.perform(as: credentials) {
+        try await service.store.wallets(of: $0, binding: proof, unbinding: removed)
+      }
+      return ["Wallets": wallets]
+    }
+    post("/find", in: [Self.prefix], on: &router) { call in
+      let address = try Self.address(call.fields, .address)
+      return ["Username": try await service.find(address, by: try call.credentials()).text]
+    }
+  }
+
+  /// Returns what a caller gives beside a token: the password, or of an account without one a wallet's signature.
+  func secret(_ call: Call) async throws -> @Sendable (UserName) -> Credentials {
+    if let logins = service.wallets, !call.fields.has(.password), call.fields.has(.signature) {
+      let proof = try await proof(logins, call)
+      return { .wallet($0, proof) }
+    }
+    let password = try call.fields.password()
+    return { .password($0, password, from: call.network) }
+  }
+
+  private func proof(_ logins: WalletLogins, _ call: Call) async throws -> WalletProof {
+    let (message, signature) = (try call.fields.text(.message), try call.fields.text(.signature))
+    return try await service.passwords.counting(call.network) {
+      try await logins.proof(message, signature, from: call.network)
+    }
+  }
+
+  private static func address(
+    _ fields: FieldValues, _ field: FieldID
+  ) throws(FieldError) -> EthereumAddress {
+    if let address = EthereumAddress(try fields.text(field)) { return address }
+    throw FieldError(field, "is no address: 0x and 40 hexadecimal digits")
+  }
+}

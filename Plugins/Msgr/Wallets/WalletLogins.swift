@@ -1,0 +1,106 @@
+internal import Addresses
+internal import Budgets
+internal import Chains
+internal import Cryptography
+internal import Ethereum
+internal import MsgrProtocol
+internal import Observability
+internal import ServiceKit
+internal import Time
+
+/// An Ethereum account whose holder has signed in, once.
+struct WalletProof: Sendable {
+  let address: EthereumAddress
+  let chain: ChainID
+  /// The nonce, which is good until its end, and only once.
+  let nonce: String
+  let end: Timestamp
+}
+
+/// Lets users in by their wallets (ERC-4361).
+struct WalletLogins: Sendable {
+  /// The time for which a nonce is good.
+  private static let lifetime = Duration.seconds(300)
+  /// The most times in an hour that the endpoints of chains are asked for one network.
+  private static let callsPerHour = 60
+
+  let rules: SignInRules
+  private let checker: AccountChecker
+  private let key: KeyedHash
+  private let calls: AttemptTable
+  private let context: ServiceContext
+
+  /// Makes the logins of a service.
+  ///
+  /// - Parameters:
+  ///   - rules: the rules for the messages.
+  ///   - chains: the endpoints that contracts are asked at.
+  ///   - context: the service's clock, randomness and log.
+  ///   - secret: a secret that all nodes share.
+  /// - Throws: ``HTTPClientError`` if there is no room for connections.
+  init(
+    _ rules: SignInRules, _ chains: [ChainID: ChainEndpoint], _ context: ServiceContext,
+    secret: [UInt8]
+  ) throws {
+    (self.rules, self.context) = (rules, context)
+    checker = try AccountChecker(chains)
+    key = KeyedHash(key: KeyedHash(key: secret).hash(Array("wallet nonce".utf8)).bytes)
+    calls = AttemptTable(span: .seconds(3600), size: 1 << 12, clock: context.clock)
+  }
+
+  /// Writes the text that a wallet is to sign; nothing of it is kept.
+  func challenge(
+    for address: EthereumAddress, on chain: ChainID
+  ) -> (message: String, end: Timestamp) {
+    let now = context.clock()
+    let end = Timestamp(seconds: (now + Self.lifetime).seconds)
+    let head =
+      context.randomBytes(16)
+      + (0..<8).map { UInt8(truncatingIfNeeded: end.seconds >> (56 - 8 * $0)) }
+    let message = SignInMessage.text(
+      for: rules, address, on: chain, statement: "Sign in.",
+      nonce: Hex.encode(head + key.hash(head).bytes.prefix(16)), at: now, for: Self.lifetime)
+    return (message, end)
+  }
+
+  /// The end of a nonce that this service has made, or nil for another or one that is over.
+  private func end(of nonce: String) -> Timestamp? {
+    guard let bytes = Hex.decode(nonce.utf8), bytes.count == 40,
+      key.hash(Array(bytes[..<24])).bytes.prefix(16).elementsEqual(bytes[24...])
+    else { return nil }
+    let end = Timestamp(seconds: bytes[16..<24].reduce(0) { $0 << 8 | Int64($1) })
+    return end > context.clock() ? end : nil
+  }
+
+  /// Reads and checks what a wallet has signed.
+  ///
+  /// - Throws: `.forbidden` if anything is wrong, `.chainFails`, `.tooMany`.
+  func proof(
+    _ text: String, _ signature: String, from network: ClientNetwork?
+  ) async throws(RequestRefusal) -> WalletProof {
+    let message: SignInMessage
+    let proof: WalletProof
+    do throws(SignInRefusal) {
+      message = try SignInMessage(parsing: Array(text.utf8))
+      let chain = try rules.check(message, nonce: message.nonce, at: context.clock())
+      guard let end = end(of: message.nonce) else { throw .nonce }
+      proof = WalletProof(address: message.address, chain: chain, nonce: message.nonce, end: end)
+    } catch {
+      context.log.info(
+        "wallet refused", ["reason": error.rawValue, "client": network?.description ?? "local"])
+      throw .forbidden
+    }
+    guard signature.hasPrefix("0x"), let bytes = Hex.decode(signature.utf8.dropFirst(2)) else {
+      throw .forbidden
+    }
+    let verdict = await checker.judge(
+      bytes, of: message.hash, by: proof.address, on: proof.chain
+    ) { [calls] in calls.count(network, upTo: Self.callsPerHour) == nil }
+    switch verdict {
+    case .key, .contract: return proof
+    case .wrong: throw .forbidden
+    case .unknown: throw .chainFails
+    case .tooMany: throw .tooMany(retryAfter: 3600)
+    }
+  }
+}
