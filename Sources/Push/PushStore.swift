@@ -40,7 +40,8 @@ struct PushStore: Sendable {
     let next = try await store.read { try Self.next(at: now, kind, names, $0) }
     guard let next, next <= now else { return ([], next) }
     return try await store.write(isolation: .rowLocks) { transaction in
-      // Without waiting for other nodes that lease pushes.
+      // Without waiting for other nodes that lease pushes. Where one leases an account's at this moment, its pushes aren't
+      // seen yet, and so these are left to it; some accounts share a lock, as a server has room for few.
       let leased = try transaction.all(
         """
         UPDATE push_outbox SET lease_owner = ?1, lease_end = ?2, attempts = attempts + 1
@@ -53,7 +54,10 @@ struct PushStore: Sendable {
                 AND l.lease_end > ?3) < ?7
           ORDER BY due_at LIMIT ?4 /*postgresql FOR UPDATE SKIP LOCKED */)
         RETURNING id, service, device, account, kind, address, push_id, content, urgency,
-          collapse_key, created_at, expires_at, attempts, due_at
+          collapse_key, created_at, expires_at, attempts, due_at, /*postgresql CASE WHEN
+            pg_try_advisory_xact_lock(
+              1886745448, hashtext(encode(account, 'hex') || service) & 1023) THEN */
+            1 /*postgresql ELSE 0 END */
         """, owner, now + Self.lease, now, count, kind, names, Self.ofAccount
       ) { row in
         (
@@ -62,43 +66,48 @@ struct PushStore: Sendable {
             address: PushAddress(stored: try row[4], try row[5]), pushID: try row[6],
             content: try row[7], urgency: try row[8], collapseKey: try row[9],
             created: try row[10], expires: try row[11], attempts: try row[12]),
-          due: try row[13] as Timestamp
+          due: try row[13] as Timestamp, isLocked: try row[14] as Bool
         )
       }
-      let pushes = try withinShares(leased, now, transaction)
-      return (pushes, try Self.next(at: now, kind, names, transaction))
+      for lease in leased where !lease.isLocked { try giveBack(lease.push, transaction) }
+      let pushes = leased.filter(\.isLocked)
+        .sorted { ($0.due, $0.push.id) < ($1.due, $1.push.id) }.map(\.push)
+      return (
+        try withinShares(pushes, now, transaction), try Self.next(at: now, kind, names, transaction)
+      )
     }
   }
 
   /// Gives back what is more than an account's share, the latest due first.
   private func withinShares(
-    _ leased: [(push: Push, due: Timestamp)], _ now: Timestamp, _ transaction: borrowing Transaction
+    _ leased: [Push], _ now: Timestamp, _ transaction: borrowing Transaction
   ) throws -> [Push] {
-    var pushes: [Push] = []
-    for group in Dictionary(grouping: leased, by: { PushOwner($0.push) }).values {
-      guard group.count > 1 else {
-        pushes += group.map(\.push)
-        continue
+    guard store.isShared || Set(leased.map { PushOwner($0) }).count < leased.count else {
+      return leased
+    }
+    let excesses: [(owner: PushOwner, count: Int)] = try transaction.all(
+      """
+      SELECT service, account, count(*) FROM push_outbox
+      WHERE lease_owner IS NOT NULL AND lease_end > ?1
+      GROUP BY service, account HAVING count(*) > ?2
+      """, now, Self.ofAccount
+    ) { (PushOwner(service: try $0[0], account: try $0[1]), try $0[2] - Self.ofAccount) }
+    var pushes = leased
+    for excess in excesses {
+      for _ in 0..<excess.count {
+        guard let last = pushes.lastIndex(where: { PushOwner($0) == excess.owner }) else { break }
+        try giveBack(pushes.remove(at: last), transaction)
       }
-      let owner = group[0].push
-      let all = try transaction.one(
-        """
-        SELECT count(*) FROM push_outbox
-        WHERE account = ? AND lease_owner IS NOT NULL AND service = ? AND lease_end > ?
-        """, owner.account, owner.service, now
-      ) { try $0[0] as Int }
-      let excess = max(0, (all ?? 0) - Self.ofAccount)
-      let sorted = group.sorted { ($0.due, $0.push.id) < ($1.due, $1.push.id) }.map(\.push)
-      for push in sorted.suffix(excess) {
-        try transaction.execute(
-          """
-          UPDATE push_outbox SET lease_owner = NULL, lease_end = 0, attempts = attempts - 1
-          WHERE id = ?
-          """, push.id)
-      }
-      pushes += sorted.dropLast(excess)
     }
     return pushes
+  }
+
+  private func giveBack(_ push: Push, _ transaction: borrowing Transaction) throws {
+    try transaction.execute(
+      """
+      UPDATE push_outbox SET lease_owner = NULL, lease_end = 0, attempts = attempts - 1
+      WHERE id = ?
+      """, push.id)
   }
 
   /// Makes the lease of a push as long as it was at first, for another attempt.
@@ -117,7 +126,7 @@ struct PushStore: Sendable {
     at now: Timestamp, _ kind: PushKind, _ names: String,
     _ database: borrowing some Queryable & ~Copyable
   ) throws -> Timestamp? {
-    try database.one(
+    try database.value(
       """
       SELECT due_at FROM push_outbox o
       WHERE is_next = 1 AND kind = ?2 AND lease_end <= ?1 AND ?3 LIKE '%,' || service || ',%' AND (
@@ -125,8 +134,7 @@ struct PushStore: Sendable {
         WHERE l.account = o.account AND l.lease_owner IS NOT NULL AND l.service = o.service
           AND l.lease_end > ?1) < ?4
       ORDER BY due_at LIMIT 1
-      """, now, kind, names, ofAccount
-    ) { try $0[0] }
+      """, now, kind, names, ofAccount)
   }
 
   /// Returns the state of the outbox, which is counted and so not to be asked for all the time.
@@ -170,10 +178,9 @@ struct PushStore: Sendable {
       }
     case .unbound(let moment):
       try await store.write(isolation: .rowLocks) { transaction in
-        let isLeased = try transaction.one(
-          "SELECT 1 FROM push_outbox WHERE id = ? AND lease_owner = ?", push.id, owner
-        ) { _ in true }
-        guard isLeased != nil else { return }
+        let isLeased = try transaction.exists(
+          "SELECT 1 FROM push_outbox WHERE id = ? AND lease_owner = ?", push.id, owner)
+        guard isLeased else { return }
         try source.end(push, boundBefore: moment, transaction)
         try transaction.execute(
           "DELETE FROM push_outbox WHERE id = ? AND lease_owner = ?", push.id, owner)
@@ -184,7 +191,7 @@ struct PushStore: Sendable {
   /// Returns whether a push service has ever taken a push.
   func hasProven(_ target: String) async throws -> Bool {
     try await store.read { snapshot in
-      try snapshot.one("SELECT 1 FROM push_targets WHERE target = ?", target) { _ in true } ?? false
+      try snapshot.exists("SELECT 1 FROM push_targets WHERE target = ?", target)
     }
   }
 }

@@ -236,6 +236,65 @@ struct PushOutboxStoreTests {
     #expect(try await fixture.lease(owner: [3]).count == 10)
   }
 
+  /// Two nodes that lease at the same moment don't see each other's leases, neither of one kind nor of two.
+  @Test(.withOtherPrograms) func atMostEightPushesOfAnAccountAreUnderWayAtAllNodes() async throws {
+    let server = try PostgreSQLServer.shared.get()
+    let database = try server.makeDatabase()
+    defer { try? server.removeDatabase(database) }
+    let location = StoreLocation.postgreSQL(try PostgreSQLAddress(server.url(of: database)))
+    let nodes = [try await PushFixture(location), try await PushFixture(location)]
+    let address = try PushAddress(.apns, text: String(repeating: "ab", count: 32))
+    let token = try PushAddress(.fcm, text: String(repeating: "ab", count: 32))
+    let now = nodes[0].clock.now
+    // Many devices of few accounts; each device has one push.
+    try await nodes[0].store.store.write { transaction in
+      for number in 0..<240 {
+        try PushFixture.queue.queue(
+          NewPush(
+            device: [UInt8(number)], account: [UInt8(number % 3)],
+            address: number % 2 == 0 ? address : token, content: [], created: now, due: now,
+            expires: now + .seconds(100_000), most: nil), transaction)
+      }
+    }
+    var (gone, rounds, contended) = (0, 0, 0)
+    var held: [Push] = []
+    while gone < 240, rounds < 500 {
+      rounds += 1
+      let leased = try await withThrowingTaskGroup(of: [Push].self) { group in
+        for (index, node) in nodes.enumerated() {
+          for kind in [PushKind.apns, .fcm] {
+            group.addTask {
+              try await node.lease(
+                Int.random(in: 1...30), owner: [UInt8(index), UInt8(kind.rawValue)], of: kind)
+            }
+          }
+        }
+        return try await group.reduce(into: []) { $0 += $1 }
+      }
+      if leased.isEmpty, held.isEmpty { contended += 1 }
+      #expect(Set(leased.map(\.id)).count == leased.count)
+      let most = try await nodes[0].store.store.read { snapshot in
+        try snapshot.all(
+          "SELECT count(*) FROM push_outbox WHERE lease_owner IS NOT NULL GROUP BY account"
+        ) { try $0[0] as Int }
+      }
+      #expect(most.allSatisfy { $0 <= 8 })
+      #expect(leased.allSatisfy { $0.attempts == 1 })
+      // Half of them stay under way over the next round.
+      held = (held + leased).shuffled()
+      let count = (held.count + 1) / 2
+      for push in held.prefix(count) {
+        let owner: [UInt8]? = try await nodes[0].store.store.read { snapshot in
+          try snapshot.value("SELECT lease_owner FROM push_outbox WHERE id = ?", push.id)
+        }
+        try await nodes[0].settle(push, .delivered, owner: try #require(owner))
+      }
+      held.removeFirst(count)
+      gone += count
+    }
+    #expect(gone == 240 && contended < rounds / 2)
+  }
+
   @Test func nothingOfAnotherServiceIsLeasedOrTouched() async throws {
     let other = PushQueue("other", [.apns])
     let address = try PushAddress(.apns, text: String(repeating: "Ab", count: 32))
