@@ -38,9 +38,8 @@ public struct Certificate: Sendable {
   ///
   /// - Throws: ``CertificateError`` if there is none, or one can't be read.
   public static func certificates(pem: [UInt8]) throws(CertificateError) -> [Certificate] {
-    var certificates: [Certificate] = []
-    for x509 in PEM.certificates(in: pem).certificates {
-      certificates.append(try Certificate(x509))
+    let certificates = try PEM.certificates(in: pem).certificates.map {
+      x509 throws(CertificateError) in try Certificate(x509)
     }
     guard !certificates.isEmpty else { throw CertificateError("no certificate in the PEM text") }
     return certificates

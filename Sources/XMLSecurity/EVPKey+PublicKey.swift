@@ -36,14 +36,6 @@ extension EVPKey {
 
   /// The big-endian modulus and exponent of an RSA key.
   var modulusAndExponent: (modulus: [UInt8], exponent: [UInt8])? {
-    func number(_ name: String) -> [UInt8]? {
-      var value: OpaquePointer?
-      guard unsafe EVP_PKEY_get_bn_param(pointer, name, &value) == 1 else { return nil }
-      defer { unsafe BN_free(value) }
-      var bytes = [UInt8](repeating: 0, count: unsafe (Int(BN_num_bits(value)) + 7) / 8)
-      _ = unsafe BN_bn2bin(value, &bytes)
-      return bytes
-    }
     guard let modulus = number(OSSL_PKEY_PARAM_RSA_N), let exponent = number(OSSL_PKEY_PARAM_RSA_E)
     else { return nil }
     return (modulus, exponent)

@@ -51,16 +51,26 @@ extension PrivateKey {
   /// Signs a message so that ``PublicKey/verifies(_:of:)`` holds.
   ///
   /// - Parameter message: the message.
-  /// - Throws: ``SigningError`` if OpenSSL fails.
+  /// - Returns: the signature; on secp256k1 as wallets make it, with S in the lower half and a 65th byte, 27 or 28, that
+  ///   tells which of two keys has signed.
+  /// - Throws: ``SigningError`` if the key can't sign.
   public func sign(message: [UInt8]) throws(SigningError) -> [UInt8] {
     defer { ERR_clear_error() }
     let kind = publicKey.kind
-    let signature =
-      kind == .rsa
-      ? rsaSignature(of: message)
-      : handle.ecdsaSignature(of: kind.digest(of: message), size: kind.coordinateSize)
+    let signature: [UInt8]? =
+      switch kind {
+      case .rsa: rsaSignature(of: message)
+      case .secp256k1: walletSignature(of: message)
+      default: handle.ecdsaSignature(of: kind.digest(of: message), size: kind.coordinateSize)
+      }
     guard let signature else { throw SigningError("the message can't be signed") }
     return signature
+  }
+
+  private func walletSignature(of message: [UInt8]) -> [UInt8]? {
+    guard var secret = handle.number(OSSL_PKEY_PARAM_PRIV_KEY, length: 32) else { return nil }
+    defer { wipe(&secret) }
+    return WalletSignature.sign(WalletSignature.hash(message), with: secret)
   }
 
   private func rsaSignature(of message: [UInt8]) -> [UInt8]? {

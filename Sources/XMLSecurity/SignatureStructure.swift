@@ -230,9 +230,8 @@ extension XMLDocument {
   /// Returns whether exactly one attribute called Id, in any case and namespace, has a value.
   fileprivate func isIdentifierUnique(_ id: String) -> Bool {
     var count = 0
-    var next: XMLElement? = root
-    while let element = next {
-      var property = unsafe element.node.pointee.properties
+    unsafe root.nodes.forEach { node in
+      var property = unsafe node.pointee.properties
       while let attribute = unsafe property {
         if unsafe xmlStrcasecmp(attribute.pointee.name, "id") == 0,
           let value = unsafe xmlNodeListGetString(pointer, attribute.pointee.children, 1)
@@ -242,7 +241,6 @@ extension XMLDocument {
         }
         unsafe property = attribute.pointee.next
       }
-      next = element.next(within: root)
     }
     return count == 1
   }

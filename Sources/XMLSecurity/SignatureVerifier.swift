@@ -62,12 +62,9 @@ public struct SignatureVerifier: Sendable {
   /// - Parameter document: a document whose signatures hold.
   public static func namesTime(_ document: XMLDocument) -> Bool {
     document.root.children(named: "Signature", in: Algorithm.signature).contains { signature in
-      var next: XMLElement? = signature
-      while let element = next {
-        if element.isNamed("SigningTime", in: Algorithm.advancedSignature) { return true }
-        next = element.next(within: signature)
+      unsafe signature.nodes.contains {
+        unsafe XMLElement.isNode($0, named: "SigningTime", in: Algorithm.advancedSignature)
       }
-      return false
     }
   }
 
@@ -76,20 +73,14 @@ public struct SignatureVerifier: Sendable {
     of document: XMLDocument
   ) throws(SignatureError) -> (signatures: [XMLElement], size: Int) {
     let root = document.root
-    var signatures: [XMLElement] = []
     var size = 0
-    var next = unsafe Optional(root.node)
-    while let node = unsafe next {
+    let signatures = unsafe root.nodes.filter { node in
       size += 1
-      if unsafe XMLElement.isNode(node, named: "Signature", in: Algorithm.signature) {
-        let element = unsafe XMLElement(node, in: document)
-        guard let parent = element.parent, unsafe parent.node == root.node else {
-          throw SignatureError(
-            .structure, "line \(element.line): a Signature that is not a child of the root")
-        }
-        signatures.append(element)
-      }
-      unsafe next = XMLElement.node(after: node, within: root.node)
+      return unsafe XMLElement.isNode(node, named: "Signature", in: Algorithm.signature)
+    }.map { unsafe XMLElement($0, in: document) }
+    if let stray = signatures.first(where: { unsafe $0.parent?.node != root.node }) {
+      throw SignatureError(
+        .structure, "line \(stray.line): a Signature that is not a child of the root")
     }
     guard !signatures.isEmpty else { throw SignatureError(.unsigned, "there is no signature") }
     guard signatures.count <= Self.maximumSignatures else {

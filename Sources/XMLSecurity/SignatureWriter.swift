@@ -116,9 +116,7 @@ private struct SignatureMarkup {
 
   private var keyInfo: String {
     guard certificates.isEmpty else {
-      let items = certificates.map {
-        "<ds:X509Certificate>\(base64($0.der))</ds:X509Certificate>"
-      }
+      let items = certificates.map { "<ds:X509Certificate>\(base64($0.der))</ds:X509Certificate>" }
       return "<ds:X509Data>\(items.joined())</ds:X509Data>"
     }
     if let urn = key.publicKey.kind.urn, let point = key.handle.point {

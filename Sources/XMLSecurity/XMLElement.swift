@@ -119,13 +119,17 @@ internal import CXMLSec
     return unsafe XMLElement(parent, in: document)
   }
 
-  /// Returns the next element in document order within the tree below an element.
-  func next(within top: XMLElement) -> XMLElement? {
-    unsafe Self.node(after: node, within: top.node).map(element(at:))
+  /// The nodes of the element and of those below it in document order, each found when it is asked for.
+  var nodes: UnfoldSequence<xmlNodePtr, xmlNodePtr?> {
+    unsafe sequence(state: node) { [node] next in
+      guard let found = unsafe next else { return nil }
+      unsafe next = Self.node(after: found, within: node)
+      return unsafe found
+    }
   }
 
   /// Returns the node of the next element in document order within the tree below an element's node.
-  static func node(after node: xmlNodePtr, within top: xmlNodePtr) -> xmlNodePtr? {
+  private static func node(after node: xmlNodePtr, within top: xmlNodePtr) -> xmlNodePtr? {
     if let child = unsafe xmlFirstElementChild(node) { return unsafe child }
     var current = unsafe node
     while unsafe current != top {

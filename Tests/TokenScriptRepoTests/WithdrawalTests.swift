@@ -100,7 +100,7 @@ internal import XMLSecurity
       let time = "2023-11-14T22:13:20Z"
       let message = Withdrawal.message(
         url: "https://repo.example" + Self.place, digest: SHA256.hash(file), time: time)
-      let signature = try key.walletSignature(of: message)
+      let signature = try key.sign(message: message)
       #expect(signature.count == 65 && [27, 28].contains(signature[64]))
       let statement = Withdrawal(time: time, signature: Array(signature.prefix(length)))
       let field = ["Authorization": statement.fieldValue]

@@ -14,7 +14,8 @@ struct MessageSignatureTests {
     #expect(key.publicKey.verifies(signature, of: Self.message))
     #expect(!other.publicKey.verifies(signature, of: Self.message))
     #expect(!key.publicKey.verifies(signature, of: Self.message + [0]))
-    for length in [0, 1, signature.count - 1, signature.count + 2] {
+    // The last byte of a wallet's signature may be missing.
+    for length in [0, 1, signature.count - 2, signature.count + 2] {
       let wrong = Array((signature + [1, 2]).prefix(length))
       #expect(!key.publicKey.verifies(wrong, of: Self.message), "\(length)")
     }
@@ -89,7 +90,7 @@ struct MessageSignatureTests {
     for number in 0..<8 {
       let key = try PrivateKey(pem: Signer(.secp256k1, "key").key.keyPEM)
       let message = Array("message \(number)".utf8)
-      let signature = try key.walletSignature(of: message)
+      let signature = try key.sign(message: message)
       #expect(key.publicKey.verifies(signature, of: message))
       let head = Array("\u{19}Ethereum Signed Message:\n\(message.count)".utf8)
       let found = try await ChildProcess.run(

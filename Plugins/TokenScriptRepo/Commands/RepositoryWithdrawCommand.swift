@@ -28,7 +28,7 @@ struct RepositoryWithdrawCommand: Command {
       throw CommandError.refused("the clock is out of range")
     }
     let message = Withdrawal.message(url: url, digest: SHA256.hash(file.body), time: time)
-    let withdrawal = Withdrawal(time: time, signature: try key.walletSignature(of: message))
+    let withdrawal = Withdrawal(time: time, signature: try key.sign(message: message))
     var request = OutgoingRequest(.delete, url)
     request.fields.append(.authorization, withdrawal.fieldValue)
     _ = try await exchange.send(request, expecting: .ok)
