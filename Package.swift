@@ -119,7 +119,8 @@ let libraries: [Target] = [
     name: "WalletClient",
     dependencies: [
       "ApptimistProtocol", "Cryptography", "Ethereum", "HTTPClient", "HTTPProtocol",
-      "Observability", "Threading", "Time", "URLs", "WebSocketClient", "XMLSecurity",
+      "Observability", "SystemCalls", "Threading", "Time", "URLs", "WebSocketClient",
+      "XMLSecurity",
     ]),
   .target(name: "URLs", dependencies: ["CCurl"]),
   // Serves the pages that are built into the program, with the style that they share.

@@ -8,14 +8,19 @@ public enum DurableFile {
   ///   - path: its path.
   ///   - bytes: its content.
   ///   - mode: its permissions, whatever the umask says.
+  ///   - modified: the time of its last change in seconds since 1970, or nil for now.
   /// - Throws: ``SystemError``; then the file may be there in part.
   public static func create(
-    _ path: String, _ bytes: [UInt8], mode: mode_t = 0o644
+    _ path: String, _ bytes: [UInt8], mode: mode_t = 0o644, modified: Int? = nil
   ) throws(SystemError) {
     let file = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
     guard file >= 0 else { throw SystemError(errno) }
     defer { close(file) }
     try writeAll(bytes, to: file)
+    if let modified {
+      let time = timespec(tv_sec: modified, tv_nsec: 0)
+      guard unsafe futimens(file, [time, time]) == 0 else { throw SystemError(errno) }
+    }
     guard fchmod(file, mode) == 0, fsync(file) == 0 else { throw SystemError(errno) }
   }
 
@@ -75,14 +80,16 @@ public enum DurableFile {
     try sync(folderOf: target)
   }
 
-  /// Makes a folder and those above it that are missing, for this user alone; blocks on the disk.
+  /// Makes a folder and those above it that are missing; blocks on the disk.
   ///
-  /// - Parameter folder: its path.
+  /// - Parameters:
+  ///   - folder: its path.
+  ///   - mode: the permissions of what is made, less what the umask says; by default for this user alone.
   /// - Throws: ``SystemError``.
-  public static func makeFolder(_ folder: String) throws(SystemError) {
+  public static func makeFolder(_ folder: String, mode: mode_t = 0o700) throws(SystemError) {
     guard unsafe access(folder, F_OK) != 0 else { return }
-    try makeFolder(self.folder(of: folder))
-    guard unsafe mkdir(folder, 0o700) == 0 || errno == EEXIST else { throw SystemError(errno) }
+    try makeFolder(self.folder(of: folder), mode: mode)
+    guard unsafe mkdir(folder, mode) == 0 || errno == EEXIST else { throw SystemError(errno) }
     try sync(folderOf: folder)
   }
 

@@ -1,6 +1,7 @@
 internal import Cryptography
 internal import Glibc
 internal import HTTPProtocol
+internal import SystemCalls
 internal import XMLSecurity
 
 /// The cache can't be read or written.
@@ -10,9 +11,7 @@ public struct TokenScriptCacheError: Error, Sendable, Equatable, CustomStringCon
 
   init(_ path: String, _ problem: String) { description = "\(path): \(problem)" }
 
-  init(_ path: String, errno code: Int32) {
-    self.init(path, unsafe String(cString: strerror(code)))
-  }
+  init(_ path: String, _ error: SystemError) { self.init(path, "\(error)") }
 }
 
 /// The files that a wallet keeps: `FOLDER/<network>/<address as the wallet spells it>.xml`.
@@ -58,12 +57,12 @@ struct TokenScriptCache: Sendable {
     let descriptor = unsafe open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
     guard descriptor >= 0 else {
       if errno == ENOENT { return nil }
-      throw TokenScriptCacheError(path, errno: errno)
+      throw TokenScriptCacheError(path, SystemError(errno))
     }
     defer { close(descriptor) }
     var status = stat()
     guard unsafe fstat(descriptor, &status) == 0 else {
-      throw TokenScriptCacheError(path, errno: errno)
+      throw TokenScriptCacheError(path, SystemError(errno))
     }
     guard status.st_mode & S_IFMT == S_IFREG else {
       throw TokenScriptCacheError(path, "not a file")
@@ -96,63 +95,24 @@ struct TokenScriptCache: Sendable {
   func store(
     _ bytes: [UInt8], for request: TokenScriptRequest, modified: HTTPDate, replacing entry: Entry?
   ) throws(TokenScriptCacheError) {
-    let parent = "\(folder)/\(request.network)"
-    try makeFolder(parent)
     let path = path(for: request)
+    let parent = DurableFile.folder(of: path)
     let temporary = "\(parent)/.\(request.spelling).\(Hex.encode(SecureRandom.bytes(8)))"
-    do throws(TokenScriptCacheError) {
-      try write(bytes, to: temporary, modified: modified)
-      var status = stat()
-      let found = unsafe stat(path, &status) == 0 ? Stamp(status) : nil
-      guard found == entry?.stamp else {
-        throw TokenScriptCacheError(path, "changed meanwhile by somebody else; it stays")
-      }
-      guard unsafe rename(temporary, path) == 0 else {
-        throw TokenScriptCacheError(path, errno: errno)
-      }
-    } catch {
-      unsafe unlink(temporary)
-      throw error
+    defer { unsafe unlink(temporary) }
+    do throws(SystemError) {
+      try DurableFile.makeFolder(parent, mode: 0o755)
+      try DurableFile.create(temporary, bytes, modified: Int(modified.seconds))
+    } catch { throw TokenScriptCacheError(parent, error) }
+    var status = stat()
+    let found = unsafe stat(path, &status) == 0 ? Stamp(status) : nil
+    guard found == entry?.stamp else {
+      throw TokenScriptCacheError(path, "changed meanwhile by somebody else; it stays")
     }
-    // The name is as durable as the bytes only after this.
-    let descriptor = unsafe open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-    guard descriptor >= 0 else { throw TokenScriptCacheError(parent, errno: errno) }
-    defer { close(descriptor) }
-    guard fsync(descriptor) == 0 else { throw TokenScriptCacheError(parent, errno: errno) }
-  }
-
-  private func write(
-    _ bytes: [UInt8], to path: String, modified: HTTPDate
-  ) throws(TokenScriptCacheError) {
-    let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o644)
-    guard descriptor >= 0 else { throw TokenScriptCacheError(path, errno: errno) }
-    defer { close(descriptor) }
-    var written = 0
-    while written < bytes.count {
-      let count = unsafe bytes.withUnsafeBytes { bytes in
-        let rest = unsafe UnsafeRawBufferPointer(rebasing: bytes[written...])
-        return unsafe Glibc.write(descriptor, rest.baseAddress, rest.count)
-      }
-      if count < 0 && errno == EINTR { continue }
-      guard count > 0 else { throw TokenScriptCacheError(path, errno: errno) }
-      written += count
-    }
-    let time = timespec(tv_sec: Int(modified.seconds), tv_nsec: 0)
-    guard unsafe futimens(descriptor, [time, time]) == 0, fsync(descriptor) == 0 else {
-      throw TokenScriptCacheError(path, errno: errno)
-    }
-  }
-
-  /// Makes a folder and those above it that are missing.
-  private func makeFolder(_ path: String) throws(TokenScriptCacheError) {
-    var made = path.hasPrefix("/") ? "/" : ""
-    for part in path.split(separator: "/") {
-      made += made.isEmpty || made.hasSuffix("/") ? String(part) : "/\(part)"
-      if unsafe mkdir(made, 0o755) == 0 || errno == EEXIST || errno == EISDIR { continue }
-      let code = errno
-      // A folder that exists may lie in one that may not be written to.
-      guard unsafe access(made, X_OK) == 0 else { throw TokenScriptCacheError(made, errno: code) }
-    }
+    do throws(SystemError) {
+      guard unsafe rename(temporary, path) == 0 else { throw SystemError(errno) }
+      // The name is as durable as the bytes only after this.
+      try DurableFile.sync(parent)
+    } catch { throw TokenScriptCacheError(path, error) }
   }
 
   /// Reads a file up to the size that a wallet takes, or up to the first byte that can't be read.
