@@ -1,3 +1,4 @@
+public import Cryptography
 public import Time
 
 /// A value as SQLite stores it.
@@ -109,6 +110,16 @@ extension [UInt8]: DatabaseValueConvertible {
   @inlinable public init?(databaseValue: DatabaseValue) {
     guard case .blob(let value) = databaseValue else { return nil }
     self = value
+  }
+}
+
+extension DatabaseValueConvertible where Self: FixedBytes {
+  /// The bytes, as a BLOB.
+  @inlinable public var databaseValue: DatabaseValue { .blob(bytes) }
+  /// Reads a BLOB of as many bytes.
+  @inlinable public init?(databaseValue: DatabaseValue) {
+    guard case .blob(let bytes) = databaseValue else { return nil }
+    self.init(bytes)
   }
 }
 

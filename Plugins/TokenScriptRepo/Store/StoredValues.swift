@@ -1,7 +1,6 @@
 public import Cryptography
 public import Ethereum
 public import Storage
-internal import Time
 internal import TokenScriptReading
 
 extension SchemaVersion: DatabaseValueConvertible {
@@ -26,16 +25,8 @@ extension RepositoryPath: DatabaseValueConvertible {
   }
 }
 
-extension EthereumAddress: DatabaseValueConvertible {
-  /// The address as its 20 bytes.
-  public var databaseValue: DatabaseValue { .blob(bytes) }
-
-  /// Reads an address from 20 bytes.
-  public init?(databaseValue: DatabaseValue) {
-    guard case .blob(let bytes) = databaseValue else { return nil }
-    self.init(bytes)
-  }
-}
+extension EthereumAddress: DatabaseValueConvertible {}
+extension SHA256.Digest: DatabaseValueConvertible {}
 
 extension ChainID: DatabaseValueConvertible {
   /// The chain's number.
@@ -45,29 +36,6 @@ extension ChainID: DatabaseValueConvertible {
   public init?(databaseValue: DatabaseValue) {
     guard case .integer(let number) = databaseValue else { return nil }
     self.init(number)
-  }
-}
-
-extension SHA256.Digest: DatabaseValueConvertible {
-  /// The digest as its 32 bytes.
-  public var databaseValue: DatabaseValue { .blob(bytes) }
-
-  /// Reads a digest from 32 bytes.
-  public init?(databaseValue: DatabaseValue) {
-    guard case .blob(let bytes) = databaseValue else { return nil }
-    self.init(bytes)
-  }
-}
-
-/// A time as whole seconds since 1970.
-struct StoredSeconds: DatabaseValueConvertible {
-  let time: Timestamp
-
-  var databaseValue: DatabaseValue { .integer(time.seconds) }
-
-  init?(databaseValue: DatabaseValue) {
-    guard case .integer(let seconds) = databaseValue else { return nil }
-    time = Timestamp(seconds: seconds)
   }
 }
 
