@@ -124,7 +124,6 @@ actor ChainSurvey {
   ///
   /// - Returns: whether a word has changed.
   func adopt() async throws -> Bool {
-    guard store.isShared, !endpoints.isEmpty else { return false }
     let stored = try await store.chainWords(on: endpoints.keys, after: change)
     change = stored.last
     return replace(stored.words)
@@ -191,9 +190,7 @@ actor ChainSurvey {
       // The endpoint's URL may hold a secret.
       log.warning(
         "chain not asked",
-        [
-          "chain": chain.description, "contracts": failure.contracts, "reason": failure.reason,
-        ])
+        ["chain": chain.description, "contracts": failure.contracts, "reason": failure.reason])
     }
     return answers
   }

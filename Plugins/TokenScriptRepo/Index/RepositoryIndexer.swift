@@ -1,28 +1,25 @@
-internal import Cryptography
 internal import Observability
 internal import ServiceKit
-internal import SystemCalls
 internal import Threading
 internal import Time
 internal import TokenScriptReading
-internal import Wire
 
 /// Makes an index of the repository's folder and of the stored readings, one at a time, and puts it into service.
 actor RepositoryIndexer {
-  private let repository: Repository
-  private let words: AtomicReference<ChainWords>
+  let repository: Repository
+  let words: AtomicReference<ChainWords>
   private let durations: Histogram
-  private let scanThreads = ThreadPool(named: "awd-scan", niceness: 5)
+  let scanThreads = ThreadPool(named: "awd-scan", niceness: 5)
   private let contentThreads = ThreadPool(named: "awd-content", niceness: 10)
   private var pending: Task<Void, any Error>?
   /// The scan of the newest index, or nil if the store may have another content.
-  private var latest: Scan?
+  var latest: Scan?
   /// The time at which the readings were last noted to be in use.
   private var kept: ContinuousClock.Instant?
   /// The pass over the contents of the newest index.
   private(set) var contentPass: ContentPass?
   /// The watch over the folders of the last scan, or nil if the system has no room for one.
-  private var watch: RepositoryWatch?
+  var watch: RepositoryWatch?
 
   /// Makes an indexer; ``index()`` makes the first index.
   ///
@@ -40,10 +37,10 @@ actor RepositoryIndexer {
 
   /// The index in service.
   nonisolated var current: ContractIndex { repository.index.value }
-  private nonisolated var configuration: TokenScriptConfiguration { repository.configuration }
-  private nonisolated var store: ContractStore { repository.store }
-  private nonisolated var log: Log { repository.log }
-  private nonisolated var now: Timestamp { repository.clock().wholeSecond }
+  nonisolated var configuration: TokenScriptConfiguration { repository.configuration }
+  nonisolated var store: ContractStore { repository.store }
+  nonisolated var log: Log { repository.log }
+  nonisolated var now: Timestamp { repository.clock().wholeSecond }
 
   /// Scans the whole folder and replaces the index in service.
   ///
@@ -87,113 +84,6 @@ actor RepositoryIndexer {
     return watch
   }
 
-  /// The files on disk, and what they were read with.
-  private struct Scan {
-    var start = ContinuousClock.now
-    var now: Timestamp
-    let checks: RepositoryChecks
-    let listing: RepositoryFolder.Listing
-    /// The files of the folder.
-    let files: [RepositoryFile]
-    /// The publications.
-    var published: [Publication.Place: RepositoryFile] = [:]
-    /// The last change of a publication.
-    var change: Int64 = 0
-    /// The content of the store.
-    var memory: ContractStore.Memory
-  }
-
-  private var rules: RepositoryRules {
-    var rules = configuration.rules
-    rules.words = words.value.byOrigin
-    return rules
-  }
-
-  private func scan() async throws -> Scan {
-    let (start, now, rules) = (ContinuousClock.now, now, rules)
-    let (root, known, last) = (configuration.repository, current.contents, latest?.checks)
-    let checks = try await scanThreads.run { [repository] in
-      try RepositoryChecks(
-        repository.configuration, repository.headers, now: now, sharing: known,
-        words: rules.words, after: last)
-    }
-    async let stored = store.memory(
-      under: checks.fingerprint, withPublicationTimes: rules.modified == .published)
-    let (folder, (listing, unwatched)) = try await scanThreads.run { [watch] in
-      try RepositoryError.naming(root) { () throws(SystemError) in
-        let folder = try RepositoryFolder(root)
-        guard let watch else { return (folder, (try folder.list(), 0)) }
-        return (
-          folder,
-          try watch.follow { enter throws(SystemError) in try folder.list(entering: enter) }
-        )
-      }
-    }
-    if unwatched > 0 {
-      log.warning(
-        "changes in some folders are seen on SIGHUP only: fs.inotify.max_user_watches is reached",
-        ["folders": unwatched])
-    }
-    let memory = try await stored
-    let scan = RepositoryScan(
-      folder: folder, reader: checks.reader, rules: rules, now: now, memory: memory,
-      known: known.byDigest)
-    let files = try await scan.files(listing.entries, on: scanThreads) { [log] done, total in
-      log.info("indexing", ["files": done, "of": total])
-    }
-    let changes = try await adopt(files, into: store.publications(after: 0))
-    return Scan(
-      start: start, now: now, checks: checks, listing: listing,
-      files: changes.filesBeside(files), published: try await published(changes, scan),
-      change: changes.last, memory: memory)
-  }
-
-  /// Has the store adopt files that an earlier release has published below the root, if they are newer.
-  ///
-  /// - Returns: all publications.
-  private func adopt(
-    _ files: [RepositoryFile], into known: ContractStore.Changes
-  ) async throws -> ContractStore.Changes {
-    let times = Dictionary(
-      known.publications.map { ($0.place, $0.time) }, uniquingKeysWith: { $1 })
-    let found = files.filter { file in
-      guard let publication = file.publicationInFolder else { return false }
-      return times[publication.place].map { $0 < publication.time } ?? true
-    }
-    guard !found.isEmpty else { return known }
-    let read = try await scanThreads.map(found) { file in
-      file.publicationInFolder.map { ($0, bytes: try? file.content?.load().array) }
-    }
-    try await store.adopt(read.compactMap(\.self).filter { $0.isWithdrawn || $1 != nil })
-    log.info("adopted from the folder", ["files": found.count])
-    return try await store.publications(after: 0)
-  }
-
-  /// Returns the last scan with what has been published and withdrawn since, or nil if nothing has.
-  private func scanOfPublications() async throws -> Scan? {
-    guard var scan = latest else { return try await self.scan() }
-    let start = ContinuousClock.now
-    let changes = try await store.publications(after: scan.change)
-    guard changes.last > scan.change else { return nil }
-    (scan.start, scan.now, scan.change) = (start, now, changes.last)
-    let reading = RepositoryScan(
-      folder: nil, reader: scan.checks.reader, rules: rules, now: scan.now, memory: scan.memory,
-      known: current.contents.byDigest)
-    scan.published.merge(try await published(changes, reading)) { $1 }
-    return scan
-  }
-
-  /// Makes the files of publications. One that is being replaced stays as it was until the next look.
-  private func published(
-    _ changes: ContractStore.Changes, _ scan: RepositoryScan
-  ) async throws -> [Publication.Place: RepositoryFile] {
-    let files = try await scan.files(changes.publications, from: store, on: scanThreads)
-    let old = changes.publications.compactMap { latest?.published[$0.place] }
-    return Dictionary(
-      (old + files).compactMap { file in file.publication.map { ($0.place, file) } },
-      uniquingKeysWith: { $1 })
-  }
-
   /// Makes the index of a scan, and puts it into service.
   private func make(_ scan: Scan) async throws {
     let (last, checks, rules, time) = (current, scan.checks, rules, scan.now)
@@ -217,7 +107,7 @@ actor RepositoryIndexer {
     checks.workers?.rest()
     var (verified, memory) = try await remember(
       onDisk + scan.published.values, builder, after: scan)
-    if let others = try await memoryOfOthers(builder, under: checks.fingerprint) {
+    if let others = try await store.memoryOfOthers(than: builder, under: checks.fingerprint) {
       (index, builder) = try await build(others)
       memory.sightings = builder.sightings
       memory.publications = builder.publicationTimes?.current ?? [:]
@@ -235,12 +125,12 @@ actor RepositoryIndexer {
     keep(Array(memory.readings.keys), under: checks.fingerprint)
     let took = ContinuousClock.now - scan.start
     durations.observe(took)
-    tell(of: index, after: last, scan.listing, verified: verified, took: took)
+    index.log(to: log, after: last, scan.listing, verified: verified, took: took)
   }
 
   /// Notes once a day that readings are in use, so that no node forgets them.
   private func keep(_ readings: [ContractStore.Key], under rules: String) {
-    guard store.isShared, kept.map({ .now - $0 > .seconds(86_400) }) ?? true else { return }
+    guard kept.map({ .now - $0 > .seconds(86_400) }) ?? true else { return }
     kept = .now
     // What isn't noted is read anew at a later start, at worst.
     Task { [store] in try? await store.keep(readings, under: rules) }
@@ -268,8 +158,7 @@ actor RepositoryIndexer {
       let key = ContractStore.Key(path: file.path, digest: digest)
       memory.readings[key] = file.reading
       if scan.memory.readings[key] == nil { new.append((key, file.reading)) }
-      // Nodes that share a store have each its own files.
-      guard !store.isShared, let status = file.status else { continue }
+      guard let status = file.status else { continue }
       memory.seen[file.path] = (digest, status)
       if scan.memory.seen[file.path]?.status != status { statuses.append((key, status)) }
     }
@@ -282,72 +171,6 @@ actor RepositoryIndexer {
       memory.publications = times.current
     }
     return (new.count, memory)
-  }
-
-  /// Returns the content of the store if another node has stored earlier times than this one, so that all nodes say the same;
-  /// nil if none has.
-  private func memoryOfOthers(
-    _ builder: IndexBuilder, under rules: String
-  ) async throws -> ContractStore.Memory? {
-    let begun = builder.publicationTimes?.begun ?? [:]
-    guard store.isShared, !builder.newSightings.isEmpty || !begun.isEmpty else { return nil }
-    let memory = try await store.memory(
-      under: rules, withPublicationTimes: builder.publicationTimes != nil)
-    let isSame =
-      builder.newSightings.allSatisfy { memory.sightings[$0.key] == $0.value }
-      && begun.allSatisfy { memory.publications[$0.key] == $0.value }
-    return isSame ? nil : memory
-  }
-
-  /// Joins the files of a scan with those that could not be opened, and keeps the last good version of files that are
-  /// half-written.
-  static func merge(
-    _ found: [RepositoryFile], _ listing: RepositoryFolder.Listing, keeping last: ContractIndex
-  ) -> (onDisk: [RepositoryFile], served: [RepositoryFile]) {
-    var onDisk = found
-    for problem in listing.problems where problem.path.kind != nil {
-      onDisk.append(
-        RepositoryFile(path: problem.path, reading: .failure(FileRefusal(reason: problem.message))))
-    }
-    onDisk.sort { $0.path < $1.path }
-    var good: [RepositoryPath: RepositoryFile] = [:]
-    for file in last.files where file.content != nil { good[file.path] = file }
-    let served = onDisk.map { file in
-      guard case .failure(let refusal) = file.reading, refusal.isMalformed,
-        let old = good[file.path]
-      else { return file }
-      return old.kept(because: refusal)
-    }
-    return (onDisk, served)
-  }
-
-  /// Logs the refusals that are new, and a summary.
-  private func tell(
-    of index: ContractIndex, after last: ContractIndex, _ listing: RepositoryFolder.Listing,
-    verified: Int, took: Duration
-  ) {
-    for problem in listing.problems where problem.path.kind == nil {
-      log.warning("left out", ["path": problem.path.text, "reason": problem.message])
-    }
-    let known = Set(last.refusals.map { "\($0.path)\u{0}\($0.reason.words)" })
-    for (path, reason) in index.refusals where !known.contains("\(path)\u{0}\(reason.words)") {
-      log.warning("refused", ["path": path.text, "reason": reason.words])
-    }
-    let stopped = Set(last.files.filter { $0.overrun != nil }.map(\.digest))
-    for file in index.files {
-      if let overrun = file.overrun, !stopped.contains(file.digest) {
-        log.warning("too much work", ["path": file.path.text, "reason": overrun.words])
-      }
-      if let newer = file.replacedBy {
-        log.warning("its last good version stays", ["path": file.path.text, "reason": newer.words])
-      }
-    }
-    let summary: Log.Fields = ["verified": verified, "took": took]
-    if index.rows == last.rows, last.generation > 0 {
-      log.debug("\(index.summary), as before", summary)
-    } else {
-      log.info("\(index.summary)", summary)
-    }
   }
 }
 

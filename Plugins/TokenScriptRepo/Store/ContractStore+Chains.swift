@@ -17,7 +17,8 @@ extension ContractStore {
     on chains: some Sequence<ChainID>, after change: Int64 = -1
   ) async throws -> (words: [Origin: ChainWord], last: Int64) {
     let chains = Set(chains)
-    guard !chains.isEmpty else { return ([:], change) }
+    // Where nobody shares the store, nobody else has stored any since.
+    guard !chains.isEmpty, store.isShared || change < 0 else { return ([:], change) }
     return try await store.read { snapshot in
       var words: [Origin: ChainWord] = [:]
       var last = change
@@ -35,7 +36,7 @@ extension ContractStore {
           owner: try row[2], name: try row[3], scripts: Self.lines(try row[4]),
           roles: Self.roles(try row[5]), registered: Self.lines(try row[6]),
           entries: (try? JSONDecoder().decode([ChainWord.Entry].self, from: Data(entries.utf8)))
-            ?? [], time: (try row[8] as StoredSeconds).time)
+            ?? [], time: Timestamp(seconds: try row[8]))
       }
       return (words, last)
     }

@@ -244,9 +244,9 @@ extension ContractStore {
       place: Publication.Place(
         signer: try row[0], schema: try row[1],
         origin: Origin(try row[2], on: try row[3])),
-      digest: try row[4], size: try row[5], signed: (try row[6] as StoredSeconds?)?.time,
-      accepted: (try row[7] as StoredSeconds).time, isWithdrawn: try row[8],
-      originCount: try row[9])
+      digest: try row[4], size: try row[5],
+      signed: (try row[6] as Int64?).map(Timestamp.init(seconds:)),
+      accepted: Timestamp(seconds: try row[7]), isWithdrawn: try row[8], originCount: try row[9])
   }
 
   /// Stores a publication in the place of the one that is there. That one stays charged to its network unless it grows.

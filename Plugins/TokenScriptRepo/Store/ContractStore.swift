@@ -33,9 +33,6 @@ struct ContractStore: Sendable {
 
   let store: Store
 
-  /// True if other nodes may share the store.
-  var isShared: Bool { store.isShared }
-
   /// Makes the repository's part of a store.
   ///
   /// - Parameter store: a store with the tables of ``migrations``.
@@ -86,7 +83,7 @@ struct ContractStore: Sendable {
       ) { row in
         let sighting = IndexBuilder.Sighting(
           schema: try row[0], contract: try row[1], digest: try row[2])
-        memory.sightings[sighting] = (try row[3] as StoredSeconds).time
+        memory.sightings[sighting] = Timestamp(seconds: try row[3])
       }
       guard withPublicationTimes else { return memory }
       try snapshot.forEach(
@@ -101,7 +98,7 @@ struct ContractStore: Sendable {
         let url = PublicationTimes.URL(
           contract: try row[0], schema: try row[1], isBare: try row[2], query: query)
         memory.publications[url] = PublicationTimes.Publication(
-          fingerprint: try row[5], since: (try row[6] as StoredSeconds).time)
+          fingerprint: try row[5], since: Timestamp(seconds: try row[6]))
       }
       return memory
     }
@@ -139,7 +136,8 @@ struct ContractStore: Sendable {
     try await write(readings) { item, transaction in
       try Self.insert(item.key, item.reading, rules, transaction)
     }
-    try await write(statuses) { item, transaction in
+    // Nodes that share a store have each its own files.
+    try await write(store.isShared ? [] : statuses) { item, transaction in
       let (key, status) = item
       try transaction.execute(
         """
@@ -196,6 +194,24 @@ struct ContractStore: Sendable {
     return stride(from: 0, to: elements.count, by: size).map { elements[$0...].prefix(size) }
   }
 
+  /// Returns everything that is stored if another node has stored earlier times than an index has, so that all nodes say the
+  /// same; nil if none has.
+  ///
+  /// - Parameters:
+  ///   - builder: has built the index.
+  ///   - rules: as for ``memory(under:withPublicationTimes:)``.
+  /// - Throws: ``StoreError``.
+  func memoryOfOthers(than builder: IndexBuilder, under rules: String) async throws -> Memory? {
+    let begun = builder.publicationTimes?.begun ?? [:]
+    guard store.isShared, !builder.newSightings.isEmpty || !begun.isEmpty else { return nil }
+    let memory = try await memory(
+      under: rules, withPublicationTimes: builder.publicationTimes != nil)
+    let isSame =
+      builder.newSightings.allSatisfy { memory.sightings[$0.key] == $0.value }
+      && begun.allSatisfy { memory.publications[$0.key] == $0.value }
+    return isSame ? nil : memory
+  }
+
   /// Notes that readings are of use on a shared store, so that no node forgets them.
   ///
   /// - Parameters:
@@ -203,6 +219,7 @@ struct ContractStore: Sendable {
   ///   - rules: the fingerprint of everything that they depend on besides the bytes.
   /// - Throws: ``StoreError``.
   func keep(_ keys: [Key], under rules: String) async throws {
+    guard store.isShared else { return }
     try await write(keys) { key, transaction in
       try transaction.execute(
         """
@@ -277,8 +294,8 @@ struct ContractStore: Sendable {
     if let key: String = try row[9] {
       file.signer = TokenScriptFile.Signer(
         commonName: try row[8], key: key, authority: try row[26], kind: try row[10],
-        time: (try row[11] as StoredSeconds?)?.time,
-        expires: (try row[19] as StoredSeconds?)?.time, isSelfSigned: try row[20])
+        time: (try row[11] as Int64?).map(Timestamp.init(seconds:)),
+        expires: (try row[19] as Int64?).map(Timestamp.init(seconds:)), isSelfSigned: try row[20])
     }
     file.signature = TokenScriptFile.Finding(reason: try row[12], detail: try row[13])
     file.validity = TokenScriptFile.Finding(reason: try row[14], detail: try row[15])
