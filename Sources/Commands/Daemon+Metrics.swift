@@ -43,9 +43,7 @@ extension Daemon {
     metrics.gauge(
       "awd_store_longest_transaction_seconds", "Duration of the longest transaction so far"
     ) { store.statistics.longestTransactionSeconds }
-    metrics.histogram("awd_store_group_writes", "Writes per commit") {
-      store.statistics.groupSize
-    }
+    metrics.histogram("awd_store_group_writes", "Writes per commit") { store.statistics.groupSize }
     metrics.gauge("awd_process_resident_bytes", "Resident memory") { Process.residentBytes }
     metrics.gauge("awd_process_open_descriptors", "Open files and sockets") {
       Process.openDescriptors

@@ -60,8 +60,7 @@ struct Daemon: Sendable {
     let address = configuration.server.adminListen
     let isShared = address == nil
     let access = configuration.server.operatorAccess
-    let status = StatusRoutes(
-      services: running.map { type(of: $0).name }, metrics: runtime.metrics)
+    let status = StatusRoutes(services: running.map { type(of: $0).name }, metrics: runtime.metrics)
     let operatorRouters =
       [
         Router.metrics(runtime.metrics, for: access),

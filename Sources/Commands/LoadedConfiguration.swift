@@ -8,9 +8,7 @@ internal import Storage
 /// The whole configuration, read and found valid. Nothing is opened yet.
 struct LoadedConfiguration: Sendable {
   /// The keys that take effect on a reload, without a restart.
-  static let reloaded: Set<String> = [
-    "log.level", "server.tls.certificate", "server.tls.key",
-  ]
+  static let reloaded: Set<String> = ["log.level", "server.tls.certificate", "server.tls.key"]
 
   /// The configuration file, or nil for the development setting.
   let file: String?

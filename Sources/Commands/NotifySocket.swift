@@ -54,9 +54,7 @@ struct NotifySocket: Sendable {
     }
   }
 
-  private final class Replies: Sendable {
-    let count = Atomic(0)
-  }
+  private final class Replies: Sendable { let count = Atomic(0) }
 
   private func send(_ message: String) {
     guard let path else { return }

@@ -36,9 +36,7 @@ public struct JSONWebKeySet: Sendable, Hashable {
   /// Returns whether there is a key with an identifier, whatever its algorithm.
   public func has(_ id: String) -> Bool { keys.contains { $0.id == id } }
 
-  private struct Document: Decodable {
-    let keys: [Element]
-  }
+  private struct Document: Decodable { let keys: [Element] }
 
   /// A key of the document, or nil if its members have other types than a key's.
   private struct Element: Decodable {

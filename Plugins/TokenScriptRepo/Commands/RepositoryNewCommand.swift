@@ -28,15 +28,20 @@ struct RepositoryNewCommand: Command {
     guard ["erc20", "erc721", "erc1155"].contains(interface) else {
       throw CommandError.usage("--interface: expected erc20, erc721 or erc1155")
     }
-    guard let template = TokenScriptTemplate(name: arguments["name"] ?? "Token") else {
+    let name = arguments["name"] ?? "Token"
+    // As XML's names, in ASCII.
+    guard name.wholeMatch(of: /[A-Za-z][A-Za-z0-9._-]{0,63}/) != nil else {
       throw CommandError.usage(
         "--name: expected a letter and then letters, digits, “.”, “_” and “-”")
     }
     let path = arguments.operands[0]
+    // One contract and one card, in the latest version that has a published schema.
+    let file = String(decoding: PackageResources.new_tsml, as: UTF8.self)
+      .replacing("{{name}}", with: name).replacing("{{interface}}", with: interface)
+      .replacing("{{chain}}", with: "\(chain)").replacing("{{address}}", with: contract.checksummed)
     try await ThreadPool(named: "awd-new", width: 1).run {
       do throws(SystemError) {
-        try DurableFile.create(
-          path, Array(template.text(for: contract, on: chain, interface: interface).utf8))
+        try DurableFile.create(path, Array(file.utf8))
       } catch { throw CommandError.refused("\(path): it can't be written: \(error)".printable) }
     }
     context.print("\(path): a TokenScript for \(contract) on \(chain.title)".printable)

@@ -29,9 +29,7 @@ struct RepositoryVerifyCommand: Command {
         CommandFile(path, orIn: configuration.repository), by: reader,
         configuration.rules, now: now)
     }
-    if context.arguments.has("json") {
-      try context.print(json: ["files": reports.map(\.json)])
-    } else {
+    try context.print(json: ["files": reports.map(\.json)]) {
       for problem in checks.problems { context.print("schema left out: \(problem.printable)") }
       for report in reports { for line in report.lines { context.print(line) } }
     }

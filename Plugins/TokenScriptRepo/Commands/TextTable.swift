@@ -13,8 +13,7 @@ struct TextTable {
   func lines(width: Int?) -> [String] {
     let rows = rows.map { $0.map(\.printable) }
     let rule = columns.indices.map { column in
-      String(
-        repeating: "-", count: ([columns] + rows).map { $0[column].count }.max() ?? 0)
+      String(repeating: "-", count: ([columns] + rows).map { $0[column].count }.max() ?? 0)
     }
     let whole = Self.align([columns, rule] + rows)
     guard let width, rule.map(\.count).reduce(2 * (rule.count - 1), +) > width else { return whole }

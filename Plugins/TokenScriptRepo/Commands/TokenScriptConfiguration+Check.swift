@@ -12,47 +12,38 @@ extension TokenScriptConfiguration: Checking, BackedUp {
   /// - Parameter isExposed: whether other machines reach the server; it makes no difference here.
   /// - Returns: the sum, the refused files, and oddities.
   public func findings(isExposed: Bool) async -> [ContentFinding] {
-    if !isRepositoryConfigured,
-      !DemoRepository.exists(repository)
-    {
-      return [
-        ContentFinding(
-          .good,
-          "no repository is configured; `awd serve` makes a demo in "
-            + repository)
-      ]
+    if !isRepositoryConfigured, !DemoRepository.exists(repository) {
+      return [.good("no repository is configured; `awd serve` makes a demo in \(repository)")]
     }
     let inspection: RepositoryInspection
     do {
       inspection = try await RepositoryInspection(
         self, remembered: nil, now: Timestamp.now().wholeSecond)
-    } catch { return [ContentFinding(.wrong, "\(error)".printable)] }
+    } catch { return [.wrong("\(error)".printable)] }
     let index = inspection.index
-    var findings = [ContentFinding(.good, "\(repository): \(index.sum)")]
+    var findings = [ContentFinding.good("\(repository): \(index.sum)")]
     findings += index.refusals.map { path, refusal in
       // Nobody is asked here who the owners are.
       let isOwners = refusal.reason == TokenScriptReader.untrusted && !chains.isEmpty
       let text = "\(path): refused because \(refusal.words)"
       return isOwners
-        ? ContentFinding(
-          .doubtful, "\(text), unless a chain says that the signer is the owner".printable)
-        : ContentFinding(.wrong, text.printable)
+        ? .doubtful("\(text), unless a chain says that the signer is the owner".printable)
+        : .wrong(text.printable)
     }
-    findings += inspection.problems.map { ContentFinding(.doubtful, $0.printable) }
+    findings += inspection.problems.map { .doubtful($0.printable) }
     var told: Set<RepositoryPath> = []
     for row in index.rows where !row.warnings.isEmpty && told.insert(row.path).inserted {
-      findings.append(
-        ContentFinding(.doubtful, "\(row.path): \(row.warnings.joined(separator: "; "))".printable))
+      findings.append(.doubtful("\(row.path): \(row.warnings.joined(separator: "; "))".printable))
     }
     for file in index.files {
       guard case .success(let meaning) = file.reading else { continue }
       let path = "\(repository)/\(file.path)"
       findings += meaning.advice(at: path, rules, isForPublishing: false).map {
-        ContentFinding(.doubtful, "\(file.path): to mend it, \($0)".printable)
+        .doubtful("\(file.path): to mend it, \($0)".printable)
       }
     }
     if index.editions.isEmpty {
-      findings.append(ContentFinding(.doubtful, "nothing is served: no file names a contract"))
+      findings.append(.doubtful("nothing is served: no file names a contract"))
     }
     return findings
   }

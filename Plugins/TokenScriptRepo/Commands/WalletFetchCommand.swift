@@ -38,11 +38,7 @@ struct WalletFetchCommand: Command {
   static func run(_ context: CommandContext) async throws {
     let arguments = context.arguments
     let text = try await fetch(request(arguments), arguments)
-    if arguments.has("json") {
-      try context.print(json: text.json)
-    } else {
-      for line in text.lines { context.print(line) }
-    }
+    try context.print(json: text.json) { for line in text.lines { context.print(line) } }
     if let refusal = text.refusal { throw CommandError.refused(refusal) }
   }
 

@@ -41,15 +41,13 @@ struct WalletOpenCommand: Command {
         namespaces: link.namespace.map { [$0] } ?? [], signer: link.signer)
       fetched = try await WalletFetchCommand.fetch(request, arguments)
     }
-    if arguments.has("json") {
-      var json: JSONObject = [
-        "kind": link.kind.rawValue, "chain": chain?.number, "contract": link.contract.checksummed,
-        "tokenIds": link.tokenIDs, "scriptId": link.scriptID, "card": link.card,
-        "originId": link.originID, "url": link.url,
-      ]
-      if let fetched { json.values["fetch"] = fetched.json }
-      try context.print(json: json)
-    } else {
+    var json: JSONObject = [
+      "kind": link.kind.rawValue, "chain": chain?.number, "contract": link.contract.checksummed,
+      "tokenIds": link.tokenIDs, "scriptId": link.scriptID, "card": link.card,
+      "originId": link.originID, "url": link.url,
+    ]
+    if let fetched { json.values["fetch"] = fetched.json }
+    try context.print(json: json) {
       let facts: [(String, String?)] = [
         ("kind", link.kind.rawValue), ("chain", chain?.title),
         ("contract", link.contract.checksummed),

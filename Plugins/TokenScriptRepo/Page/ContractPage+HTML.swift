@@ -68,8 +68,8 @@ extension ContractPage {
     values["digest"] = row.digest?.hex
     values["cids"] = row.cids.map { "<span class=\"mono\">\($0)</span>" }.joined(separator: "<br>")
     if let meaning = meaning(of: row), row.state != .gone {
-      values["signature"] = meaning.signature.summary
-      values["validity"] = meaning.validity.summary
+      values["signature"] = meaning.signature.summary(\.reason)
+      values["validity"] = meaning.validity.summary(\.reason)
     }
     if let content = content(of: row) {
       values["isLong"] = content.size > sources
@@ -79,17 +79,6 @@ extension ContractPage {
       }
     }
     return values
-  }
-}
-
-extension TokenScriptFile.Finding {
-  /// The outcome in words that anybody may see.
-  fileprivate var summary: String {
-    switch self {
-    case .passed: "holds"
-    case .unchecked: "not checked"
-    case .failed(let refusal): refusal.reason
-    }
   }
 }
 

@@ -28,9 +28,6 @@ struct ContractPages: Sendable {
         .map { ($0.html, $0.isGone) }
     }
     guard let page else { throw RepositoryResponder.absent(isGone: false) }
-    var response = Response(
-      page.isGone ? .gone : .ok, type: "text/html; charset=utf-8", text: page.html)
-    response.fields.append(contentsOf: ResponseHeaders.page(.contract))
-    return response
+    return Response(page.isGone ? .gone : .ok, page: page.html, .contract)
   }
 }

@@ -57,9 +57,8 @@ actor IndexListing {
       throw HTTPError(.badRequest, "malformed percent-encoding in the query")
     }
     let accept = AcceptList(head, .accept)
-    let quality = accept.quality(of: "application/json") ?? 0
     let isJSON =
-      form["format"] == "json" || quality > 0 && quality >= accept.quality(of: "text/html") ?? 0
+      form["format"] == "json" || accept.prefers("application/json", to: "text/html")
     let number = form["page"].flatMap { Int($0) } ?? 1
     let query = isJSON ? "" : form["q"] ?? ""
     guard !IndexPage.isTooLong(query) else {
@@ -83,8 +82,7 @@ actor IndexListing {
       if isJSON { return try Self.rows(index, key.number, of: last, headers) }
       var page = IndexPage(index, query: query, number: isSearch ? number : key.number)
       page.links = links
-      let response = Response(.ok, type: "text/html; charset=utf-8", text: page.html)
-      return Self.shared(response, headers.common, ResponseHeaders.page(.index))
+      return Self.shared(Response(page: page.html, .index).with(headers.common))
     }
     if !isSearch, generation == index.generation, pages.count < Self.keptPages { pages[key] = made }
     return made
@@ -98,16 +96,15 @@ actor IndexListing {
       "contracts": Array(index.rows.dropFirst((number - 1) * rowLimit).prefix(rowLimit)),
       "next": next,
     ]
-    var response = shared(
-      try Response(.ok, json: page.withoutNulls), headers.common, ResponseHeaders.foreignContent)
+    var response = try Response(.ok, json: page.withoutNulls).with(
+      headers.common, ResponseHeaders.foreignContent)
     if let next { response.fields.append(.link, "<\(next)>; rel=\"next\"") }
-    return response
+    return shared(response)
   }
 
-  /// Adds header fields, and moves the body into memory that connections share.
-  private static func shared(_ response: Response, _ fields: HeaderFields...) -> Response {
+  /// Moves the body into memory that connections share.
+  private static func shared(_ response: Response) -> Response {
     var response = response
-    for more in fields { response.fields.append(contentsOf: more) }
     if case .array(let bytes) = response.body { response.body = .bytes(Bytes(bytes)) }
     return response
   }

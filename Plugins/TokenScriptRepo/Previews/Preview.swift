@@ -46,16 +46,8 @@ struct Preview: Codable, Sendable {
       Contract(chain: $0.chain.number, address: $0.address.checksummed)
     }
     schema = file.schema.path
-    verdicts = [("Signature", file.signature), ("Schema", file.validity), ("Trust", file.trust)].map
-    {
-      let words =
-        switch $1 {
-        case .passed: "holds"
-        case .unchecked: "not checked"
-        case .failed(let refusal): refusal.words
-        }
-      return Verdict(check: $0, words: words)
-    }
+    let checks = [("Signature", file.signature), ("Schema", file.validity), ("Trust", file.trust)]
+    verdicts = checks.map { Verdict(check: $0, words: $1.summary(\.words)) }
     let (refusal, warnings) = rules.judge(file)
     self.warnings =
       file.warnings + warnings + (refusal.map { ["it would be refused: \($0.words)"] } ?? [])

@@ -55,8 +55,7 @@ struct PreviewResponder: Sendable {
       ]
       var response = try Response(.created, json: answer)
       response.fields.append(.location, url)
-      response.fields.append(contentsOf: Self.fields)
-      return response
+      return response.with(Self.fields)
     } catch let refusal as PublicationRefusal { return try refusal.response(repository.headers) }
   }
 
@@ -74,17 +73,16 @@ struct PreviewResponder: Sendable {
         })
     else { throw HTTPError(.notFound, "there is no such preview; it lasts for a day") }
     let accept = AcceptList(request.head, .accept)
-    let tokenScript = accept.quality(of: "application/tokenscript+xml") ?? 0
-    let html = accept.quality(of: "text/html") ?? 0
-    guard html > 0, html >= max(tokenScript, accept.quality(of: "text/xml") ?? 0) else {
-      let isTokenScript = tokenScript > 0 && tokenScript >= accept.quality(of: "text/xml") ?? 0
+    guard accept.prefers("text/html", to: "application/tokenscript+xml"),
+      accept.prefers("text/html", to: "text/xml")
+    else {
+      let isTokenScript = accept.prefers("application/tokenscript+xml", to: "text/xml")
       var response = Response(
         .ok, fields: isTokenScript ? ResponseHeaders.tokenScript : ResponseHeaders.xml,
         body: .bytes(bytes))
       response.fields.append(.entityTag, EntityTag(preview.sha256).text)
       response.fields.append(.referrerPolicy, "no-referrer")
-      response.fields.append(contentsOf: Self.fields)
-      return response
+      return response.with(Self.fields)
     }
     let base = repository.base(for: request)
     let page = try await pages.run(
@@ -92,10 +90,7 @@ struct PreviewResponder: Sendable {
     ) {
       PreviewPage(preview: preview, bytes: bytes, url: base.map { "\($0)/preview/\(name)" }).html
     }
-    var response = Response(.ok, type: "text/html; charset=utf-8", text: page)
-    response.fields.append(contentsOf: ResponseHeaders.page(.contract))
-    response.fields.append(contentsOf: Self.fields)
-    return response
+    return Response(page: page, .contract).with(Self.fields)
   }
 
   /// The fields of all responses: nobody keeps a preview, finds it or is told where it was.

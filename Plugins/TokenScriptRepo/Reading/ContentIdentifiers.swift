@@ -22,9 +22,7 @@ package enum ContentIdentifiers {
     }
     let root = hash(self.root(leaves.map { (hash($0), $0.count) }, chunks.map(\.count)))
     let rawRoot = hash(self.root(raw, chunks.map(\.count)))
-    return [
-      base58(root), base32(cid(unixFSCodec, root)), base32(cid(unixFSCodec, rawRoot)),
-    ]
+    return [base58(root), base32(cid(unixFSCodec, root)), base32(cid(unixFSCodec, rawRoot))]
   }
 
   /// Returns the identifier that a place names without a path behind it, `ipfs://[ipfs/]<cid>` or

@@ -66,6 +66,15 @@ package struct TokenScriptFile: Equatable, Sendable {
     case passed
     /// The check failed.
     case failed(FileRefusal)
+
+    /// Returns the outcome in words, of a failure those that a refusal has for it.
+    package func summary(_ words: (FileRefusal) -> String) -> String {
+      switch self {
+      case .passed: "holds"
+      case .unchecked: "not checked"
+      case .failed(let refusal): words(refusal)
+      }
+    }
   }
 
   /// The version in the root element's namespace.

@@ -86,16 +86,12 @@ struct PlacesResponder: Sendable {
   /// Responds in JSON, also to what goes wrong.
   private func inJSON(_ body: () async throws -> Response) async throws -> Response {
     do { return try await body() } catch let error as HTTPError {
-      var response = try json(error.status, ["error": error.message])
-      response.fields.append(contentsOf: error.fields)
-      return response
+      return try json(error.status, ["error": error.message]).with(error.fields)
     }
   }
 
   private func json(_ status: Status, _ value: some Encodable) throws -> Response {
-    var response = try Response(status, json: value)
-    response.fields.append(contentsOf: repository.headers.common)
-    return response
+    try Response(status, json: value).with(repository.headers.common)
   }
 
   /// Responds with JSON and its strong entity tag, without a date.

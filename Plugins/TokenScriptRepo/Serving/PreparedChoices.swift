@@ -43,26 +43,17 @@ final class PreparedChoices: Sendable {
     }
     var common = headers.common
     for link in links { common.append(.link, link.fieldValue) }
-    func list(_ response: Response, _ own: HeaderFields) -> Response {
-      var response = response
-      response.fields.append(contentsOf: common)
-      response.fields.append(contentsOf: own)
-      return response
-    }
-    empty = list(Response(.multipleChoices), ResponseHeaders.foreignContent)
+    empty = Response(.multipleChoices).with(common, ResponseHeaders.foreignContent)
     // Strings always have a JSON form; if they had none, the links would be enough.
-    json =
-      (try? Response(.multipleChoices, json: ["choices": links]))
-      .map { list($0, ResponseHeaders.foreignContent) } ?? empty
-    html = list(
-      Response(
-        .multipleChoices, type: "text/html; charset=utf-8",
-        text: PageStyle.message.document(
-          title: contract.checksummed,
-          Self.template.html([
-            "contract": contract.checksummed, "reason": reason,
-            "links": links.map { ["url": $0.url, "title": $0.title, "modified": $0.modified] },
-          ]))), ResponseHeaders.page(.message))
+    let json = try? Response(.multipleChoices, json: ["choices": links])
+    self.json = json?.with(common, ResponseHeaders.foreignContent) ?? empty
+    let title = contract.checksummed
+    let list = Self.template.html([
+      "contract": title, "reason": reason,
+      "links": links.map { ["url": $0.url, "title": $0.title, "modified": $0.modified] },
+    ])
+    let page = PageStyle.message.document(title: title, list)
+    html = Response(.multipleChoices, page: page, .message).with(common)
   }
 
   /// Responds to a request, whose conditions are ignored.
@@ -71,10 +62,8 @@ final class PreparedChoices: Sendable {
   /// - Returns: 300, with a body only if `Accept` names JSON or HTML.
   func response(to head: RequestHead) -> Response {
     let accept = AcceptList(head, .accept)
-    let jsonQuality = accept.quality(of: "application/json") ?? 0
-    let htmlQuality = accept.quality(of: "text/html") ?? 0
-    if jsonQuality > 0, jsonQuality >= htmlQuality { return json }
-    return htmlQuality > 0 ? html : empty
+    if accept.prefers("application/json", to: "text/html") { return json }
+    return accept.quality(of: "text/html") ?? 0 > 0 ? html : empty
   }
 }
 

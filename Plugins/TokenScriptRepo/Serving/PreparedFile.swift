@@ -82,8 +82,7 @@ final class PreparedFile: Sendable {
     if let codings = prepared.value { return codings }
     let tag = content.digest.hex
     let date = HTTPDate(modified.seconds)
-    return prepared.keep(
-      Codings { Coded($0, tag, date, headers, isTokenScript: isTokenScript) })
+    return prepared.keep(Codings { Coded($0, tag, date, headers, isTokenScript: isTokenScript) })
   }
 
   /// Responds to a request for the file, in the coding that the client prefers among those that are there.
@@ -101,13 +100,9 @@ final class PreparedFile: Sendable {
     case .proceed: break
     }
     guard let bytes = variant ?? content.bytes else { throw UnreadContent(content: content) }
-    let accept = AcceptList(head, .accept)
-    var response = coded.plain
-    if let quality = accept.quality(of: "application/tokenscript+xml"), quality > 0,
-      quality >= accept.quality(of: "text/xml") ?? 0
-    {
-      response = coded.tokenScript
-    }
+    let isTokenScript = AcceptList(head, .accept).prefers(
+      "application/tokenscript+xml", to: "text/xml")
+    var response = isTokenScript ? coded.tokenScript : coded.plain
     response.body = .bytes(bytes)
     return response
   }

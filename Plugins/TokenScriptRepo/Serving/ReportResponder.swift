@@ -35,9 +35,7 @@ struct ReportResponder: Sendable {
   }
 
   private struct Report: Decodable {
-    enum Reason: String, Decodable {
-      case signature, schema, contract, namespace, other
-    }
+    enum Reason: String, Decodable { case signature, schema, contract, namespace, other }
 
     let url: String
     let sha256: String

@@ -51,9 +51,7 @@ struct ResponseHeaders: Sendable {
 
   /// Makes a response in JSON that isn't a file's, whatever the client accepts.
   func json(_ status: Status, _ value: some Encodable) throws -> Response {
-    var response = try Response(status, json: value)
-    response.fields.append(contentsOf: errors)
-    return response
+    try Response(status, json: value).with(errors)
   }
 
   /// The fields of a file as general XML.
@@ -78,5 +76,28 @@ struct ResponseHeaders: Sendable {
       .contentTypeOptions: "nosniff", .contentSecurityPolicy: style.contentSecurityPolicy,
       .referrerPolicy: "no-referrer",
     ])
+  }
+}
+
+extension Response {
+  /// Makes a response with a page.
+  init(_ status: Status = .ok, page: String, _ style: PageStyle) {
+    self.init(status, type: "text/html; charset=utf-8", text: page)
+    fields.append(contentsOf: ResponseHeaders.page(style))
+  }
+
+  /// Returns the response with further fields.
+  func with(_ fields: HeaderFields...) -> Response {
+    var response = self
+    for more in fields { response.fields.append(contentsOf: more) }
+    return response
+  }
+}
+
+extension AcceptList {
+  /// Returns whether a client takes a media type, and likes another one no better.
+  func prefers(_ type: StaticString, to other: StaticString) -> Bool {
+    guard let quality = quality(of: type), quality > 0 else { return false }
+    return quality >= self.quality(of: other) ?? 0
   }
 }

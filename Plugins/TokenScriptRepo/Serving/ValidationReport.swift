@@ -28,10 +28,7 @@ enum ValidationReport {
   ///   - origins: the verdicts, the one that was asked for first.
   ///   - signature: the verdict on the signature alone.
   static func json(_ origins: [JSONObject], signature: Status = .pass) -> JSONObject {
-    [
-      "overview": ["originStatuses": origins] as JSONObject,
-      "signatureStatus": signature.rawValue,
-    ]
+    ["overview": ["originStatuses": origins] as JSONObject, "signatureStatus": signature.rawValue]
   }
 
   /// Makes the report of a file that isn't signed for the contract.

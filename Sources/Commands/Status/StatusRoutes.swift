@@ -13,18 +13,10 @@ struct StatusRoutes: Sendable {
     // A series for each route would be too many to look at.
     interval: interval, capacity: capacity, summingOver: ["route", "method"])
   private let start = ContinuousClock.now
-  private let services: [String]
-  private let metrics: Metrics
-
-  /// Makes the routes of a server.
-  ///
-  /// - Parameters:
-  ///   - services: the services that are on.
-  ///   - metrics: the metrics to show.
-  init(services: [String], metrics: Metrics) {
-    self.services = services
-    self.metrics = metrics
-  }
+  /// The services that are on.
+  let services: [String]
+  /// The metrics to show.
+  let metrics: Metrics
 
   /// Records the metrics at even intervals, until cancelled.
   func run() async {

@@ -59,9 +59,7 @@ extension MsgrSession {
 }
 
 extension MsgrServer {
-  private struct Found: Decodable {
-    let Key: String
-  }
+  private struct Found: Decodable { let Key: String }
 
   private struct Published: Encodable {
     let message: String

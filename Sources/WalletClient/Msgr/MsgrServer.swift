@@ -94,9 +94,7 @@ public struct MsgrServer: Sendable {
   }
 
   /// The reply with a new token.
-  struct Issued: Decodable {
-    let Token: String
-  }
+  struct Issued: Decodable { let Token: String }
 
   private func open(
     _ path: String, _ name: String, _ password: String, _ device: String, _ deviceName: String?,

@@ -221,14 +221,10 @@ public struct MsgrSession: Sendable {
   /// The reply that says nothing but that something is done.
   struct Done: Decodable {}
 
-  private struct Added: Decodable {
-    let Status: Friendship
-  }
+  private struct Added: Decodable { let Status: Friendship }
 
   /// The reply to a message that was sent.
-  struct Sent: Decodable {
-    let Id: MsgrMessageID
-  }
+  struct Sent: Decodable { let Id: MsgrMessageID }
 
   /// Makes a request of the account's, and reads the response.
   func ask<Value: Decodable>(
