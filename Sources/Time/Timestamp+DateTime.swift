@@ -15,11 +15,12 @@ extension Timestamp {
       case let (hour, minute, second) = (number(time.1), number(time.2), number(time.3)),
       hour < 24 || hour == 24 && minute == 0 && second == 0, minute < 60, second < 60,
       case let (hours, minutes) = (number(end.2), number(end.3)), hours <= 14, minutes < 60,
-      case let year = number(day.1), year > 0,
-      let date = CalendarDate(year: year, month: number(day.2), day: number(day.3))
+      case let year = number(day.1), year > 0
     else { return nil }
     let offset = (end.1 == "-" ? -1 : 1) * (hours * 3600 + minutes * 60)
-    self.init(seconds: date.daysSince1970 * 86_400 + hour * 3600 + minute * 60 + second - offset)
+    self.init(
+      year: year, month: number(day.2), day: number(day.3),
+      second: hour * 3600 + minute * 60 + second - offset)
   }
 
   /// The moment as `YYYY-MM-DDThh:mm:ssZ`, or nil outside the years 1 to 9999.

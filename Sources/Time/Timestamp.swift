@@ -42,42 +42,11 @@ public struct Timestamp: Hashable, Comparable, Sendable {
 
   /// The moment that comes a duration earlier, or the first one that can be written.
   public static func - (moment: Timestamp, duration: Duration) -> Timestamp {
-    let (difference, overflows) = moment.milliseconds.subtractingReportingOverflow(
-      duration.milliseconds)
-    guard overflows else { return Timestamp(milliseconds: difference) }
-    return Timestamp(milliseconds: duration < .zero ? .max : .min)
+    moment + (.zero - duration)
   }
 
   /// The duration from one moment to another; negative if the other one is earlier.
   public func duration(to other: Timestamp) -> Duration {
     .milliseconds(Int128(other.milliseconds) - Int128(milliseconds))
-  }
-}
-
-extension Timestamp: CustomStringConvertible {
-  /// The moment as RFC 3339 writes it, in UTC with milliseconds: `2026-11-21T20:45:08.123Z`.
-  ///
-  /// The calendar is the proleptic Gregorian one; years are meant to lie within 0 to 9999, but any can be written.
-  public var description: String {
-    let (date, second) = dayAndSecond
-    var text = ""
-    text.reserveCapacity(24)
-    text.append(date.year, digits: 4, then: "-")
-    text.append(date.month, digits: 2, then: "-")
-    text.append(date.day, digits: 2, then: "T")
-    text.append(second / 3600, digits: 2, then: ":")
-    text.append(second / 60 % 60, digits: 2, then: ":")
-    text.append(second % 60, digits: 2, then: ".")
-    text.append(milliseconds.modulo(1000), digits: 3, then: "Z")
-    return text
-  }
-}
-
-extension String {
-  fileprivate mutating func append(_ number: Int64, digits: Int, then separator: String) {
-    let text = String(number)
-    for _ in 0..<max(0, digits - text.utf8.count) { append("0") }
-    append(text)
-    append(separator)
   }
 }
