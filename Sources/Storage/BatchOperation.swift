@@ -34,7 +34,7 @@ public struct BatchCall<Input: Sendable, Output: Sendable>: Sendable {
   public typealias Outcome = (index: Int, result: Result<Output, any Error>)
 
   let sql: StaticString
-  let arrays: @Sendable ([Input], inout ArrayWriter) throws -> Void
+  let arrays: @Sendable ([Input], inout PostgreSQLParameters) throws -> Void
   let outcome: @Sendable (borrowing Row) throws -> Outcome
 
   /// Makes a call.
@@ -44,7 +44,8 @@ public struct BatchCall<Input: Sendable, Output: Sendable>: Sendable {
   ///   - arrays: writes the parameters in order.
   ///   - outcome: reads a row. Indexes count from 0.
   public init(
-    _ sql: StaticString, arrays: @escaping @Sendable ([Input], inout ArrayWriter) throws -> Void,
+    _ sql: StaticString,
+    arrays: @escaping @Sendable ([Input], inout PostgreSQLParameters) throws -> Void,
     outcome: @escaping @Sendable (borrowing Row) throws -> Outcome
   ) {
     self.sql = sql
@@ -53,31 +54,25 @@ public struct BatchCall<Input: Sendable, Output: Sendable>: Sendable {
   }
 }
 
-/// Takes the parameters of a ``BatchCall``.
-public struct ArrayWriter {
-  private(set) var parameters = PostgreSQLParameters()
-
+// What a ``BatchCall`` writes.
+extension PostgreSQLParameters {
   /// Adds an array of type `bigint[]`.
   public mutating func append(integers: [Int64?]) throws(StoreError) {
-    try parameters.append(integers, of: .int8) { $1.append(bigEndian: $0) }
+    try append(integers.map(\.databaseValue), of: .int8)
   }
 
   /// Adds an array of type `text[]`.
   public mutating func append(texts: [String?]) throws(StoreError) {
-    try parameters.append(texts, of: .text) { text, bytes throws(StoreError) in
-      try bytes.append(text: text)
-    }
+    try append(texts.map(\.databaseValue), of: .text)
   }
 
   /// Adds an array of type `bytea[]`.
   public mutating func append(blobs: [[UInt8]?]) throws(StoreError) {
-    try parameters.append(blobs, of: .bytea) { blob, bytes throws(StoreError) in
-      try bytes.append(blob: blob)
-    }
+    try append(blobs.map(\.databaseValue), of: .bytea)
   }
 
   /// Adds a value that is the same for all inputs.
   public mutating func append(_ value: some DatabaseValueConvertible) throws(StoreError) {
-    try parameters.append(value.databaseValue)
+    try append(value.databaseValue)
   }
 }

@@ -1,8 +1,5 @@
 /// The part of a store that knows the kind of its database.
 protocol Engine: Sendable {
-  /// True if the jobs of the write queue run one after the other, in the order in which they are taken.
-  var keepsOrder: Bool { get }
-
   /// Opens the database and brings its schema up to date, runs jobs until the queues are closed and empty, and closes the
   /// database.
   ///

@@ -42,28 +42,34 @@
   var parts: [Job<Context>] { [] }
 }
 
-/// A ``Job`` with the type of its result.
+/// A ``Job`` of one closure with one result.
 ///
 /// It is unchecked for the reason of its base class.
-@safe class Operation<Context: ~Copyable, Value: Sendable>: Job<Context>, @unchecked Sendable {
+@safe
+final class Operation<Context: ~Copyable, Value: Sendable>: Job<Context>, @unchecked Sendable {
   private let body: @Sendable (borrowing Context) throws -> Value
   private let outcome: (@Sendable (Bool) -> Void)?
+  private let complete: @Sendable (Result<Value, any Error>) -> Void
   private var hasRun = false
   private var value: Value?
 
+  /// Makes an operation.
+  ///
+  /// - Parameters:
+  ///   - body: the work.
+  ///   - isolation: the way in which its transaction is kept apart from others.
+  ///   - outcome: takes note each time that its changes are committed or undone, once it has run.
+  ///   - complete: takes the result, once.
   init(
     _ body: @escaping @Sendable (borrowing Context) throws -> Value, isolation: Isolation?,
-    outcome: (@Sendable (Bool) -> Void)?
+    outcome: (@Sendable (Bool) -> Void)? = nil,
+    complete: @escaping @Sendable (Result<Value, any Error>) -> Void
   ) {
-    self.body = body
-    self.outcome = outcome
+    (self.body, self.outcome, self.complete) = (body, outcome, complete)
     super.init(isolation: isolation)
   }
 
-  /// Hands over the result, once.
-  func complete(_ result: Result<Value, any Error>) {}
-
-  final override func run(in context: borrowing Context) {
+  override func run(in context: borrowing Context) {
     hasRun = true
     failure = nil
     do {
@@ -71,74 +77,22 @@
     } catch { failure = error }
   }
 
-  final override func fail(_ error: any Error) {
+  override func fail(_ error: any Error) {
     super.fail(error)
     if hasRun { outcome?(false) }
   }
 
-  final override func undo() {
+  override func undo() {
     super.undo()
     outcome?(false)
   }
 
-  final override func finish() {
+  override func finish() {
     if failure == nil, let value {
       outcome?(true)
       complete(.success(value))
     } else {
       complete(.failure(failure ?? StoreError.closed))
     }
-  }
-}
-
-/// An operation that a task awaits.
-///
-/// It is unchecked for the reason of its base class.
-@safe
-final class AwaitedOperation<Context: ~Copyable, Value: Sendable>:
-  Operation<Context, Value>, @unchecked Sendable
-{
-  // Unsafe, as a worker takes every job and finishes each exactly once.
-  private let continuation: UnsafeContinuation<Value, any Error>
-
-  init(
-    _ body: @escaping @Sendable (borrowing Context) throws -> Value,
-    _ continuation: UnsafeContinuation<Value, any Error>, isolation: Isolation?,
-    outcome: (@Sendable (Bool) -> Void)? = nil
-  ) {
-    unsafe self.continuation = continuation
-    super.init(body, isolation: isolation, outcome: outcome)
-  }
-
-  override func complete(_ result: Result<Value, any Error>) {
-    unsafe continuation.resume(with: result)
-  }
-}
-
-/// An operation that is one of several steps.
-///
-/// It is unchecked for the reason of its base class.
-@safe
-final class StepOperation<Context: ~Copyable, Value: Sendable>:
-  Operation<Context, Value>, @unchecked Sendable
-{
-  private let results: StepResults<Value>
-  private let index: Int
-  private let next: (@Sendable () -> Void)?
-
-  init(
-    _ body: @escaping @Sendable (borrowing Context) throws -> Value, _ index: Int,
-    of results: StepResults<Value>, isolation: Isolation, outcome: (@Sendable (Bool) -> Void)?,
-    next: (@Sendable () -> Void)?
-  ) {
-    self.results = results
-    self.index = index
-    self.next = next
-    super.init(body, isolation: isolation, outcome: outcome)
-  }
-
-  override func complete(_ result: Result<Value, any Error>) {
-    results.note(result, of: index)
-    next?()
   }
 }

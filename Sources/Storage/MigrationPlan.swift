@@ -1,7 +1,7 @@
 /// The migrations of a program for one kind of database, to be compared with those that a database has.
 struct MigrationPlan {
   /// One step with its statements.
-  struct Step {
+  struct Step: Equatable {
     let owner: String
     let number: Int
     let needs: Int
@@ -23,8 +23,7 @@ struct MigrationPlan {
     var highest: [String: Int] = [:]
     for migration in migrations {
       if let previous = highest[migration.owner], previous >= migration.number {
-        throw StoreError(
-          .incompatibleSchema,
+        throw .incompatibleSchema(
           "the migrations of \(migration.owner) are out of order: "
             + "\(migration.number) comes after \(previous)")
       }
@@ -55,41 +54,32 @@ struct MigrationPlan {
   private func check(_ applied: Set<Int>, of owner: String) throws(StoreError) {
     let known = steps.filter { $0.owner == owner }.map(\.number)
     guard let oldest = known.first, let newest = known.last else {
-      throw StoreError(
-        .incompatibleSchema,
+      throw .incompatibleSchema(
         "the database belongs to a program with the service \(owner), which this one lacks")
     }
     let newestApplied = applied.max() ?? 0
     if newestApplied > newest {
-      throw StoreError(
-        .incompatibleSchema,
+      throw .incompatibleSchema(
         "the database was made by a newer version: it has migration \(newestApplied) of \(owner), "
           + "this program knows them up to \(newest)")
     }
     if newestApplied < oldest {
-      throw StoreError(
-        .incompatibleSchema,
+      throw .incompatibleSchema(
         "the database is older than any that this version can upgrade: it has migration "
           + "\(newestApplied) of \(owner), and the first one known is \(oldest); "
           + "start version \(Self.oldestRelease) with it once")
     }
     // The oldest known step stands for those before it.
     if let lost = applied.subtracting(known).filter({ $0 > oldest }).min() {
-      throw StoreError(
-        .incompatibleSchema,
+      throw .incompatibleSchema(
         "the database has migration \(lost) of \(owner), which this program does not know")
     }
     if let late = known.first(where: { $0 < newestApplied && !applied.contains($0) }) {
-      throw StoreError(
-        .incompatibleSchema,
+      throw .incompatibleSchema(
         "migration \(late) of \(owner) was added before \(newestApplied), "
           + "which the database has already")
     }
   }
-}
-
-extension MigrationPlan.Step {
-  func isSame(as other: Self) -> Bool { owner == other.owner && number == other.number }
 }
 
 extension DatabaseConnection {

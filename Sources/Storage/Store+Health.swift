@@ -71,12 +71,9 @@ extension Store {
   /// - Throws: ``StoreError``: `.corrupt` if the file is damaged or no database, `.incompatibleSchema` if it is of a
   ///   newer or another program.
   public static func check(_ path: String, migrations: [Migration]) throws -> Int {
-    let connection = try SQLiteConnection(
-      DatabaseFile(name: path.hasPrefix("/") ? path : "./" + path, isInMemory: false),
-      role: .reader, busyTimeout: .seconds(10))
+    let connection = try SQLiteConnection(reading: path)
     try connection.checkIntegrity()
-    let isEmpty = try connection.isEmpty
-    if isEmpty { return migrations.count }
+    if try connection.isEmpty { return migrations.count }
     return try SQLiteMigrator(connection, migrations).check()
   }
 }

@@ -13,7 +13,10 @@ internal import Threading
   let work: StoreWork
   /// The newest migration of each owner that the program knows.
   let newestMigrations: [String: Int]
-  private let keepsOrder: Bool
+  /// True if other processes may use the database at the same time, so that nothing of it may be kept in memory alone.
+  ///
+  /// Otherwise the queued writes run one after the other, in the order in which they are taken.
+  public let isShared: Bool
   private let closed: Promise<Void>
   private let thread: WorkerThread
   /// The failures for want of room after which there was room again.
@@ -57,7 +60,7 @@ internal import Threading
     self.work = work
     newestMigrations = Dictionary(migrations.map { ($0.owner, $0.number) }, uniquingKeysWith: max)
     self.closed = closed
-    keepsOrder = engine.keepsOrder
+    isShared = if case .postgreSQL = location { true } else { false }
     thread = try .start("awd-writer") {
       do {
         try engine.run(work) { opened.fulfill(.success(())) }
@@ -71,9 +74,6 @@ internal import Threading
     // Without `close()`, queued writes are still committed, but nobody waits for them.
     work.close()
   }
-
-  /// True if other processes may use the database at the same time, so that nothing of it may be kept in memory alone.
-  public var isShared: Bool { !keepsOrder }
 
   /// Changes the database.
   ///
@@ -99,10 +99,12 @@ internal import Threading
     isolation: Isolation = .serializable, outcome: (@Sendable (Bool) -> Void)? = nil,
     _ body: @escaping @Sendable (borrowing Transaction) throws -> Value
   ) async throws -> Value {
+    // Unsafe, as a worker takes every job and finishes each exactly once.
     try await unsafe withUnsafeThrowingContinuation { continuation in
       Self.queue(
-        unsafe AwaitedOperation(body, continuation, isolation: isolation, outcome: outcome),
-        in: work, for: .current)
+        Operation(body, isolation: isolation, outcome: outcome) {
+          unsafe continuation.resume(with: $0)
+        }, in: work, for: .current)
     }
   }
 
@@ -112,7 +114,8 @@ internal import Threading
   ) async throws -> Value {
     try await unsafe withUnsafeThrowingContinuation { continuation in
       _ = Self.queue(
-        unsafe AwaitedOperation(body, continuation, isolation: .rowLocks), in: work.signs, for: nil)
+        Operation(body, isolation: .rowLocks) { unsafe continuation.resume(with: $0) },
+        in: work.signs, for: nil)
     }
   }
 
@@ -129,19 +132,20 @@ internal import Threading
     steps: [@Sendable (borrowing Transaction) throws -> Value],
     isolation: Isolation = .serializable, outcome: (@Sendable (Bool) -> Void)? = nil
   ) async -> [Result<Value, any Error>] {
-    guard !steps.isEmpty else { return [] }
-    let results = StepResults<Value>(count: steps.count)
-    let owner = WorkOwner.current
+    let promises = steps.map { _ in Promise<Result<Value, any Error>>() }
+    let (work, isShared, owner) = (work, isShared, WorkOwner.current)
     // Where the queue doesn't keep the order, each step is queued when the one before has its result.
     @Sendable func queue(_ index: Int) {
-      let next = keepsOrder || index + 1 == steps.count ? nil : { @Sendable in queue(index + 1) }
-      Self.queue(
-        StepOperation(
-          steps[index], index, of: results, isolation: isolation, outcome: outcome, next: next),
-        in: work, for: owner)
+      let operation = Operation(steps[index], isolation: isolation, outcome: outcome) { result in
+        promises[index].fulfill(result)
+        if isShared, index + 1 < steps.count { queue(index + 1) }
+      }
+      Self.queue(operation, in: work, for: owner)
     }
-    for index in 0..<(keepsOrder ? steps.count : 1) { queue(index) }
-    return await results.all
+    for index in isShared ? steps.indices.prefix(1) : steps.indices { queue(index) }
+    var results: [Result<Value, any Error>] = []
+    for promise in promises { results.append(await promise.value) }
+    return results
   }
 
   private static func queue(_ job: Job<Transaction>, in work: StoreWork, for owner: WorkOwner?) {
@@ -181,8 +185,9 @@ internal import Threading
   ) async throws -> Value {
     try await unsafe withUnsafeThrowingContinuation { continuation in
       _ = Self.queue(
-        unsafe AwaitedOperation(body, continuation, isolation: isOneQuery ? nil : .serializable),
-        in: work.reads, for: .current)
+        Operation(body, isolation: isOneQuery ? nil : .serializable) {
+          unsafe continuation.resume(with: $0)
+        }, in: work.reads, for: .current)
     }
   }
 
@@ -196,7 +201,7 @@ internal import Threading
   public nonisolated(nonsending) func perform<Operation: BatchOperation>(
     _ input: Operation.Input, by operation: Operation.Type
   ) async throws -> Operation.Output {
-    guard !keepsOrder else { return try await write { try operation.run(input, $0) } }
+    guard isShared else { return try await write { try operation.run(input, $0) } }
     return try await unsafe withUnsafeThrowingContinuation { continuation in
       Self.queue(unsafe BatchJob<Operation>(input, continuation), in: work, for: .current)
     }

@@ -76,6 +76,11 @@ public struct StoreError: Error, Sendable {
   }
 
   /// PostgreSQL has no such text, and so neither has SQLite.
+  /// Returns the error of a database whose schema isn't one that the program works with.
+  static func incompatibleSchema(_ message: String) -> StoreError {
+    StoreError(.incompatibleSchema, message)
+  }
+
   static let nulInText = StoreError(.constraint(.other), "a text can't hold the character NUL")
 
   static let closed = StoreError(.closed, "the store is closed")

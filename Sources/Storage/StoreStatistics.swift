@@ -37,4 +37,17 @@ public struct StoreStatistics: Sendable, Equatable {
     bounds: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5])
   /// The duration of the longest transaction so far, in seconds.
   public internal(set) var longestTransactionSeconds = 0.0
+
+  /// Counts a transaction, its writes, and the time that its commit took, if it was committed.
+  mutating func count(committed: Int, failed: Int, in transaction: Duration, commit: Duration?) {
+    writesCommitted += committed
+    writesFailed += failed
+    let seconds = transaction / .seconds(1)
+    transactionSeconds.record(seconds)
+    longestTransactionSeconds = max(longestTransactionSeconds, seconds)
+    guard let commit else { return }
+    groupsCommitted += 1
+    groupSize.record(Double(committed))
+    commitSeconds.record(commit / .seconds(1))
+  }
 }

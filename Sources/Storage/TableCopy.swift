@@ -228,7 +228,7 @@ extension PostgreSQLConnection {
       case "text": .text
       case "double precision": .float8
       default:
-        throw StoreError(.incompatibleSchema, "\(table.name).\(column) has another type here")
+        throw StoreError.incompatibleSchema("\(table.name).\(column) has another type here")
       }
     }
   }

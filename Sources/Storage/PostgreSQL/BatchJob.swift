@@ -60,9 +60,9 @@ private final class BatchGroup<Operation: BatchOperation>:
     for job in jobs { job.outcome = nil }
     do {
       let call = Operation.call
-      var writer = ArrayWriter()
-      try call.arrays(jobs.map { $0.input }, &writer)
-      try transaction.call(call.sql, writer.parameters) { row in
+      var parameters = PostgreSQLParameters()
+      try call.arrays(jobs.map { $0.input }, &parameters)
+      try transaction.call(call.sql, parameters) { row in
         let (index, result) = try call.outcome(row)
         guard jobs.indices.contains(index) else {
           throw StoreError(.unexpectedValue, "a call has an outcome for no input")

@@ -26,11 +26,11 @@ package struct NotificationConnection {
   /// - Parameter messages: the nodes and the texts, each of less than 8,000 bytes, in order.
   package func tell(_ messages: [(node: NodeID, text: String)]) throws(StoreError) {
     guard !messages.isEmpty else { return }
-    var arrays = ArrayWriter()
+    var arrays = PostgreSQLParameters()
     try arrays.append(texts: messages.map { Self.channel(of: $0.node) })
     try arrays.append(texts: messages.map(\.text))
     try connection.execute(
-      text: "SELECT pg_notify(c, m) FROM unnest($1, $2) AS n (c, m)", arrays.parameters)
+      text: "SELECT pg_notify(c, m) FROM unnest($1, $2) AS n (c, m)", arrays)
   }
 
   private static func channel(of node: NodeID) -> String { "awd_\(node)" }

@@ -7,8 +7,6 @@ struct PostgreSQLEngine: Engine {
   let migrations: [Migration]
   let configuration: StoreConfiguration
 
-  var keepsOrder: Bool { false }
-
   func run(_ work: StoreWork, opened: () -> Void) throws {
     try PostgreSQLMigrator(
       PostgreSQLConnection(address, lockTimeout: configuration.busyTimeout), migrations

@@ -51,14 +51,12 @@ struct PostgreSQLMigrator {
   private func checkVersion() throws(StoreError) {
     let version = connection.serverVersion / 10_000
     guard version >= Self.oldestServer else {
-      throw StoreError(
-        .incompatibleSchema,
+      throw .incompatibleSchema(
         "PostgreSQL \(version) is too old; the oldest that will do is \(Self.oldestServer)")
     }
     let encoding = connection.setting("server_encoding") ?? ""
     guard encoding == "UTF8" else {
-      throw StoreError(
-        .incompatibleSchema,
+      throw .incompatibleSchema(
         "the database has the encoding \(encoding), it must be UTF8; make it anew with "
           + "CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0")
     }
@@ -87,8 +85,7 @@ struct PostgreSQLMigrator {
     ) { row in (isMade: try row[0] as Bool, table: try row[1] as String?) }
     guard let found, !found.isMade else { return false }
     if let table = found.table {
-      throw StoreError(
-        .incompatibleSchema,
+      throw StoreError.incompatibleSchema(
         "the database belongs to another program: it has the table \(table), but none of a store's; "
           + "it must be empty at first")
     }
@@ -116,8 +113,7 @@ struct PostgreSQLMigrator {
       """, step.owner, NodeRegistry.lifetime / .seconds(1), step.needs
     ) { row in
       let (name, version): (String, String) = (try row[0], try row[1])
-      throw StoreError(
-        .incompatibleSchema,
+      throw StoreError.incompatibleSchema(
         "the schema can't be changed while the node \(name) runs awd \(version), which can't go on "
           + "beside migration \(step.number) of \(step.owner): stop all nodes of that release first"
       )
@@ -129,7 +125,7 @@ struct PostgreSQLMigrator {
     try connection.begin("BEGIN")
     try connection.run("LOCK TABLE store_migrations IN EXCLUSIVE MODE")
     // Another node may have been faster.
-    guard try pending().contains(where: step.isSame) else { return }
+    guard try pending().contains(step) else { return }
     try checkNodes(step)
     try connection.run(step.sql)
     try connection.execute(

@@ -30,7 +30,7 @@ enum PostgreSQLType {
 }
 
 /// The values for a statement's parameters, in PostgreSQL's binary form.
-struct PostgreSQLParameters {
+public struct PostgreSQLParameters {
   /// The type of each value; `inferred` for NULL.
   private(set) var types: [Oid] = []
   /// The values, behind one byte, so that an empty one has an address, unlike NULL.
@@ -52,18 +52,16 @@ struct PostgreSQLParameters {
   /// Adds an array of one dimension as the next parameter.
   ///
   /// - Parameters:
-  ///   - values: the elements; nil is NULL.
+  ///   - values: the elements, of the type or NULL.
   ///   - type: the array's type and its elements'.
-  ///   - encode: adds the bytes of an element.
   /// - Throws: `.constraint` for what PostgreSQL can't hold.
-  mutating func append<Element>(
-    _ values: [Element?], of type: PostgreSQLType.ArrayType,
-    encode: (Element, inout Self) throws(StoreError) -> Void
+  mutating func append(
+    _ values: [DatabaseValue], of type: PostgreSQLType.ArrayType
   ) throws(StoreError) {
     let start = bytes.count
     // One dimension, with or without NULLs, of so many elements counted from 1.
     append(bigEndian: values.isEmpty ? 0 : 1 as UInt32)
-    append(bigEndian: values.contains { $0 == nil } ? 1 : 0 as UInt32)
+    append(bigEndian: values.contains(.null) ? 1 : 0 as UInt32)
     append(bigEndian: type.element)
     if !values.isEmpty {
       append(bigEndian: UInt32(clamping: values.count))
@@ -72,8 +70,8 @@ struct PostgreSQLParameters {
     for value in values {
       let place = bytes.count
       append(bigEndian: UInt32.max)
-      guard let value else { continue }
-      try encode(value, &self)
+      guard value != .null else { continue }
+      _ = try encode(value)
       let length = UInt32(clamping: bytes.count - place - 4)
       for byte in 0..<4 {
         bytes[place + byte] = UInt8(truncatingIfNeeded: length >> (24 - 8 * byte))
@@ -81,16 +79,6 @@ struct PostgreSQLParameters {
     }
     types.append(type.array)
     ranges.append(start..<bytes.count)
-  }
-
-  /// Adds an array of values that may be NULL.
-  mutating func append(
-    _ values: [DatabaseValue], of type: PostgreSQLType.ArrayType
-  ) throws(StoreError) {
-    try append(values.map { $0 == .null ? nil : $0 }, of: type) {
-      (value: DatabaseValue, parameters) throws(StoreError) in
-      _ = try parameters.encode(value)
-    }
   }
 
   /// Adds the bytes of a value, and returns its type.
@@ -105,38 +93,22 @@ struct PostgreSQLParameters {
       type = PostgreSQLType.float8
       append(bigEndian: value.bitPattern)
     case .text(let value):
+      guard !value.utf8.contains(0) else { throw .nulInText }
       type = PostgreSQLType.text
-      try append(text: value)
+      bytes += value.utf8
     case .blob(let value):
       type = PostgreSQLType.bytea
-      try append(blob: value)
+      bytes += value
+    }
+    guard bytes.count <= Int32.max else {
+      throw StoreError(.constraint(.other), "the values are too long for PostgreSQL")
     }
     return type
   }
 
-  /// Adds the bytes of an integer.
-  mutating func append(bigEndian value: some FixedWidthInteger) {
+  private mutating func append(bigEndian value: some FixedWidthInteger) {
     for shift in stride(from: value.bitWidth - 8, through: 0, by: -8) {
       bytes.append(UInt8(truncatingIfNeeded: value >> shift))
-    }
-  }
-
-  /// Adds the bytes of a text.
-  mutating func append(text: String) throws(StoreError) {
-    guard !text.utf8.contains(0) else { throw .nulInText }
-    bytes += text.utf8
-    try checkSize()
-  }
-
-  /// Adds bytes as they are.
-  mutating func append(blob: [UInt8]) throws(StoreError) {
-    bytes += blob
-    try checkSize()
-  }
-
-  private func checkSize() throws(StoreError) {
-    guard bytes.count <= Int32.max else {
-      throw StoreError(.constraint(.other), "the values are too long for PostgreSQL")
     }
   }
 

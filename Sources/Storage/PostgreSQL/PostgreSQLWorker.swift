@@ -35,14 +35,6 @@ struct PostgreSQLCrew<Context: ~Copyable>: Sendable {
 
 /// A thread's work on PostgreSQL: jobs of one queue, one after the other, each in a transaction on the same connection.
 struct PostgreSQLWorker<Context: ~Copyable>: ~Copyable {
-  /// The end of a job's transaction.
-  private enum End {
-    /// Its changes are there; the time that COMMIT took.
-    case committed(Duration)
-    /// Its closure has thrown, or has only read.
-    case undone
-  }
-
   /// The longest time to wait for more tasks, as a call may take long for other reasons.
   private static var longestPatience: Duration { .milliseconds(2) }
 
@@ -141,12 +133,12 @@ struct PostgreSQLWorker<Context: ~Copyable>: ~Copyable {
     while true {
       let beginning = clock.now
       do throws(StoreError) {
-        let end = try attempt(job)
+        let commit = try attempt(job)
         if let failure = job.failure {
           if runParts(of: job) { return }
           job.fail(failure)
         }
-        record(job, end, sinceBegin: clock.now - beginning)
+        record(job, commit: commit, sinceBegin: clock.now - beginning)
         return job.finish()
       } catch {
         // The server may have become a standby; the next connection finds the one that isn't.
@@ -184,17 +176,18 @@ struct PostgreSQLWorker<Context: ~Copyable>: ~Copyable {
   ///
   /// - Throws: the failure of the database, whatever the closure has made of it; the transaction is undone then, unless
   ///   it is `.unknown`.
-  private mutating func attempt(_ job: Job<Context>) throws(StoreError) -> End {
+  /// - Returns: the time that COMMIT took, or nil if the closure has thrown or has only read.
+  private mutating func attempt(_ job: Job<Context>) throws(StoreError) -> Duration? {
     let connection = try connected()
     if let refusal = crew.fence?.refusal { throw refusal }
     defer { connection.rollBack() }
     try connection.begin(begin(job.isolation))
     job.run(in: crew.context(connection))
     if let failure = connection.failure { throw failure }
-    guard job.failure == nil, !crew.isReading else { return .undone }
+    guard job.failure == nil, !crew.isReading else { return nil }
     let start = clock.now
     try connection.commit()
-    return .committed(clock.now - start)
+    return clock.now - start
   }
 
   /// Returns the statement that begins a job's transaction, or nil for a job that needs none.
@@ -219,20 +212,11 @@ struct PostgreSQLWorker<Context: ~Copyable>: ~Copyable {
     job.finish()
   }
 
-  private func record(_ job: Job<Context>, _ end: End, sinceBegin: Duration) {
+  private func record(_ job: Job<Context>, commit: Duration?, sinceBegin: Duration) {
     crew.recorder.record { statistics in
       guard !crew.isReading else { return statistics.reads += 1 }
-      let seconds = sinceBegin / .seconds(1)
-      statistics.transactionSeconds.record(seconds)
-      statistics.longestTransactionSeconds = max(statistics.longestTransactionSeconds, seconds)
-      guard case .committed(let duration) = end else {
-        statistics.writesFailed += job.count
-        return
-      }
-      statistics.writesCommitted += job.count
-      statistics.groupsCommitted += 1
-      statistics.groupSize.record(Double(job.count))
-      statistics.commitSeconds.record(duration / .seconds(1))
+      let (committed, failed) = commit == nil ? (0, job.count) : (job.count, 0)
+      statistics.count(committed: committed, failed: failed, in: sinceBegin, commit: commit)
     }
   }
 

@@ -57,15 +57,12 @@ public import Time
     of database: String, at path: String, with files: [File], version: String,
     madeAt: Timestamp, telling tell: Progress
   ) throws {
-    guard unsafe access(path, F_OK) != 0 else {
-      throw StoreError(.constraint(.unique), "\(path) is there already")
-    }
+    try checkIsNew(path)
     guard unsafe access(database, R_OK) == 0 else {
       throw DatabaseFile.systemError("read the store \(database)")
     }
     try make(at: path, with: files, version: version, madeAt: madeAt) { copy in
-      let source = try SQLiteConnection(
-        DatabaseFile(name: database, isInMemory: false), role: .reader, busyTimeout: .seconds(10))
+      let source = try SQLiteConnection(reading: database)
       try copy.copyAll(from: source, telling: tell)
       // Of one piece: no log beside it.
       try copy.run("PRAGMA journal_mode = DELETE")
@@ -87,14 +84,11 @@ public import Time
     of address: PostgreSQLAddress, migrations: [Migration], at path: String, with files: [File],
     version: String, madeAt: Timestamp, telling tell: Progress
   ) throws {
-    guard unsafe access(path, F_OK) != 0 else {
-      throw StoreError(.constraint(.unique), "\(path) is there already")
-    }
+    try checkIsNew(path)
     let source = try PostgreSQLConnection(forCopyingAt: address)
     let pending = try PostgreSQLMigrator(source, migrations).check()
     guard pending == 0 else {
-      throw StoreError(
-        .incompatibleSchema,
+      throw StoreError.incompatibleSchema(
         "the database lacks \(pending) migrations of this program; start `awd serve` once")
     }
     try source.begin("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
@@ -147,9 +141,7 @@ public import Time
     for other in [path + "-wal", path + "-journal"] where unsafe access(other, F_OK) == 0 {
       throw StoreError(.corrupt, "\(other) doesn't belong to the backup; move it away")
     }
-    let connection = try SQLiteConnection(
-      DatabaseFile(name: path.hasPrefix("/") ? path : "./" + path, isInMemory: false),
-      role: .reader, busyTimeout: .zero)
+    let connection = try SQLiteConnection(reading: path, busyTimeout: .zero)
     try connection.checkIntegrity()
     _ = try SQLiteMigrator(connection, migrations).check()
     var files: [File] = []
@@ -174,9 +166,7 @@ public import Time
   public func restore(
     to database: String, without tables: [StaticString] = [], telling tell: Progress
   ) throws {
-    guard unsafe access(database, F_OK) != 0 else {
-      throw StoreError(.constraint(.unique), "\(database) is there already")
-    }
+    try Self.checkIsNew(database)
     try Self.makeFile(database) { part in
       let copy = try SQLiteConnection(part, role: .copier, busyTimeout: .zero)
       try copy.copyAll(from: connection, telling: tell)
@@ -215,12 +205,10 @@ public import Time
     _ database: String, to address: PostgreSQLAddress, migrations: [Migration],
     without tables: [StaticString] = [], telling tell: Progress
   ) throws {
-    let source = try SQLiteConnection(
-      DatabaseFile(name: database.hasPrefix("/") ? database : "./" + database, isInMemory: false),
-      role: .reader, busyTimeout: .seconds(10))
+    let source = try SQLiteConnection(reading: database)
     let pending = try SQLiteMigrator(source, migrations).check()
     guard pending == 0 else {
-      throw StoreError(.incompatibleSchema, "\(database) lacks \(pending) migrations")
+      throw StoreError.incompatibleSchema("\(database) lacks \(pending) migrations")
     }
     let target = try PostgreSQLConnection(forCopyingAt: address)
     try PostgreSQLMigrator(target, migrations).migrate()
@@ -232,6 +220,12 @@ public import Time
       from: source, to: target, migrations: migrations, without: tables.map { "\($0)" },
       telling: tell)
     try target.commit()
+  }
+
+  private static func checkIsNew(_ path: String) throws(StoreError) {
+    guard unsafe access(path, F_OK) != 0 else {
+      throw StoreError(.constraint(.unique), "\(path) is there already")
+    }
   }
 
   /// Makes a file that gets its name only when it is complete and on the disk.

@@ -16,24 +16,29 @@ struct DatabaseFile: Sendable {
     return Self(name: "file:/awd-\(number)?vfs=memdb", isInMemory: true)
   }
 
+  /// Names a file that is there, by a path that SQLite can't take for a URI.
+  static func existing(_ path: String) -> Self {
+    Self(name: path.hasPrefix("/") ? path : "./" + path, isInMemory: false)
+  }
+
   /// Opens the file at a path, or makes one that only its owner can read.
   ///
   /// SQLite gives the log and the index beside it the same mode.
   ///
   /// - Throws: `.ioError` or `.full`.
   static func at(_ path: String) throws(StoreError) -> Self {
-    let path = path.hasPrefix("/") ? path : "./" + path
+    let file = existing(path)
     try doing("create the database's folder") { () throws(SystemError) in
-      try DurableFile.makeFolder(DurableFile.folder(of: path))
+      try DurableFile.makeFolder(DurableFile.folder(of: file.name))
     }
     try doing("create the database") { () throws(SystemError) in
       do throws(SystemError) {
-        try DurableFile.create(path, [], mode: 0o600)
+        try DurableFile.create(file.name, [], mode: 0o600)
         // The new name must outlive a power loss as the rows do.
-        try DurableFile.sync(folderOf: path)
+        try DurableFile.sync(folderOf: file.name)
       } catch { if error.code != EEXIST { throw error } }
     }
-    return Self(name: path, isInMemory: false)
+    return file
   }
 
   /// The number of bytes of the file, without its log; 0 in memory.

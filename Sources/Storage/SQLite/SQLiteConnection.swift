@@ -56,6 +56,11 @@ internal import Time
     observer.allowsTransactionControl = false
   }
 
+  /// Opens a database that is there, to read it.
+  convenience init(reading path: String, busyTimeout: Duration = .seconds(10)) throws(StoreError) {
+    try self.init(.existing(path), role: .reader, busyTimeout: busyTimeout)
+  }
+
   deinit {
     forgetStatements()
     unsafe sqlite3_close_v2(database)
@@ -73,7 +78,7 @@ internal import Time
   }
 
   override func prepare(_ sql: StaticString) throws(StoreError) -> DatabaseStatement {
-    try unsafe SQLiteStatement(sql, on: database)
+    try unsafe SQLiteStatement("\(sql)", on: database, from: sql)
   }
 
   private func observe() {
@@ -156,8 +161,8 @@ extension SQLiteConnection {
     try unsafe SQLiteStatement(sql, on: database)
   }
 
-  private func text(_ sql: StaticString) throws(StoreError) -> String? {
-    let statement = try unsafe SQLiteStatement(sql, on: database)
+  private func text(_ sql: String) throws(StoreError) -> String? {
+    let statement = try prepare(text: sql)
     guard try statement.step() else { return nil }
     return statement.column(0).flatMap(String.init(databaseValue:))
   }

@@ -8,8 +8,6 @@ struct SQLiteEngine: Engine {
   let migrations: [Migration]
   let configuration: StoreConfiguration
 
-  var keepsOrder: Bool { true }
-
   func run(_ work: StoreWork, opened: () -> Void) throws {
     let file = try path.map(DatabaseFile.at) ?? .memory()
     let connection = try SQLiteConnection(
@@ -33,15 +31,13 @@ struct SQLiteEngine: Engine {
     for _ in 0..<configuration.readers {
       let connection = try SQLiteConnection(
         file, role: .reader, busyTimeout: configuration.busyTimeout)
-      others.append(
-        try .start("awd-reader") {
-          SQLiteReader(connection: connection, recorder: work.recorder).run(work.reads)
-        })
+      others.append(try .start("awd-reader") { connection.runReads(work) })
     }
     opened()
     var writer = SQLiteWriter(
-      connection, queue: work.writes, configuration: configuration, recorder: work.recorder,
-      checkpointer: checkpointer)
+      connection: connection, work: work, checkpointer: checkpointer,
+      longestTransaction: configuration.longestTransaction,
+      target: GroupTarget(limit: configuration.groupLimit, processors: Processors.count))
     writer.run()
   }
 }

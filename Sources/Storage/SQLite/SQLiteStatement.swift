@@ -6,20 +6,15 @@ internal import CSQLite
   /// True if SQLite holds copies of bytes that were bound.
   private var holdsBytes = false
 
-  /// Prepares the only statement in `sql`.
+  /// Prepares the only statement in a text.
   ///
+  /// - Parameters:
+  ///   - text: the statement.
+  ///   - database: the handle of the connection.
+  ///   - sql: the literal that the text was, if it wasn't made while the program runs.
   /// - Throws: SQLite's error, or `.other` if there is no statement, or a second one, which would never run.
-  convenience init(_ sql: StaticString, on database: OpaquePointer) throws(StoreError) {
-    try unsafe self.init("\(sql)", on: database, as: sql)
-  }
-
-  /// Prepares a statement whose text was made while the program runs.
-  convenience init(_ text: String, on database: OpaquePointer) throws(StoreError) {
-    try unsafe self.init(text, on: database, as: "")
-  }
-
-  private init(
-    _ text: String, on database: OpaquePointer, as sql: StaticString
+  init(
+    _ text: String, on database: OpaquePointer, from sql: StaticString = ""
   ) throws(StoreError) {
     var handle: OpaquePointer?
     var hasRest = false

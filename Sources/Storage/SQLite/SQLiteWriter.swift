@@ -1,37 +1,21 @@
-internal import Observability
-internal import Threading
-
 /// The loop of the thread that writes. It commits the queued closures in groups.
 struct SQLiteWriter: ~Copyable {
   /// The number of jobs that are taken at once: those that are taken don't wait for the turns of others any more.
   private static let turn = 4
 
-  private let connection: SQLiteConnection
-  private let queue: JobQueue<Job<Transaction>>
-  private let longestTransaction: Duration
-  private let recorder: StatisticsRecorder
-  private let checkpointer: Checkpointer
-  private let clock = ContinuousClock()
-  private var target: GroupTarget
-  private var checkpoints = CheckpointPlan()
-
-  init(
-    _ connection: SQLiteConnection, queue: JobQueue<Job<Transaction>>,
-    configuration: StoreConfiguration, recorder: StatisticsRecorder, checkpointer: Checkpointer
-  ) {
-    self.connection = connection
-    self.queue = queue
-    self.checkpointer = checkpointer
-    target = GroupTarget(limit: configuration.groupLimit, processors: Processors.count)
-    longestTransaction = configuration.longestTransaction
-    self.recorder = recorder
-  }
+  let connection: SQLiteConnection
+  let work: StoreWork
+  let checkpointer: Checkpointer
+  let longestTransaction: Duration
+  var target: GroupTarget
+  let clock = ContinuousClock()
+  var checkpoints = CheckpointPlan()
 
   /// Commits groups until the queue is closed and empty.
   mutating func run() {
     while true {
       let start = clock.now
-      let jobs = queue.take(atMost: min(Self.turn, target.limit))
+      let jobs = work.writes.take(atMost: min(Self.turn, target.limit))
       guard !jobs.isEmpty else { return }
       target.noteIdle(clock.now - start)
       commit(jobs)
@@ -59,7 +43,7 @@ struct SQLiteWriter: ~Copyable {
         guard try run(&waiting, &ran, withSavepoints: hasSavepoints) else {
           connection.rollBack()
           for job in ran { job.undo() }
-          recorder.record { $0.retries += ran.count }
+          work.recorder.record { $0.retries += ran.count }
           waiting = (ran + waiting)[...]
           hasSavepoints = true
           continue
@@ -82,7 +66,8 @@ struct SQLiteWriter: ~Copyable {
         for job in ran where job.failure == nil { job.fail(error) }
       }
       // Before the tasks are resumed, as they may be back at once.
-      target.noteGroup(committedIn: duration, expected: ran.count + waiting.count + queue.count)
+      target.noteGroup(
+        committedIn: duration, expected: ran.count + waiting.count + work.writes.count)
       record(ran, failure: failure, duration: duration, sinceBegin: clock.now - beginning)
       for job in ran { job.finish() }
       hasSavepoints = false
@@ -121,14 +106,14 @@ struct SQLiteWriter: ~Copyable {
       }
       // The job of the only task that writes is committed at once.
       guard !isAlone, ran.count < target.most else { return true }
-      waiting = queue.takeReady(atMost: min(Self.turn, target.most - ran.count))[...]
+      waiting = work.writes.takeReady(atMost: min(Self.turn, target.most - ran.count))[...]
       guard waiting.isEmpty else { continue }
       // Tasks that the last group resumed often write again at once. Without this wait, the first of them would have a
       // commit of its own, and the others would wait for two.
       let missing = target.count - ran.count
       guard missing > 0 else { return true }
       let start = clock.now
-      waiting = queue.poll(atMost: missing, within: target.patience)[...]
+      waiting = work.writes.poll(atMost: missing, within: target.patience)[...]
       target.noteIdle(clock.now - start)
       if waiting.isEmpty { return true }
     }
@@ -171,19 +156,11 @@ struct SQLiteWriter: ~Copyable {
     _ jobs: [Job<Transaction>], failure: StoreError?, duration: Duration?, sinceBegin: Duration
   ) {
     let failed = jobs.count { $0.failure != nil }
-    recorder.record { statistics in
-      statistics.writesCommitted += jobs.count - failed
-      statistics.writesFailed += failed
+    work.recorder.record { statistics in
+      statistics.count(
+        committed: jobs.count - failed, failed: failed, in: sinceBegin, commit: duration)
       statistics.walPages = connection.walPages
-      let seconds = sinceBegin / .seconds(1)
-      statistics.transactionSeconds.record(seconds)
-      statistics.longestTransactionSeconds = max(statistics.longestTransactionSeconds, seconds)
       if failure != nil { statistics.groupsFailed += 1 }
-      if let duration {
-        statistics.groupsCommitted += 1
-        statistics.groupSize.record(Double(jobs.count - failed))
-        statistics.commitSeconds.record(duration / .seconds(1))
-      }
     }
   }
 
@@ -197,7 +174,7 @@ struct SQLiteWriter: ~Copyable {
     case .begin: checkpointer.begin()
     case .finish:
       checkpointer.wait()
-      connection.checkpointOrCount(recorder)
+      connection.checkpointOrCount(work.recorder)
     case nil: break
     }
   }
