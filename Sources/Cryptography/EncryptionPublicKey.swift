@@ -1,3 +1,5 @@
+internal import Glibc
+
 /// An X25519 public key (RFC 7748): 32 bytes, ordered as unsigned bytes.
 ///
 /// Any 32 bytes are a key; no secret can be agreed on with those that are ``isLowOrder``.
@@ -41,11 +43,8 @@ public struct EncryptionPublicKey: FixedBytes, Comparable {
 
   /// Returns whether the bytes of one key come before those of another, each byte unsigned.
   public static func < (left: EncryptionPublicKey, right: EncryptionPublicKey) -> Bool {
-    let (left, right) = (left.words, right.words)
-    return (
-      left.first.bigEndian, left.second.bigEndian, left.third.bigEndian, left.fourth.bigEndian
-    ) < (
-      right.first.bigEndian, right.second.bigEndian, right.third.bigEndian, right.fourth.bigEndian
-    )
+    unsafe left.withPointer { left in
+      unsafe right.withPointer { unsafe memcmp(left, $0, byteCount) }
+    } < 0
   }
 }

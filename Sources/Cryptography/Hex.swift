@@ -1,24 +1,18 @@
+internal import CSodium
+
 /// Hexadecimal text of bytes, without a prefix.
 public enum Hex {
   /// Returns bytes as lower-case digits, two for each byte.
   public static func encode(_ bytes: some Sequence<UInt8>) -> String {
-    // Without code that is generic over the sequence, which would call a function for each byte.
-    let text = bytes.withContiguousStorageIfAvailable { unsafe encode($0.span) }
-    return text ?? encode(Array(bytes).span)
-  }
-
-  private static func encode(_ bytes: Span<UInt8>) -> String {
-    unsafe String(unsafeUninitializedCapacity: 2 * bytes.count) { text in
-      for index in bytes.indices {
-        unsafe text[2 * index] = digit(bytes[index] >> 4)
-        unsafe text[2 * index + 1] = digit(bytes[index] & 0x0f)
+    let bytes = Array(bytes)
+    // Its NUL needs room too.
+    return unsafe String(unsafeUninitializedCapacity: 2 * bytes.count + 1) { text in
+      unsafe text.withMemoryRebound(to: CChar.self) { text in
+        guard let start = text.baseAddress else { return 0 }
+        unsafe sodium_bin2hex(start, text.count, bytes, bytes.count)
+        return 2 * bytes.count
       }
-      return text.count
     }
-  }
-
-  private static func digit(_ value: UInt8) -> UInt8 {
-    value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10
   }
 
   /// Reads digits of either case.
@@ -26,28 +20,9 @@ public enum Hex {
   /// - Parameter text: ASCII digits, two for each byte.
   /// - Returns: the bytes, or nil if the number of digits is odd or a character is no digit.
   public static func decode(_ text: some Collection<UInt8>) -> [UInt8]? {
-    guard text.count.isMultiple(of: 2) else { return nil }
-    var bytes: [UInt8] = []
-    bytes.reserveCapacity(text.count / 2)
-    var high: UInt8?
-    for digit in text {
-      guard let value = value(of: digit) else { return nil }
-      if let first = high {
-        bytes.append(first << 4 | value)
-        high = nil
-      } else {
-        high = value
-      }
-    }
-    return bytes
-  }
-
-  private static func value(of digit: UInt8) -> UInt8? {
-    switch digit {
-    case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
-    case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
-    case UInt8(ascii: "A")...UInt8(ascii: "F"): digit - UInt8(ascii: "A") + 10
-    default: nil
-    }
+    let digits = text.map(CChar.init(bitPattern:))
+    var bytes = [UInt8](repeating: 0, count: digits.count / 2)
+    let result = unsafe sodium_hex2bin(&bytes, bytes.count, digits, digits.count, nil, nil, nil)
+    return result == 0 ? bytes : nil
   }
 }
