@@ -34,17 +34,24 @@ public struct Frame: Sendable {
   ///   - limits: the limits of the parts' sizes.
   /// - Throws: `.lengthsDontAddUp` (close 1002), else `.overLimit` (close 1009).
   public init(_ message: [UInt8], limits: Limits) throws(FrameError) {
+    (eHeader, eData) = try Self.parts(of: message)
+    guard eHeader.count <= limits.header + 16, eData.count <= limits.data + 16 else {
+      throw .overLimit
+    }
+  }
+
+  /// Returns the two parts that stand behind their lengths.
+  static func parts(
+    of message: [UInt8]
+  ) throws(FrameError) -> (header: ArraySlice<UInt8>, data: ArraySlice<UInt8>) {
     do throws(WireError) {
       var reader = ByteReader(message)
       let headerLength = Int(try reader.read(UInt32.self))
       let dataLength = Int(try reader.read(UInt32.self))
-      eHeader = try reader.read(count: headerLength)
-      eData = try reader.read(count: dataLength)
+      let parts = (try reader.read(count: headerLength), try reader.read(count: dataLength))
       try reader.finish()
+      return parts
     } catch { throw .lengthsDontAddUp }
-    guard eHeader.count <= limits.header + 16, eData.count <= limits.data + 16 else {
-      throw .overLimit
-    }
   }
 }
 

@@ -1,3 +1,4 @@
+internal import Synchronization
 public import Threading
 
 /// A capacity that many owners share, so that none of them can have what the others need.
@@ -132,7 +133,7 @@ public final class Budget<Owner: Hashable & Sendable>: Sendable {
   private func isKeptBefore(_ left: HoldingRecord<Owner>, _ right: HoldingRecord<Owner>) -> Bool {
     switch loss {
     case .largest: left.amount < right.amount
-    case .idlest: left.lastUse > right.lastUse
+    case .idlest: left.lastUse.load(ordering: .relaxed) > right.lastUse.load(ordering: .relaxed)
     }
   }
 

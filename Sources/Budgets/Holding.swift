@@ -1,4 +1,4 @@
-public import Synchronization
+internal import Synchronization
 
 /// An amount of a budget that somebody holds; it goes back when the holding is released.
 public final class Holding<Owner: Hashable & Sendable>: Sendable {
@@ -27,36 +27,23 @@ public final class Holding<Owner: Hashable & Sendable>: Sendable {
   /// Takes note that the holding was of use.
   ///
   /// - Parameter moment: the moment, on any clock that all holdings of the budget share.
-  public func used(at moment: Int64) { record.lastUse = moment }
+  public func used(at moment: Int64) { record.lastUse.store(moment, ordering: .relaxed) }
 }
 
 /// The part of a holding that its budget knows.
-@usableFromInline final class HoldingRecord<Owner: Hashable & Sendable>: Sendable {
+///
+/// It is unchecked because what can change is used under the budget's lock only, but for the atomic.
+@usableFromInline
+final class HoldingRecord<Owner: Hashable & Sendable>: @unchecked Sendable {
   @usableFromInline let owner: Owner?
   @usableFromInline let onLoss: @Sendable () -> Void
-  @usableFromInline let storedAmount = Atomic<Int>(0)
-  @usableFromInline let storedLoss = Atomic<Bool>(false)
-  private let storedUse = Atomic<Int64>(0)
+  @usableFromInline var amount = 0
+  /// True if the amount was given to somebody else.
+  @usableFromInline var isLost = false
+  let lastUse = Atomic<Int64>(0)
 
   init(owner: Owner?, onLoss: @escaping @Sendable () -> Void) {
     self.owner = owner
     self.onLoss = onLoss
-  }
-
-  /// The amount, changed under the budget's lock only.
-  @inlinable var amount: Int {
-    get { storedAmount.load(ordering: .relaxed) }
-    set { storedAmount.store(newValue, ordering: .relaxed) }
-  }
-
-  /// True if the amount was given to somebody else, changed under the budget's lock only.
-  @inlinable var isLost: Bool {
-    get { storedLoss.load(ordering: .relaxed) }
-    set { storedLoss.store(newValue, ordering: .relaxed) }
-  }
-
-  var lastUse: Int64 {
-    get { storedUse.load(ordering: .relaxed) }
-    set { storedUse.store(newValue, ordering: .relaxed) }
   }
 }

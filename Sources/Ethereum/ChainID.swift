@@ -19,15 +19,10 @@ public struct ChainID: Hashable, Sendable {
 
   /// Reads decimal digits without a sign or a leading zero, or returns nil for other text.
   public init?(utf8 text: some Collection<UInt8>) {
-    guard let first = text.first, first != UInt8(ascii: "0") else { return nil }
-    var number: Int64 = 0
-    for byte in text {
-      guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) else { return nil }
-      let (product, isTooLarge) = number.multipliedReportingOverflow(by: 10)
-      let (sum, isOver) = product.addingReportingOverflow(Int64(byte - UInt8(ascii: "0")))
-      guard !isTooLarge, !isOver else { return nil }
-      number = sum
-    }
+    let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
+    guard text.first != digits.lowerBound, text.allSatisfy(digits.contains),
+      let number = Int64(String(decoding: text, as: UTF8.self))
+    else { return nil }
     self.number = number
   }
 }

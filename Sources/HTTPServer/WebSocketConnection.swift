@@ -8,7 +8,7 @@ final class WebSocketConnection: ServedProtocol {
   private let connection: Connection
   private let peer: Peer
   private let server: ServerLoop
-  private var machine: WebSocketMachine
+  var machine: WebSocketMachine
   /// The session's user, until the session is over.
   private var handler: (any WebSocketHandler)?
   private let highWaterMark: Int
@@ -124,12 +124,6 @@ final class WebSocketConnection: ServedProtocol {
     connection.resumeReading()
   }
 
-  func pauseReceiving() { machine.pause() }
-
-  func stopReceiving() { machine.stop() }
-
-  func limitMessages(to size: Int) { machine.maximumMessage = size }
-
   func resumeReceiving() {
     guard let (message, rest) = machine.resume() else { return }
     if let message { handler?.received(message) }
@@ -189,8 +183,6 @@ final class WebSocketConnection: ServedProtocol {
     // A message that is held back is discarded, and the peer's close frame is looked for behind it.
     resumeReceiving()
   }
-
-  var backlog: Int { connection.backlog }
 
   func drained() {
     _ = isCharged

@@ -35,19 +35,21 @@ public final class WebSocketSession: Sendable {
   ///
   /// One message and at most as much as one read gives are held back, the rest waits in the kernel. Pings that come
   /// before that message get their pongs.
-  public func pauseReceiving() { if loop.isCurrent { current?.pauseReceiving() } }
+  public func pauseReceiving() { if loop.isCurrent { current?.machine.pause() } }
 
   /// Takes nothing for now, not even pings; to be called on the session's loop.
   ///
   /// At most as much as one read gives is held back, as it came: ``limitMessages(to:)`` counts for it.
-  public func stopReceiving() { if loop.isCurrent { current?.stopReceiving() } }
+  public func stopReceiving() { if loop.isCurrent { current?.machine.stop() } }
 
   /// Changes the longest message that is taken, beginning with the next frame; to be called on the session's loop.
   ///
   /// A peer that isn't known yet needs less than one that has logged in.
   ///
   /// - Parameter size: the size in bytes; a longer message closes the session with 1009.
-  public func limitMessages(to size: Int) { if loop.isCurrent { current?.limitMessages(to: size) } }
+  public func limitMessages(to size: Int) {
+    if loop.isCurrent { current?.machine.maximumMessage = size }
+  }
 
   /// Takes messages again, with those that were held back first; to be called on the session's loop.
   public func resumeReceiving() { if loop.isCurrent { current?.resumeReceiving() } }
@@ -58,22 +60,14 @@ public final class WebSocketSession: Sendable {
   public func setTimer(after duration: Duration) { withConnection { $0.setTimer(after: duration) } }
 
   /// The number of bytes that wait to be sent; 0 after the end, and on any other thread than the session's loop.
-  public var backlog: Int {
-    guard loop.isCurrent else { return 0 }
-    return current?.backlog ?? 0
-  }
+  public var backlog: Int { loop.isCurrent ? loop.connection(id)?.backlog ?? 0 : 0 }
 
   private var current: WebSocketConnection? {
     loop.connection(id)?.protocolHandler as? WebSocketConnection
   }
 
   private func withConnection(_ body: @escaping @Sendable (WebSocketConnection) -> Void) {
-    guard !loop.isCurrent else {
-      if let current { body(current) }
-      return
-    }
-    loop.execute { [self] in
-      if let current { body(current) }
-    }
+    let act = { @Sendable [self] in if let current { body(current) } }
+    if loop.isCurrent { act() } else { loop.execute(act) }
   }
 }

@@ -26,7 +26,7 @@ struct LogLine {
     case .text:
       bytes.append(UInt8(ascii: " "))
       bytes += "\(name)=".utf8
-      if case .text(let text) = value, text.isEmpty || !text.utf8.allSatisfy(Self.isBare) {
+      if case .text(let text) = value, !Self.isBare(text) {
         quote(text)
       } else {
         appendBare(value)
@@ -88,15 +88,13 @@ struct LogLine {
 
   private static let hexadecimal = Array("0123456789abcdef".utf8)
 
-  private static func isBare(_ byte: UInt8) -> Bool {
-    switch byte {
-    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-      UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."),
-      UInt8(ascii: "/"), UInt8(ascii: ":"), UInt8(ascii: "_"), UInt8(ascii: "@"),
-      UInt8(ascii: "+"), UInt8(ascii: "%"), UInt8(ascii: "{"), UInt8(ascii: "}"),
-      UInt8(ascii: "["), UInt8(ascii: "]"):
-      true
-    default: false
-    }
+  private static func isBare(_ text: String) -> Bool {
+    !text.isEmpty && text.utf8.allSatisfy { bareBytes[Int($0)] }
   }
+
+  /// True for the bytes that need no quotes.
+  private static let bareBytes: [Bool] = {
+    let bare = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-./:_@+%{}[]".utf8
+    return (UInt8.min...UInt8.max).map(bare.contains)
+  }()
 }

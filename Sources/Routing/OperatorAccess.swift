@@ -7,35 +7,19 @@ public import HTTPProtocol
 /// A page in a browser can make a name of its own stand for this machine's address (DNS rebinding). Such a request comes
 /// from this machine, but its `Host` is that name. So `Host` has to be an address, `localhost` or a name of the
 /// configuration, at any listener.
-public struct OperatorAccess: Sendable {
-  private enum Listener: Sendable {
-    /// A listener for the operator alone, reached at some names besides its addresses.
-    case own(names: [HostName])
-    /// A listener that clients reach too, at some ports; nil for any.
-    case shared(proxies: TrustedProxies, ports: Set<UInt16>?)
-  }
-
-  private let listener: Listener
-
+public enum OperatorAccess: Sendable {
   /// Allows whoever reaches a listener that is there for the operator alone.
   ///
-  /// - Parameter names: the names that it is reached at, besides its addresses and `localhost`.
-  public static func ownListener(names: [HostName] = []) -> OperatorAccess {
-    OperatorAccess(listener: .own(names: names))
-  }
+  /// The names are those that it is reached at, besides its addresses and `localhost`.
+  case ownListener(names: [HostName] = [])
 
   /// Allows peers on this machine, at a listener that others reach too, unless anything speaks of a proxy.
   ///
   /// A proxy on this machine connects from this machine, and not each of them says that it is one. So a peer that is a
   /// trusted proxy is refused, and so are requests with a field that proxies add, in HTTP/1.0, which proxies speak and
   /// operators don't, or for another host or port than the listener's. A Unix socket is refused: it is there for a proxy.
-  ///
-  /// - Parameters:
-  ///   - proxies: the proxies that may be in front.
-  ///   - ports: the listener's ports, or nil if they aren't known.
-  public static func sharedListener(
-    behind proxies: TrustedProxies, ports: Set<UInt16>?
-  ) -> OperatorAccess { OperatorAccess(listener: .shared(proxies: proxies, ports: ports)) }
+  /// Its ports are nil if they aren't known.
+  case sharedListener(behind: TrustedProxies, ports: Set<UInt16>?)
 
   /// Refuses a request that may not see the pages.
   ///
@@ -43,15 +27,15 @@ public struct OperatorAccess: Sendable {
   /// - Throws: ``HTTPError``, 403.
   public func check(_ request: Request) throws(HTTPError) {
     let host = Host(request.head)
-    switch listener {
-    case .own(let names):
+    switch self {
+    case .ownListener(let names):
       guard
         host.isAddress || host.isLocalhost || names.contains(where: { $0.description == host.name })
       else {
         throw HTTPError(
           .forbidden, "not answered under this name; allow it with `admin_hosts` in [server]")
       }
-    case .shared(let proxies, let ports):
+    case .sharedListener(let proxies, let ports):
       guard request.isLocal, !proxies.contains(IPAddress(request.origin.peer)),
         ports.map({ $0.contains(host.port(isSecure: request.origin.isSecure)) }) ?? true
       else {

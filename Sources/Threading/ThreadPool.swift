@@ -1,5 +1,3 @@
-internal import Synchronization
-
 /// Runs work that blocks or keeps a core busy on a few threads of its own, beside the event loops and the cooperative
 /// pool.
 ///
@@ -101,13 +99,17 @@ public final class ThreadPool: Sendable {
   public func map<Element: Sendable, Value: Sendable>(
     _ elements: [Element], _ transform: @escaping @Sendable (Element) -> Value
   ) async throws -> [Value] {
-    let work = MappedElements(elements, transform)
-    return try await withThrowingTaskGroup(of: Void.self) { group in
-      for _ in 0..<min(width, elements.count) {
-        group.addTask { try await self.run { work.transformAll() } }
+    let lanes = min(width, elements.count)
+    return try await withThrowingTaskGroup(of: [(index: Int, value: Value)].self) { group in
+      for lane in 0..<lanes {
+        group.addTask {
+          try await self.run {
+            stride(from: lane, to: elements.count, by: lanes).map { ($0, transform(elements[$0])) }
+          }
+        }
       }
-      try await group.waitForAll()
-      return work.values
+      let values = try await group.reduce(into: []) { $0 += $1 }
+      return values.sorted { $0.index < $1.index }.map(\.value)
     }
   }
 
@@ -136,29 +138,4 @@ public final class ThreadPool: Sendable {
       return nil
     }
   }
-}
-
-/// The elements of one ``ThreadPool/map(_:_:)``, taken by several threads, and their values.
-private final class MappedElements<Element: Sendable, Value: Sendable>: Sendable {
-  private let elements: [Element]
-  private let transform: @Sendable (Element) -> Value
-  private let next = Atomic<Int>(0)
-  private let transformed = Lock<[(index: Int, value: Value)]>([])
-
-  init(_ elements: [Element], _ transform: @escaping @Sendable (Element) -> Value) {
-    self.elements = elements
-    self.transform = transform
-  }
-
-  func transformAll() {
-    var mine: [(index: Int, value: Value)] = []
-    while true {
-      let index = next.add(1, ordering: .relaxed).oldValue
-      guard index < elements.count else { break }
-      mine.append((index, transform(elements[index])))
-    }
-    transformed.withLock { $0 += mine }
-  }
-
-  var values: [Value] { transformed.withLock { $0.sorted { $0.index < $1.index } }.map(\.value) }
 }

@@ -39,6 +39,9 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
   /// Measures the two parts of a turn: up to the poll for events, and their treatment.
   private let partBefore = UnsafeMutablePointer<uv_prepare_t>.allocate(capacity: 1)
   private let partAfter = UnsafeMutablePointer<uv_check_t>.allocate(capacity: 1)
+  private var handles: [UnsafeMutablePointer<uv_handle_t>] {
+    unsafe [wakeUp.handle, clock.handle, turns.handle, partBefore.handle, partAfter.handle]
+  }
   private var onEnd: (@Sendable () -> Void)?
 
   private var connections = ConnectionTable()
@@ -86,11 +89,7 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
     unsafe uv_idle_init(loop, turns)
     unsafe uv_prepare_init(loop, partBefore)
     unsafe uv_check_init(loop, partAfter)
-    unsafe wakeUp.pointee.data = Unmanaged.passUnretained(self).toOpaque()
-    unsafe clock.pointee.data = Unmanaged.passUnretained(self).toOpaque()
-    unsafe turns.pointee.data = Unmanaged.passUnretained(self).toOpaque()
-    unsafe partBefore.pointee.data = Unmanaged.passUnretained(self).toOpaque()
-    unsafe partAfter.pointee.data = Unmanaged.passUnretained(self).toOpaque()
+    unsafe handles.forEach { unsafe $0.pointee.data = Unmanaged.passUnretained(self).toOpaque() }
     unsafe uv_prepare_start(partBefore) { handle in
       unsafe Unmanaged<EventLoop>.object(of: handle?.pointee.data).measureTurn()
     }
@@ -105,11 +104,7 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
     // Not earlier: until now other threads may have waked the loop, whose handle aborts once this is done.
     unsafe uv_loop_close(loop)
     unsafe loop.deallocate()
-    unsafe wakeUp.deallocate()
-    unsafe clock.deallocate()
-    unsafe turns.deallocate()
-    unsafe partBefore.deallocate()
-    unsafe partAfter.deallocate()
+    unsafe handles.forEach { unsafe $0.deallocate() }
     unsafe readBuffer.deallocate()
     unsafe openedBuffer.deallocate()
   }
@@ -168,11 +163,7 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
 
   private func closeOwnHandles() {
     guard unsafe uv_is_closing(clock.handle) == 0 else { return }
-    unsafe uv_close(clock.handle, nil)
-    unsafe uv_close(wakeUp.handle, nil)
-    unsafe uv_close(turns.handle, nil)
-    unsafe uv_close(partBefore.handle, nil)
-    unsafe uv_close(partAfter.handle, nil)
+    unsafe handles.forEach { unsafe uv_close($0, nil) }
   }
 
   // MARK: - Time

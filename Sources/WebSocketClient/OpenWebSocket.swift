@@ -11,7 +11,8 @@ final class OpenWebSocket: ConnectionProtocol {
 
   init(_ connection: Connection, _ options: WebSocketOptions, _ state: WebSocketState) {
     self.connection = connection
-    machine = WebSocketMachine(role: .client, limits: options.limits, now: connection.loop.now)
+    machine = WebSocketMachine(
+      role: .client, limits: WebSocketOptions.limits, now: connection.loop.now)
     self.state = state
     sendLimit = options.sendLimit
   }

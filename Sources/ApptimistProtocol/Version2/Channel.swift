@@ -121,14 +121,7 @@ extension Version2 {
     ///   - limits: the limits of the parts' sizes, or nil for what a service sends.
     /// - Throws: `.lengthsDontAddUp` (close 1002), else `.overLimit` (close 1009).
     public init(_ frame: [UInt8], limits: Frame.Limits?) throws(FrameError) {
-      do throws(WireError) {
-        var reader = ByteReader(frame)
-        let headerLength = Int(try reader.read(UInt32.self))
-        let dataLength = Int(try reader.read(UInt32.self))
-        header = try reader.read(count: headerLength)
-        data = try reader.read(count: dataLength)
-        try reader.finish()
-      } catch { throw .lengthsDontAddUp }
+      (header, data) = try Frame.parts(of: frame)
       guard let limits else { return }
       guard header.count <= limits.header, data.count <= limits.data else { throw .overLimit }
     }
