@@ -17,13 +17,15 @@ enum SettleOperation: BatchOperation {
     try transaction.execute("INSERT INTO push_targets VALUES (?) ON CONFLICT DO NOTHING", target)
   }
 
-  static var call: BatchCall<Input, Void> {
-    BatchCall("SELECT place FROM awd_push_settle_v1(?, ?, ?)") { inputs, arrays in
-      try arrays.append(integers: inputs.map { $0.push })
-      try arrays.append(blobs: inputs.map { $0.owner })
-      try arrays.append(texts: inputs.map { $0.target })
-    } outcome: { row in
-      (try row[0] - 1, .success(()))
-    }
+  static let sql: StaticString = "SELECT place FROM awd_push_settle_v1(?, ?, ?)"
+
+  static func write(_ inputs: [Input], to parameters: inout PostgreSQLParameters) throws {
+    try parameters.append(integers: inputs.map { $0.push })
+    try parameters.append(blobs: inputs.map { $0.owner })
+    try parameters.append(texts: inputs.map { $0.target })
+  }
+
+  static func outcome(of row: borrowing Row) throws -> (index: Int, Result<Void, any Error>) {
+    (try row[0] - 1, .success(()))
   }
 }

@@ -14,8 +14,23 @@ public protocol BatchOperation: Sendable {
   /// Does the work for one input.
   static func run(_ input: Input, _ transaction: borrowing Transaction) throws -> Output
 
-  /// The call that does it for many.
-  static var call: BatchCall<Input, Output> { get }
+  // The call of one of PostgreSQL's functions for many inputs.
+  //
+  // It runs at `READ COMMITTED`: the function locks first what it goes by, in one order. It may run more than once, but is
+  // committed once. If it fails as a whole, it runs again for each eighth of the inputs, so that only those fail that make
+  // it fail; what may fail otherwise should be an outcome. An input whose rows others keep locked waits by itself, and
+  // keeps no others waiting.
+
+  /// A query with one parameter for each array, and one row for each input.
+  static var sql: StaticString { get }
+
+  /// Writes the parameters of the query in order.
+  static func write(_ inputs: [Input], to parameters: inout PostgreSQLParameters) throws
+
+  /// Reads a row.
+  ///
+  /// - Returns: the index of an input, counted from 0, and its outcome.
+  static func outcome(of row: borrowing Row) throws -> (index: Int, Result<Output, any Error>)
 }
 
 extension BatchOperation {
@@ -23,38 +38,7 @@ extension BatchOperation {
   public static func size(of input: Input) -> Int { 1 }
 }
 
-/// A call of one of PostgreSQL's functions for many inputs.
-///
-/// It runs at `READ COMMITTED`: the function locks first what it goes by, in one order. It may run more than once, but is
-/// committed once. If it fails as a whole, it runs again for each eighth of the inputs, so that only those fail that make it
-/// fail; what may fail otherwise should be an outcome. An input whose rows others keep locked waits by itself, and keeps no
-/// others waiting.
-public struct BatchCall<Input: Sendable, Output: Sendable>: Sendable {
-  /// Makes the outcome of one input, with its index, of a row.
-  public typealias Outcome = (index: Int, result: Result<Output, any Error>)
-
-  let sql: StaticString
-  let arrays: @Sendable ([Input], inout PostgreSQLParameters) throws -> Void
-  let outcome: @Sendable (borrowing Row) throws -> Outcome
-
-  /// Makes a call.
-  ///
-  /// - Parameters:
-  ///   - sql: a query with one parameter for each array, and one row for each input.
-  ///   - arrays: writes the parameters in order.
-  ///   - outcome: reads a row. Indexes count from 0.
-  public init(
-    _ sql: StaticString,
-    arrays: @escaping @Sendable ([Input], inout PostgreSQLParameters) throws -> Void,
-    outcome: @escaping @Sendable (borrowing Row) throws -> Outcome
-  ) {
-    self.sql = sql
-    self.arrays = arrays
-    self.outcome = outcome
-  }
-}
-
-// What a ``BatchCall`` writes.
+// What a ``BatchOperation`` writes.
 extension PostgreSQLParameters {
   /// Adds an array of type `bigint[]`.
   public mutating func append(integers: [Int64?]) throws(StoreError) {

@@ -22,15 +22,17 @@ private enum Addition: BatchOperation {
     ) { try $0[0] } ?? -1
   }
 
-  static var call: BatchCall<Input, Int64> {
-    BatchCall("SELECT place, total FROM test_add_v1(?, ?)") { inputs, arrays in
-      try arrays.append(texts: inputs.map(\.key))
-      try arrays.append(integers: inputs.map(\.number))
-    } outcome: { row in
-      let index: Int = try row[0]
-      guard let total: Int64 = try row[1] else { return (index, .failure(Negative())) }
-      return (index, .success(total))
-    }
+  static let sql: StaticString = "SELECT place, total FROM test_add_v1(?, ?)"
+
+  static func write(_ inputs: [Input], to parameters: inout PostgreSQLParameters) throws {
+    try parameters.append(texts: inputs.map(\.key))
+    try parameters.append(integers: inputs.map(\.number))
+  }
+
+  static func outcome(of row: borrowing Row) throws -> (index: Int, Result<Int64, any Error>) {
+    let index: Int = try row[0]
+    guard let total: Int64 = try row[1] else { return (index, .failure(Negative())) }
+    return (index, .success(total))
   }
 
   static let schema = Migration(

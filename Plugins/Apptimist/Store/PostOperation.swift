@@ -53,60 +53,62 @@ enum PostOperation: BatchOperation {
     return Output(outcomes: outcomes, wakes: pending.wakes)
   }
 
-  static var call: BatchCall<Input, Output> {
-    BatchCall(
-      """
-      SELECT post, results, wakes
-      FROM awd_app_post_v2(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-      """
-    ) { inputs, arrays in
-      // The place of each message's input, and those of each copy's message and recipient, counted from 1.
-      var (posts, headers, datas): ([Int64], [[UInt8]], [[UInt8]]) = ([], [], [])
-      var (messages, recipients, ids): ([Int64], [Int64], [[UInt8]]) = ([], [], [])
-      var keys: [[UInt8]] = []
-      var places: [EncryptionPublicKey: Int64] = [:]
-      for (post, input) in inputs.enumerated() {
-        var previous: MessageCopy?
-        for copy in input.copies {
-          if previous.map({ !copy.isSame(as: $0) }) ?? true {
-            posts.append(Int64(post + 1))
-            headers.append(copy.header)
-            datas.append(copy.data)
-          }
-          previous = copy
-          messages.append(Int64(posts.count))
-          let place = places[copy.recipient] ?? Int64(keys.count + 1)
-          if place > keys.count {
-            places[copy.recipient] = place
-            keys.append(copy.recipient.bytes)
-          }
-          recipients.append(place)
-          ids.append(copy.id.bytes)
+  static let sql: StaticString = """
+    SELECT post, results, wakes
+    FROM awd_app_post_v2(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    """
+
+  static func write(_ inputs: [Input], to parameters: inout PostgreSQLParameters) throws {
+    // The place of each message's input, and those of each copy's message and recipient, counted from 1.
+    var (posts, headers, datas): ([Int64], [[UInt8]], [[UInt8]]) = ([], [], [])
+    var (messages, recipients, ids): ([Int64], [Int64], [[UInt8]]) = ([], [], [])
+    var keys: [[UInt8]] = []
+    var places: [EncryptionPublicKey: Int64] = [:]
+    for (post, input) in inputs.enumerated() {
+      var previous: MessageCopy?
+      for copy in input.copies {
+        if previous.map({ !copy.isSame(as: $0) }) ?? true {
+          posts.append(Int64(post + 1))
+          headers.append(copy.header)
+          datas.append(copy.data)
         }
+        previous = copy
+        messages.append(Int64(posts.count))
+        let place = places[copy.recipient] ?? Int64(keys.count + 1)
+        if place > keys.count {
+          places[copy.recipient] = place
+          keys.append(copy.recipient.bytes)
+        }
+        recipients.append(place)
+        ids.append(copy.id.bytes)
       }
-      try arrays.append(blobs: inputs.map { $0.login.user.bytes })
-      try arrays.append(blobs: inputs.map { $0.login.authenticationKey.bytes })
-      try arrays.append(integers: inputs.map { $0.login.isVersion1 ? 1 : 0 })
-      try arrays.append(integers: posts)
-      try arrays.append(blobs: headers)
-      try arrays.append(blobs: datas)
-      try arrays.append(blobs: keys)
-      try arrays.append(integers: messages)
-      try arrays.append(integers: recipients)
-      try arrays.append(blobs: ids)
-      let limits = inputs[0].mailboxes.limits
-      try arrays.append(limits.mailboxEntries)
-      try arrays.append(limits.mailboxBytes)
-      let wakes = inputs[0].mailboxes.wakes
-      let (times, now) = (wakes?.limits ?? WakeLimits(), wakes?.clock() ?? Timestamp.now())
-      try arrays.append(wakes?.queue.kinds.mask ?? 0)
-      try arrays.append(now)
-      for span in [times.again, times.interval, times.hold] { try arrays.append(span.milliseconds) }
-      try arrays.append(now + Wakes.life)
-    } outcome: { row in
-      let output = Output(outcomes: try outcomes(of: row[1]), wakes: try row[2])
-      return (try row[0] - 1, .success(output))
     }
+    try parameters.append(blobs: inputs.map { $0.login.user.bytes })
+    try parameters.append(blobs: inputs.map { $0.login.authenticationKey.bytes })
+    try parameters.append(integers: inputs.map { $0.login.isVersion1 ? 1 : 0 })
+    try parameters.append(integers: posts)
+    try parameters.append(blobs: headers)
+    try parameters.append(blobs: datas)
+    try parameters.append(blobs: keys)
+    try parameters.append(integers: messages)
+    try parameters.append(integers: recipients)
+    try parameters.append(blobs: ids)
+    let limits = inputs[0].mailboxes.limits
+    try parameters.append(limits.mailboxEntries)
+    try parameters.append(limits.mailboxBytes)
+    let wakes = inputs[0].mailboxes.wakes
+    let (times, now) = (wakes?.limits ?? WakeLimits(), wakes?.clock() ?? Timestamp.now())
+    try parameters.append(wakes?.queue.kinds.mask ?? 0)
+    try parameters.append(now)
+    try parameters.append(times.again.milliseconds)
+    try parameters.append(times.interval.milliseconds)
+    try parameters.append(times.hold.milliseconds)
+    try parameters.append(now + Wakes.life)
+  }
+
+  static func outcome(of row: borrowing Row) throws -> (index: Int, Result<Output, any Error>) {
+    let output = Output(outcomes: try outcomes(of: row[1]), wakes: try row[2])
+    return (try row[0] - 1, .success(output))
   }
 
   /// Reads the outcomes of one input's copies.

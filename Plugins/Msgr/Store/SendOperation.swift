@@ -37,40 +37,40 @@ enum SendOperation: BatchOperation {
 
   static func run(_ input: Input, _ transaction: borrowing Transaction) throws -> Output { nil }
 
-  static var call: BatchCall<Input, Output> {
-    BatchCall(
-      """
-      SELECT place, kind, id, predecessor, own_id, own_predecessor, providers, nodes, own_nodes,
-        sent_at, dropped
-      FROM awd_msgr_send_v3(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-      """
-    ) { inputs, arrays in
-      let batch = Batch(inputs)
-      try arrays.append(texts: batch.users)
-      try arrays.append(blobs: inputs.map { $0.sender.tokenBytes })
-      try arrays.append(texts: inputs.map { $0.sender.passwordText })
-      try arrays.append(integers: batch.senders)
-      try arrays.append(integers: batch.recipients)
-      try arrays.append(texts: inputs.map { $0.draft.text.text })
-      try arrays.append(texts: inputs.map { $0.draft.clientID?.text })
-      try arrays.append(blobs: inputs.map { $0.draft.clientID == nil ? nil : $0.draft.digest })
-      try arrays.append(texts: inputs.map { $0.sender.device?.text })
-      let store = inputs[0].store
-      let (now, limits) = (store.now, store.limits)
-      try arrays.append(now)
-      try arrays.append(MessageID(earliestAt: now))
-      try arrays.append(limits.inbox)
-      try arrays.append(now + limits.messageAge)
-      try arrays.append(now + limits.pushHold)
-      try arrays.append(now - limits.tokenAge)
-      try arrays.append(now - MsgrStore.tokenUseStep)
-      try arrays.append(store.pushes.kinds.mask)
-      try arrays.append(now - MsgrStore.clientIDAge)
-      try arrays.append(MsgrStore.clientIDs)
-      try arrays.append(store.webPushLimit)
-    } outcome: { row in
-      (try row[0] - 1, .success(try Sent(row)))
-    }
+  static let sql: StaticString = """
+    SELECT place, kind, id, predecessor, own_id, own_predecessor, providers, nodes, own_nodes,
+      sent_at, dropped
+    FROM awd_msgr_send_v3(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    """
+
+  static func write(_ inputs: [Input], to parameters: inout PostgreSQLParameters) throws {
+    let batch = Batch(inputs)
+    try parameters.append(texts: batch.users)
+    try parameters.append(blobs: inputs.map { $0.sender.tokenBytes })
+    try parameters.append(texts: inputs.map { $0.sender.passwordText })
+    try parameters.append(integers: batch.senders)
+    try parameters.append(integers: batch.recipients)
+    try parameters.append(texts: inputs.map { $0.draft.text.text })
+    try parameters.append(texts: inputs.map { $0.draft.clientID?.text })
+    try parameters.append(blobs: inputs.map { $0.draft.clientID == nil ? nil : $0.draft.digest })
+    try parameters.append(texts: inputs.map { $0.sender.device?.text })
+    let store = inputs[0].store
+    let (now, limits) = (store.now, store.limits)
+    try parameters.append(now)
+    try parameters.append(MessageID(earliestAt: now))
+    try parameters.append(limits.inbox)
+    try parameters.append(now + limits.messageAge)
+    try parameters.append(now + limits.pushHold)
+    try parameters.append(now - limits.tokenAge)
+    try parameters.append(now - MsgrStore.tokenUseStep)
+    try parameters.append(store.pushes.kinds.mask)
+    try parameters.append(now - MsgrStore.clientIDAge)
+    try parameters.append(MsgrStore.clientIDs)
+    try parameters.append(store.webPushLimit)
+  }
+
+  static func outcome(of row: borrowing Row) throws -> (index: Int, Result<Output, any Error>) {
+    (try row[0] - 1, .success(try Sent(row)))
   }
 
   /// The users of a batch, each once, and the places of each message's users among them, counted from 1.

@@ -59,11 +59,10 @@ private final class BatchGroup<Operation: BatchOperation>:
     failure = nil
     for job in jobs { job.outcome = nil }
     do {
-      let call = Operation.call
       var parameters = PostgreSQLParameters()
-      try call.arrays(jobs.map { $0.input }, &parameters)
-      try transaction.call(call.sql, parameters) { row in
-        let (index, result) = try call.outcome(row)
+      try Operation.write(jobs.map { $0.input }, to: &parameters)
+      try transaction.call(Operation.sql, parameters) { row in
+        let (index, result) = try Operation.outcome(of: row)
         guard jobs.indices.contains(index) else {
           throw StoreError(.unexpectedValue, "a call has an outcome for no input")
         }
