@@ -9,18 +9,16 @@ public final class Metrics: Sendable {
   public typealias Labels = KeyValuePairs<StaticString, String>
 
   private enum Source: Sendable {
-    case counter(Counter)
     case table(CounterTable, label: StaticString)
     case gauge(@Sendable () -> Double)
     case total(@Sendable () -> Double)
-    case histogram(Histogram)
     case distribution(@Sendable () -> Distribution)
 
     var type: String {
       switch self {
-      case .counter, .table, .total: "counter"
+      case .table, .total: "counter"
       case .gauge: "gauge"
-      case .histogram, .distribution: "histogram"
+      case .distribution: "histogram"
       }
     }
   }
@@ -38,6 +36,8 @@ public final class Metrics: Sendable {
     /// The rendered pairs.
     let labels: String
     let source: Source
+    /// The value that whoever registered the series was given; `Void` if it is counted elsewhere.
+    let handle: any Sendable
   }
 
   private let families = Lock<[String: Family]>([:])
@@ -52,9 +52,8 @@ public final class Metrics: Sendable {
   ///   - help: the title, such as “Committed writes”.
   ///   - labels: the labels that tell it from others of the same name.
   public func counter(_ name: StaticString, _ help: String, _ labels: Labels = [:]) -> Counter {
-    let source = register(name, help, labels) { .counter(Counter()) }
-    guard case .counter(let counter) = source else { mismatch(name) }
-    return counter
+    let counter = Counter()
+    return register(name, help, labels, .total { Double(counter.value) }, readBy: counter)
   }
 
   /// Registers a number that only grows for each integer of a range. Those that are zero are not rendered.
@@ -69,9 +68,8 @@ public final class Metrics: Sendable {
     _ name: StaticString, _ help: String, _ labels: Labels = [:], by label: StaticString,
     _ range: ClosedRange<Int>
   ) -> CounterTable {
-    let source = register(name, help, labels) { .table(CounterTable(range), label: label) }
-    guard case .table(let table, _) = source else { mismatch(name) }
-    return table
+    let table = CounterTable(range)
+    return register(name, help, labels, .table(table, label: label), readBy: table)
   }
 
   /// Registers a number that is read when the metrics are rendered.
@@ -85,7 +83,7 @@ public final class Metrics: Sendable {
     _ name: StaticString, _ help: String, _ labels: Labels = [:],
     read: @escaping @Sendable () -> Double
   ) {
-    _ = register(name, help, labels) { .gauge(read) }
+    register(name, help, labels, .gauge(read), readBy: ())
   }
 
   /// Registers a number that only grows, is counted elsewhere, and is read when the metrics are rendered.
@@ -99,7 +97,7 @@ public final class Metrics: Sendable {
     _ name: StaticString, _ help: String, _ labels: Labels = [:],
     read: @escaping @Sendable () -> Double
   ) {
-    _ = register(name, help, labels) { .total(read) }
+    register(name, help, labels, .total(read), readBy: ())
   }
 
   /// Registers a histogram of durations.
@@ -113,9 +111,9 @@ public final class Metrics: Sendable {
     _ name: StaticString, _ help: String, _ labels: Labels = [:],
     bounds: [Duration] = Histogram.latencies
   ) -> Histogram {
-    let source = register(name, help, labels) { .histogram(Histogram(bounds: bounds)) }
-    guard case .histogram(let histogram) = source else { mismatch(name) }
-    return histogram
+    let histogram = Histogram(bounds: bounds)
+    return register(
+      name, help, labels, .distribution { histogram.distribution }, readBy: histogram)
   }
 
   /// Registers a distribution that is counted elsewhere, and is read when the metrics are rendered.
@@ -129,7 +127,7 @@ public final class Metrics: Sendable {
     _ name: StaticString, _ help: String, _ labels: Labels = [:],
     read: @escaping @Sendable () -> Distribution
   ) {
-    _ = register(name, help, labels) { .distribution(read) }
+    register(name, help, labels, .distribution(read), readBy: ())
   }
 
   /// Returns all metrics as they are now, sorted by name.
@@ -146,11 +144,9 @@ public final class Metrics: Sendable {
 
   private static func value(of source: Source) -> MetricSample.Value {
     switch source {
-    case .counter(let counter): .total(Double(counter.value))
     case .table(let table, _): .total(Double(table.values.reduce(0) { $0 + $1.count }))
     case .gauge(let read): .level(read())
     case .total(let read): .total(read())
-    case .histogram(let histogram): .distribution(histogram.distribution)
     case .distribution(let read): .distribution(read())
     }
   }
@@ -169,27 +165,30 @@ public final class Metrics: Sendable {
     return text
   }
 
-  private func register(
-    _ name: StaticString, _ help: String, _ labels: Labels, make: () -> Source
-  ) -> Source {
+  /// Adds a series, unless there is one with these labels.
+  ///
+  /// - Returns: the handle, or that of the series that is there.
+  @discardableResult private func register<Handle: Sendable>(
+    _ name: StaticString, _ help: String, _ labels: Labels, _ source: Source, readBy handle: Handle
+  ) -> Handle {
     let key = "\(name)"
     let rendered = labels.map { "\($0.key)=\"\(Self.escaped($0.value))\"" }.joined(separator: ",")
     return families.withLock { families in
-      var family = families[key] ?? Family(name: key, help: help, type: make().type)
-      if let known = family.series.first(where: { $0.labels == rendered }) { return known.source }
-      let source = make()
-      guard source.type == family.type else { mismatch(name) }
-      family.series.append(
-        Registration(
-          pairs: labels.map { ("\($0.key)", $0.value) }, labels: rendered, source: source))
-      families[key] = family
-      return source
+      var family = families[key] ?? Family(name: key, help: help, type: source.type)
+      let known = family.series.first { $0.labels == rendered }
+      // Names are the program's own, so one name for two kinds is a programming error.
+      guard source.type == family.type, let kept = (known?.handle ?? handle) as? Handle else {
+        preconditionFailure("\(name) is already a metric of another kind")
+      }
+      if known == nil {
+        family.series.append(
+          Registration(
+            pairs: labels.map { ("\($0.key)", $0.value) }, labels: rendered, source: source,
+            handle: handle))
+        families[key] = family
+      }
+      return kept
     }
-  }
-
-  /// Ends the process: names are the program's own, so one name for two kinds is a programming error.
-  private func mismatch(_ name: StaticString) -> Never {
-    preconditionFailure("\(name) is already a metric of another kind")
   }
 
   private static func render(
@@ -200,11 +199,9 @@ public final class Metrics: Sendable {
       text += all.isEmpty ? "\(name)\(suffix) \(value)\n" : "\(name)\(suffix){\(all)} \(value)\n"
     }
     switch source {
-    case .counter(let counter): line("", "", String(counter.value))
     case .table(let table, let label):
       for (key, count) in table.values { line("", "\(label)=\"\(key)\"", String(count)) }
     case .gauge(let read), .total(let read): line("", "", number(read()))
-    case .histogram(let histogram): render(histogram.distribution)
     case .distribution(let read): render(read())
     }
     func render(_ distribution: Distribution) {

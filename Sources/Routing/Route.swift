@@ -5,20 +5,16 @@ internal import Observability
 /// A handler with everything that is needed to call it, to count requests and to log failures, made once.
 final class Route: Sendable {
   private let service: RoutedService
-  private let parameterNames: [String]
+  private let definition: RouteDefinition
   /// The pattern of a path with a secret in it, which the log has instead of the path; nil for others.
   private let secretPattern: String?
-  private let screen: Router.Screen?
-  private let handler: RouteHandler
   private let bodyLimit: Int
   private let statuses: CounterTable
 
   init(_ route: RouteDefinition, of service: RoutedService, bodyLimit: Int, metrics: Metrics) {
     self.service = service
-    parameterNames = route.pattern.names
-    secretPattern = parameterNames.contains("secret") ? route.pattern.text : nil
-    screen = route.screen
-    handler = route.handler
+    definition = route
+    secretPattern = route.pattern.names.contains("secret") ? route.pattern.text : nil
     self.bodyLimit = route.bodyLimit ?? bodyLimit
     statuses = metrics.counters(
       "awd_http_requests_total", "Requests",
@@ -33,13 +29,13 @@ final class Route: Sendable {
     for head: RequestHead, _ origin: RequestOrigin, _ matches: RouteMatches
   ) -> RequestPlan {
     do throws(HTTPError) {
-      try screen?(head, origin)
+      try definition.screen?(head, origin)
     } catch { return .refuse(refusal(error, to: head)) }
     if case .length(let length) = head.framing, length > bodyLimit {
       return .refuse(refusal(HTTPError(.contentTooLarge), to: head))
     }
-    let parameters = RouteParameters(of: head, names: parameterNames, matches: matches)
-    switch handler {
+    let parameters = RouteParameters(of: head, names: definition.pattern.names, matches: matches)
+    switch definition.handler {
     case .inline(let handler): return inlinePlan(parameters, handler)
     case .task(let handler): return taskPlan(parameters, handler)
     case .either(let isInline, let handler, let otherwise):
