@@ -11,7 +11,9 @@ public struct Response: Sendable {
     /// Bytes of this response alone.
     case array([UInt8])
     /// Pieces that are made one after the other, as the client takes them. If one can't be made, the response is cut.
-    case pieces(AsyncThrowingStream<[UInt8], any Error>)
+    ///
+    /// Indirect, as the layout of a stream is only known when the program runs: each copy of a response would ask for it.
+    indirect case pieces(AsyncThrowingStream<[UInt8], any Error>)
 
     /// The length in bytes, 0 where it isn't known.
     public var count: Int {

@@ -131,7 +131,9 @@ extension HTTP1Connection {
       output.append(contentsOf: piece)
       if isChunked { output.append(contentsOf: "\r\n".utf8) }
     }
-    return await withCheckedContinuation { piecesWait = $0 }
+    return await withCheckedContinuation { continuation in
+      piecesWait = { continuation.resume(returning: $0) }
+    }
   }
 
   private func endPieces(isChunked: Bool, keepAlive: Bool) {

@@ -41,8 +41,9 @@ final class HTTP1Connection: ServedProtocol {
   /// waits.
   var pending: [UInt8] = []
   var peerHasEnded = false
-  /// The maker of the present response's pieces, while it waits until the last one is sent.
-  var piecesWait: CheckedContinuation<Bool, Never>?
+  /// Resumes the maker of the present response's pieces, which waits until the last one is sent; false ends it. A closure, as
+  /// the layout of a continuation is only known when the program runs.
+  var piecesWait: ((Bool) -> Void)?
   private var isFirst = true
   private var isProcessing = false
   /// Measures how fast a body comes.
@@ -94,7 +95,7 @@ final class HTTP1Connection: ServedProtocol {
   }
 
   func drained() {
-    piecesWait.take()?.resume(returning: true)
+    piecesWait.take()?(true)
     // Also when no input is left over: reading rests until there is room for another response.
     goOn()
     charge()
@@ -225,7 +226,7 @@ final class HTTP1Connection: ServedProtocol {
   }
 
   func ended() {
-    piecesWait.take()?.resume(returning: false)
+    piecesWait.take()?(false)
     // A task's body and unread output are held on.
     let isResponding = if case .responding = state { true } else { false }
     if !isResponding { release() }

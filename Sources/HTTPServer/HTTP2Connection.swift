@@ -149,11 +149,11 @@ final class HTTP2Connection: ServedProtocol {
         if case .whole = stream.state, stream.exchange != nil { begin(stream) }
       case .wrote(let stream):
         _ = stream.charge(HTTP2Stream.overhead + stream.remaining)
-        if stream.remaining == 0 { stream.piecesWait.take()?.resume(returning: true) }
+        if stream.remaining == 0 { stream.piecesWait.take()?(true) }
       case .closed(let stream):
         stream.exchange?.release(on: server)
         stream.exchange = nil
-        stream.piecesWait.take()?.resume(returning: false)
+        stream.piecesWait.take()?(false)
         _ = stream.charge(0)
       }
     }
@@ -287,7 +287,7 @@ final class HTTP2Connection: ServedProtocol {
     }
     machine.send(piece, to: stream, now: loop.now)
     return await withCheckedContinuation { continuation in
-      stream.piecesWait = continuation
+      stream.piecesWait = { continuation.resume(returning: $0) }
       pump()
     }
   }

@@ -44,8 +44,8 @@ final class HTTP2Stream {
   /// The memory of the client whose request this is, and what is charged to it; nil before the end of the head.
   var memory: MemoryCharge?
   var charged = 0
-  /// The maker of the body's pieces, while it waits until the last one is sent.
-  var piecesWait: CheckedContinuation<Bool, Never>?
+  /// Resumes the maker of the body's pieces, which waits until the last one is sent; false ends it.
+  var piecesWait: ((Bool) -> Void)?
 
   init(_ id: Int32, limits: RequestParser.Limits) {
     self.id = id
