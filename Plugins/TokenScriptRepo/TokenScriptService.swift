@@ -18,9 +18,8 @@ public struct TokenScriptService: Migrating, Commanding, Demonstrating, Running,
   public static var commands: [any Command.Type] {
     [
       RepositoryListCommand.self, RepositoryNewCommand.self, RepositoryVerifyCommand.self,
-      RepositorySignCommand.self,
-      RepositoryPublishCommand.self, RepositoryWithdrawCommand.self, RepositoryGoneCommand.self,
-      RepositoryPreviewCommand.self, RepositorySchemasCommand.self,
+      RepositorySignCommand.self, RepositoryPublishCommand.self, RepositoryWithdrawCommand.self,
+      RepositoryGoneCommand.self, RepositoryPreviewCommand.self, RepositorySchemasCommand.self,
       SchemaWorkerCommand.self, WalletFetchCommand.self, WalletOpenCommand.self,
     ]
   }
@@ -31,7 +30,6 @@ public struct TokenScriptService: Migrating, Commanding, Demonstrating, Running,
   let survey: ChainSurvey
   private let repository: Repository
   private let listing: IndexListing
-  private let contractPages: ContractPages
   private let places: PlacesResponder
   private let verification: VerificationResponder
   private let reports: ReportResponder
@@ -66,10 +64,9 @@ public struct TokenScriptService: Migrating, Commanding, Demonstrating, Running,
     // One thread that gives way to those that serve.
     let pageThreads = ThreadPool(named: "awd-page", width: 1, queue: 64, niceness: 10)
     listing = IndexListing(repository.headers, on: pageThreads)
-    contractPages = ContractPages(repository: repository, threads: pageThreads)
     let responder = RepositoryResponder(repository: repository)
     places = PlacesResponder(responder: responder, threads: pageThreads)
-    verification = VerificationResponder(responder)
+    verification = VerificationResponder(responder: responder)
     reports = ReportResponder(repository)
     publisher =
       configuration.publicationPolicy == .off ? nil : Publisher(repository, indexer, survey)
@@ -124,7 +121,6 @@ public struct TokenScriptService: Migrating, Commanding, Demonstrating, Running,
         to: request, for: repository.index.value,
         links: request.isLocal ? repository.context.operatorPages : [])
     }
-    router.get("/contracts/{chain}/{address}", contractPages.response)
     for place in ["/favicon.svg", "/favicon.ico"] { router.get(place) { _, _ in Favicon.response } }
     router.post("/api/v1/verifyXMLDSig", bodyLimit: VerificationQueue.bodyLimit) {
       [verification] request, _ in

@@ -34,6 +34,12 @@ public struct AcceptList: Sendable {
     return best
   }
 
+  /// Returns whether a client takes a member, and likes another one no better; both are named as for ``quality(of:)``.
+  public func prefers(_ member: StaticString, to other: StaticString) -> Bool {
+    guard let quality = quality(of: member), quality > 0 else { return false }
+    return quality >= self.quality(of: other) ?? 0
+  }
+
   /// The weight of a content coding: its own, else that of `*`.
   ///
   /// Without either, `identity` has 1000, since it is acceptable unless refused, and any other

@@ -20,11 +20,9 @@ extension ErrorStyle {
     case .own(let make): response = make(error)
     case .negotiated:
       let accept = AcceptList(head, .accept)
-      let json = accept.quality(of: "application/json") ?? 0
-      let html = accept.quality(of: "text/html") ?? 0
-      if json > 0 && json >= html {
+      if accept.prefers("application/json", to: "text/html") {
         response = Self.json(error)
-      } else if html > 0 {
+      } else if accept.quality(of: "text/html") ?? 0 > 0 {
         response = Self.html(error)
       }
       response.fields.append(.vary, "Accept")

@@ -8,11 +8,11 @@ internal import TokenScriptReading
 internal import Wire
 internal import XMLSecurity
 
-/// Responds to the questions where a contract's scripts are, and what they are about.
+/// Responds to the questions where a contract's scripts are, and what they are about, to programs and people.
 struct PlacesResponder: Sendable {
   /// The requests for files, which find places.
   let responder: RepositoryResponder
-  /// The threads that read files.
+  /// The threads that read files and make pages.
   let threads: ThreadPool
 
   private var repository: Repository { responder.repository }
@@ -30,6 +30,7 @@ struct PlacesResponder: Sendable {
     router.get("\(contract)/from-template/{number}") { _, _ in
       try json(.notFound, ["error": "there are no templates here", "url": nil] as JSONObject)
     }
+    router.get("/contracts/{chain}/{address}", page)
     router.get("/token-view/{chain}/{address}") { request, parameters in
       try await inJSON { try await view(request, parameters) }
     }
@@ -81,6 +82,26 @@ struct PlacesResponder: Sendable {
       return TokenView.json(document.root, isSigned: candidate.signer != nil, explorer: explorer)
     }
     return try json(.ok, view)
+  }
+
+  /// Responds with the page about a contract.
+  ///
+  /// - Throws: ``HTTPError`` with status 400, 404, 410, or 503 if too many requests wait; ``SystemError`` if no thread
+  ///   can be started.
+  private func page(_ request: Request, _ parameters: RouteParameters) async throws -> Response {
+    let origin = try Origin(parameters)
+    let (index, explorers) = (repository.index.value, repository.configuration.explorers)
+    // On this machine the host can't be another's word.
+    let base =
+      repository.base(for: request) ?? (request.isLocal ? repository.origin(of: request) : nil)
+    let page = try await threads.run(
+      for: request.origin.client, orRefuseWith: "too many pages are being made"
+    ) { () -> (html: String, isGone: Bool)? in
+      ContractPage(origin, in: index, base: base, explorers: explorers)
+        .map { ($0.html, $0.isGone) }
+    }
+    guard let page else { throw RepositoryResponder.absent(isGone: false) }
+    return Response(page.isGone ? .gone : .ok, page: page.html, .contract)
   }
 
   /// Responds in JSON, also to what goes wrong.

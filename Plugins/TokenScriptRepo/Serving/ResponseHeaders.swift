@@ -1,5 +1,4 @@
 internal import HTTPProtocol
-internal import Pages
 internal import Routing
 
 extension FieldName {
@@ -69,35 +68,13 @@ struct ResponseHeaders: Sendable {
   static let foreignContent = fields([
     .contentTypeOptions: "nosniff", .contentSecurityPolicy: "sandbox; default-src 'none'",
   ])
-
-  /// Returns the fields of a page: it may use its style, and no script.
-  static func page(_ style: PageStyle) -> HeaderFields {
-    fields([
-      .contentTypeOptions: "nosniff", .contentSecurityPolicy: style.contentSecurityPolicy,
-      .referrerPolicy: "no-referrer",
-    ])
-  }
 }
 
 extension Response {
-  /// Makes a response with a page.
-  init(_ status: Status = .ok, page: String, _ style: PageStyle) {
-    self.init(status, type: "text/html; charset=utf-8", text: page)
-    fields.append(contentsOf: ResponseHeaders.page(style))
-  }
-
   /// Returns the response with further fields.
   func with(_ fields: HeaderFields...) -> Response {
     var response = self
     for more in fields { response.fields.append(contentsOf: more) }
     return response
-  }
-}
-
-extension AcceptList {
-  /// Returns whether a client takes a media type, and likes another one no better.
-  func prefers(_ type: StaticString, to other: StaticString) -> Bool {
-    guard let quality = quality(of: type), quality > 0 else { return false }
-    return quality >= self.quality(of: other) ?? 0
   }
 }

@@ -8,12 +8,10 @@ internal import Wire
 /// Responds to `POST /api/v1/verifyXMLDSig` and `POST /tokenscript/validate`: verifies the file in the body.
 struct VerificationResponder: Sendable {
   /// Finds the repository's files by their URLs.
-  private let responder: RepositoryResponder
+  let responder: RepositoryResponder
   private let queue = VerificationQueue(named: "awd-verify")
 
   private var repository: Repository { responder.repository }
-
-  init(_ responder: RepositoryResponder) { self.responder = responder }
 
   /// Verifies the form's `file`.
   ///

@@ -79,3 +79,8 @@ extension MetricHistory.Series {
   /// True if it counts events that haven't happened.
   fileprivate var isQuiet: Bool { kind != .level && total == 0 }
 }
+
+extension PageStyle {
+  /// The style of the status page.
+  static let status = PageStyle(PackageResources.status_css)
+}

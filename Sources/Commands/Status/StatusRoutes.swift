@@ -42,11 +42,8 @@ struct StatusRoutes: Sendable {
         version: Product.version, uptime: ContinuousClock.now - start, services: services,
         reasons: await reasons(), history: history.series, capacity: Self.capacity,
         span: min(ContinuousClock.now - start, Self.interval * Self.capacity))
-      var response = Response(.ok, type: "text/html; charset=utf-8", text: page.html)
+      var response = Response(page: page.html, .status)
       response.fields.append(.cacheControl, "no-store")
-      response.fields.append(.contentTypeOptions, "nosniff")
-      response.fields.append(.contentSecurityPolicy, PageStyle.status.contentSecurityPolicy)
-      response.fields.append(.referrerPolicy, "no-referrer")
       return response
     }
     if isAlone {
