@@ -54,3 +54,12 @@ final class CommandEnvironment: Sendable {
     return configuration
   }
 }
+
+/// Does something, and then closes what it has used, also if it has failed.
+func closing(_ close: () async -> Void, after body: () async throws -> Void) async throws {
+  do { try await body() } catch {
+    await close()
+    throw error
+  }
+  await close()
+}

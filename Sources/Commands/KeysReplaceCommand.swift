@@ -17,11 +17,7 @@ struct KeysReplaceCommand: Command {
     }
     let runtime = try await ServiceRuntime.open(
       configuration, services: context.services, log: Log(level: .warning))
-    do { try await runtime.node.compareKeys(replacing: true) } catch {
-      await runtime.close()
-      throw error
-    }
-    await runtime.close()
+    try await closing(runtime.close) { try await runtime.node.compareKeys(replacing: true) }
     context.print(
       "the key files of this machine count from now on; nodes with other ones don't start any more")
   }

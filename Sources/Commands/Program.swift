@@ -30,9 +30,7 @@ public struct Program: Sendable {
     let own: [any Command.Type] = [
       ServeCommand.self, CheckCommand.self, BackupCommand.self, RestoreCommand.self,
       KeysReplaceCommand.self, InviteNewCommand.self, BenchCommand.self, CompletionCommand.self,
-      CompleteCommand.self,
-      ManualCommand.self,
-      VersionCommand.self,
+      CompleteCommand.self, ManualCommand.self, VersionCommand.self,
     ]
     let brought = services.map { ($0 as? any Commanding.Type)?.commands ?? [] }
     let groups = brought.flatMap { Set($0.map(group)) }
@@ -107,13 +105,7 @@ public struct Program: Sendable {
         environment: environment, print: print,
         readConfiguration: commandEnvironment.configuration(for:_:),
         openService: commandEnvironment.serviceContext(for:_:_:))
-      do {
-        try await command.run(context)
-      } catch {
-        await commandEnvironment.close()
-        throw error
-      }
-      await commandEnvironment.close()
+      try await closing(commandEnvironment.close) { try await command.run(context) }
       return .done
     } catch CommandError.usage(let problem) {
       complain("\(Product.name) \(command.name): \(problem)")

@@ -115,13 +115,9 @@ struct RestoreCommand: Command {
     _ services: [any Service.Type]
   ) async throws {
     let store = try await Store.open(.file(copy), migrations: migrations)
-    do {
+    try await closing(store.close) {
       for service in services { try await configuration.backedUp(service)?.settle(store) }
-    } catch {
-      await store.close()
-      throw error
     }
-    await store.close()
   }
 
   private static func tell(

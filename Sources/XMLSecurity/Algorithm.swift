@@ -19,14 +19,11 @@ enum Algorithm {
     "http://www.w3.org/TR/2001/REC-xml-c14n-20010315#WithComments",
     "http://www.w3.org/2006/12/xml-c14n11",
     "http://www.w3.org/2006/12/xml-c14n11#WithComments",
-    exclusiveC14N,
-    exclusiveC14N + "WithComments",
+    exclusiveC14N, exclusiveC14N + "WithComments",
   ]
 
   static let digests: Set = [
-    sha256,
-    signatureMore + "sha384",
-    "http://www.w3.org/2001/04/xmlenc#sha512",
+    sha256, signatureMore + "sha384", "http://www.w3.org/2001/04/xmlenc#sha512",
   ]
 
   static let rsaSignatures: Set = [

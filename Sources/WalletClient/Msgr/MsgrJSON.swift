@@ -2,9 +2,6 @@ internal import FoundationEssentials
 
 /// JSON as the protocol carries it.
 enum MsgrJSON {
-  /// Returns the fields of a request as a JSON object in UTF-8.
-  static func object(_ fields: [String: String]) -> [UInt8] { encode(fields) }
-
   /// Returns a value of texts and numbers as JSON in UTF-8.
   static func encode(_ value: some Encodable) -> [UInt8] {
     // Texts are encoded without fail.

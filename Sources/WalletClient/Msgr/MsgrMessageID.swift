@@ -21,18 +21,12 @@ public struct MsgrMessageID: Hashable, Comparable, Sendable {
   }
 }
 
-extension MsgrMessageID: Decodable {
+extension MsgrMessageID: RawRepresentable, Decodable {
+  /// The digits.
+  public var rawValue: String { text }
+
   /// Reads an identifier as the server writes it.
-  ///
-  /// - Throws: `DecodingError` for anything else.
-  public init(from decoder: any Decoder) throws {
-    let container = try decoder.singleValueContainer()
-    guard let id = Self(try container.decode(String.self)) else {
-      throw DecodingError.dataCorruptedError(
-        in: container, debugDescription: "16 hexadecimal digits are expected")
-    }
-    self = id
-  }
+  public init?(rawValue: String) { self.init(rawValue) }
 }
 
 extension MsgrMessageID: CustomStringConvertible {

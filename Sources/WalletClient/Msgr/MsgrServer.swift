@@ -130,7 +130,7 @@ public struct MsgrServer: Sendable {
   func post(
     _ path: String, _ fields: [String: String], token: String?
   ) async throws(MsgrError) -> [UInt8] {
-    try await send(.post, path, body: MsgrJSON.object(fields), token: token)
+    try await send(.post, path, body: MsgrJSON.encode(fields), token: token)
   }
 
   /// Sends a request with JSON or without a body.

@@ -65,7 +65,7 @@ public final class MsgrStream: AsyncSequence, Sendable {
   ) async throws(MsgrError) -> MsgrMessageID {
     var fields = ["UserTo": name, "Message": text]
     fields["ClientId"] = clientID
-    return try await exchange.send(MsgrJSON.object(fields), on: socket)
+    return try await exchange.send(MsgrJSON.encode(fields), on: socket)
   }
 
   /// Closes the stream, which ends the sequence.
