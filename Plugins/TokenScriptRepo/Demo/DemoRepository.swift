@@ -66,7 +66,7 @@ struct DemoRepository: Sendable {
     let unfinished = "\(path).unfinished"
     // Left behind by a crash.
     if Self.exists(unfinished) { try FileManager.default.removeItem(atPath: unfinished) }
-    try Self.makeFolder(unfinished, mode: mode)
+    try DurableFile.makeFolder(unfinished, mode: mode)
     try fill(unfinished)
     try DurableFile.sync(unfinished)
     guard unsafe rename(unfinished, path) == 0 else { throw SystemError(errno) }
@@ -75,20 +75,10 @@ struct DemoRepository: Sendable {
 
   /// Writes a file and the folders above it.
   private func add(_ path: String, _ bytes: [UInt8], to root: String) throws(SystemError) {
-    var folder = root
-    for name in path.split(separator: "/").dropLast() {
-      let parent = folder
-      folder += "/\(name)"
-      guard !Self.exists(folder) else { continue }
-      try Self.makeFolder(folder, mode: 0o755)
-      try DurableFile.sync(parent)
-    }
-    try DurableFile.create("\(root)/\(path)", bytes)
-    try DurableFile.sync(folder)
-  }
-
-  private static func makeFolder(_ path: String, mode: mode_t) throws(SystemError) {
-    guard unsafe mkdir(path, mode) == 0 else { throw SystemError(errno) }
+    let file = "\(root)/\(path)"
+    try DurableFile.makeFolder(DurableFile.folder(of: file), mode: 0o755)
+    try DurableFile.create(file, bytes)
+    try DurableFile.sync(folderOf: file)
   }
 
   /// Returns whether there is anything at a path, even a dangling link.

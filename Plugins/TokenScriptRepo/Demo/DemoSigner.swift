@@ -12,12 +12,7 @@ enum DemoSigner: String, CaseIterable, Sendable {
   case owner
 
   /// The common name of the certificate, or nil without one.
-  var commonName: String? {
-    switch self {
-    case .demo, .guild: "\(rawValue).awd.example"
-    case .owner: nil
-    }
-  }
+  var commonName: String? { self == .owner ? nil : "\(rawValue).awd.example" }
 
   /// The kind of the key.
   var kind: PublicKey.Kind {
@@ -46,9 +41,9 @@ enum DemoSigner: String, CaseIterable, Sendable {
   /// - Throws: ``SigningError``, ``CertificateError``, ``SystemError``.
   func writer(from folder: String) throws -> SignatureWriter {
     let key = try PrivateKey(pem: Descriptor.contents(ofFile: keyPath(in: folder)))
-    guard commonName != nil else { return try SignatureWriter(key: key) }
-    let certificates = try Certificate.certificates(
-      pem: Descriptor.contents(ofFile: certificatePath(in: folder)))
+    let path = certificatePath(in: folder)
+    let certificates =
+      try commonName == nil ? [] : Certificate.certificates(pem: Descriptor.contents(ofFile: path))
     return try SignatureWriter(key: key, certificates: certificates)
   }
 

@@ -33,9 +33,7 @@ struct Candidate: Sendable {
 
   /// Returns whether this file supersedes another one of the same signer.
   func isNewer(than other: Candidate) -> Bool {
-    if modified != other.modified { return modified > other.modified }
-    if firstSeen != other.firstSeen { return firstSeen > other.firstSeen }
-    return file.path < other.file.path
+    (modified, firstSeen, other.file.path) > (other.modified, other.firstSeen, file.path)
   }
 
   /// The identities of the signer; files that share one have the same signer.

@@ -75,10 +75,13 @@ extension TokenScriptFile {
   /// The contracts that the file names as its origins, each once on each chain.
   var namedOrigins: [Contract] {
     var seen: Set<Origin> = []
-    return contracts.filter {
-      $0.isOrigin && seen.insert(Origin($0.address, on: $0.chain)).inserted
-    }
+    return contracts.filter { $0.isOrigin && seen.insert($0.origin).inserted }
   }
+}
+
+extension TokenScriptFile.Contract {
+  /// The contract on its chain.
+  var origin: Origin { Origin(address, on: chain) }
 }
 
 extension TokenScriptFile.Signer {

@@ -75,7 +75,7 @@ struct PublicationJudge: Sendable {
       throw PublicationRefusal(.badRequest, "its signer is unknown")
     }
     let target = Origin(place.contract, on: try chain(of: file, at: place))
-    let origins = Self.origins(of: file)
+    let origins = file.namedOrigins.map(\.origin)
     guard origins.count <= PublicationQuota.originsOfFile else {
       throw PublicationRefusal(
         .badRequest,
@@ -140,13 +140,6 @@ struct PublicationJudge: Sendable {
     return chain
   }
 
-  /// Returns the contracts that a file is for.
-  static func origins(of file: TokenScriptFile) -> [Origin] {
-    file.originChains.flatMap { contract, chains in
-      chains.map { Origin(contract, on: $0) }
-    }
-  }
-
   /// Checks that a signer may publish for a contract.
   private func authorize(
     _ signer: TokenScriptFile.Signer, for origin: Origin, _ known: Known
@@ -192,14 +185,11 @@ struct PublicationJudge: Sendable {
   private func checkTime(
     of signer: TokenScriptFile.Signer, _ submission: Submission
   ) throws(PublicationRefusal) {
-    guard let time = signer.time else {
-      guard !submission.hasUnsignedTime else {
-        throw PublicationRefusal(
-          .badRequest, "it tells a signing time (XAdES) that the signature does not cover")
-      }
-      return
+    if signer.time == nil, submission.hasUnsignedTime {
+      throw PublicationRefusal(
+        .badRequest, "it tells a signing time (XAdES) that the signature does not cover")
     }
-    guard time <= now + Self.clockTolerance else {
+    if let time = signer.time, time > now + Self.clockTolerance {
       throw PublicationRefusal(.badRequest, "it was signed in the future, at \(time)")
     }
   }

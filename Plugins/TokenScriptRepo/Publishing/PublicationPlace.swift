@@ -14,9 +14,7 @@ struct PublicationPlace: Hashable, Sendable {
 
   /// Returns the chain that the place is on: the one in the URL, or the only one that a file names for the contract.
   func chain(of file: TokenScriptFile) -> ChainID? {
-    if let chain { return chain }
-    guard let chains = file.originChains[contract], chains.count == 1 else { return nil }
-    return chains[0]
+    chain ?? file.originChains[contract].flatMap { $0.count == 1 ? $0[0] : nil }
   }
 }
 

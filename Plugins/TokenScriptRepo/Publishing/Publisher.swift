@@ -64,8 +64,8 @@ final class Publisher: Sendable {
     let judge = PublicationJudge(
       policy: repository.configuration.publicationPolicy, rules: rules, index: index, now: now)
     let keys = submission.file.signer?.addresses ?? []
-    let questions = PublicationJudge.origins(of: submission.file).map {
-      ChainQuestion(origin: $0, keys: keys)
+    let questions = submission.file.namedOrigins.map {
+      ChainQuestion(origin: $0.origin, keys: keys)
     }
     let verdict: PublicationJudge.Verdict
     do {

@@ -44,9 +44,8 @@ struct Withdrawal: Sendable {
   }
 
   private static func unauthorized(_ message: String) -> HTTPError {
-    var error = HTTPError(.unauthorized, message)
-    error.fields.append(.wwwAuthenticate, "TokenScript")
-    return error
+    let fields = ResponseHeaders.fields([FieldName("WWW-Authenticate"): "TokenScript"])
+    return HTTPError(.unauthorized, message, fields: fields)
   }
 }
 
@@ -72,8 +71,4 @@ extension Withdrawal {
     else { throw Self.unauthorized("expected time=\"…\", signature=\"…\" in Base64") }
     self.init(time: time, signature: [UInt8](signature))
   }
-}
-
-extension FieldName {
-  fileprivate static let wwwAuthenticate = FieldName("WWW-Authenticate")
 }

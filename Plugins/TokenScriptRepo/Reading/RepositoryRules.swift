@@ -56,22 +56,20 @@ package struct RepositoryRules: Sendable {
   package func judge(_ file: TokenScriptFile) -> (refusal: FileRefusal?, warnings: [String]) {
     var refusal: FileRefusal?
     var warnings: [String] = []
-    var trustFinding = file.trust
     // The issuer's key needs no certificate.
-    if isIssuers(file) { trustFinding = .passed }
+    let trustFinding = isIssuers(file) ? .passed : file.trust
     let checks = [
       (signature, file.signature), (schema, file.validity),
       (trust == .warn ? .off : trust, trustFinding),
     ]
     for (check, finding) in checks {
       switch (check, finding) {
-      case (.off, _), (_, .passed): continue
+      case (.off, _), (_, .passed), (.warn, .unchecked): continue
       case (.require, .failed(let failure)): refusal = refusal ?? failure
       case (.require, .unchecked):
         // Nothing but a signature that failed leaves a required check undone.
         refusal = refusal ?? FileRefusal(reason: "its signer is unknown")
       case (.warn, .failed(let failure)): warnings.append(failure.words)
-      case (.warn, .unchecked): continue
       }
     }
     return (refusal, warnings)

@@ -120,12 +120,10 @@ package struct TokenScriptReader: Sendable {
     file.title = root.attribute("name")?.shown(limit: textLimit)
     file.labels = Array(root.labels(limit: textLimit).prefix(labelLimit))
     file.icon = root.meta("iconUrl", limit: 2048)?.openableIcon
-    var origins: Set<String> = []
-    for list in root.children(named: "origins", in: namespace) {
-      for origin in list.children(named: "ethereum", in: namespace) {
-        if let name = origin.attribute("contract") { origins.insert(name) }
-      }
-    }
+    let lists = root.children(named: "origins", in: namespace)
+    let origins = Set(
+      lists.flatMap { $0.children(named: "ethereum", in: namespace) }
+        .compactMap { $0.attribute("contract") })
     var warnings = WarningList()
     var named: Set<String> = []
     var contracts: Set<TokenScriptFile.Contract> = []

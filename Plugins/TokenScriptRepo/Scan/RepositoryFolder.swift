@@ -15,13 +15,6 @@ final class RepositoryFolder: Sendable {
     let message: String
     /// True if the file is no longer there.
     var isMissing = false
-
-    fileprivate init(_ message: String) { self.message = message }
-
-    fileprivate init(_ error: SystemError) {
-      message = "it can't be read: \(error)"
-      isMissing = error.code == ENOENT
-    }
   }
 
   /// A file that a walk found.
@@ -108,9 +101,9 @@ final class RepositoryFolder: Sendable {
       for _ in 0..<Self.attempts {
         let file = try open(entry.location)
         let before = try file.status()
-        guard before.kind == .file else { throw Problem("it is not a regular file") }
+        guard before.kind == .file else { throw Problem(message: "it is not a regular file") }
         guard before.size <= sizeLimit else {
-          throw Problem("it has \(before.size) bytes; \(sizeLimit) are allowed")
+          throw Problem(message: "it has \(before.size) bytes; \(sizeLimit) are allowed")
         }
         // One byte more than the size shows a file that has grown.
         let bytes = try file.read(before.size + 1)
@@ -118,10 +111,12 @@ final class RepositoryFolder: Sendable {
           return Contents(bytes: bytes, status: before)
         }
       }
-      throw Problem("it changes while it is read")
-    } catch let error as SystemError { throw Problem(error) } catch let problem as Problem {
+      throw Problem(message: "it changes while it is read")
+    } catch let error as SystemError {
+      throw Problem(message: "it can't be read: \(error)", isMissing: error.code == ENOENT)
+    } catch let problem as Problem {
       throw problem
-    } catch { throw Problem("\(error)") }
+    } catch { throw Problem(message: "\(error)") }
   }
 
   /// The state of one walk.

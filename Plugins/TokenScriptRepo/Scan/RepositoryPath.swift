@@ -35,9 +35,8 @@ struct RepositoryPath: Hashable, Comparable, Sendable {
   /// The kind by the name, or nil for a file that the repository ignores.
   var kind: Kind? {
     if Self.isTokenScript(bytes[...]) { return .tokenScript }
-    let suffix = Array(".gone".utf8)
-    guard bytes.count > suffix.count, bytes.suffix(suffix.count) == suffix[...] else { return nil }
-    return Self.isTokenScript(bytes.dropLast(suffix.count)) ? .gone : nil
+    guard bytes.suffix(5).elementsEqual(".gone".utf8) else { return nil }
+    return Self.isTokenScript(bytes.dropLast(5)) ? .gone : nil
   }
 
   /// Compares the paths by their bytes.

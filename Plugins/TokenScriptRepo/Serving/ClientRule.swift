@@ -29,13 +29,9 @@ struct ClientRule: Sendable {
 
   /// Returns whether a request comes from such a wallet.
   func matches(_ head: RequestHead) -> Bool {
-    guard let client = head.value(.clientName), client.lowercased() == name.lowercased() else {
-      return false
-    }
-    if !platform.isEmpty {
-      guard let value = head.value(.platformName), value.lowercased() == platform.lowercased()
-      else { return false }
-    }
+    guard head.value(.clientName)?.lowercased() == name.lowercased(),
+      platform.isEmpty || head.value(.platformName)?.lowercased() == platform.lowercased()
+    else { return false }
     return versions.contains(head.value(.clientVersion) ?? "")
   }
 }

@@ -102,20 +102,19 @@ final class FileVerification: Sendable {
     if lenient.trust == .require { lenient.trust = .warn }
     let file: TokenScriptFile
     do throws(FileRefusal) { file = try check(bytes, by: lenient, now: now).file } catch {
-      return ValidationReport.json(failure: error.words)
+      return ValidationReport(origins: [("", .fail, error.words)]).json
     }
     guard let signer = file.signer, file.originChains[contract]?.contains(chain) == true else {
-      return ValidationReport.json(
-        failure: "the file does not name \(contract) on chain \(chain) as its origin",
-        signer: file.signer)
+      let fault = "the file does not name \(contract) on chain \(chain) as its origin"
+      return ValidationReport(signer: file.signer, origins: [("", .fail, fault)]).json
     }
     let origins = [contract] + file.origins.filter { $0 != contract }
-    return ValidationReport.json(
-      origins.map { origin in
-        ValidationReport.origin(
-          name: file.contracts.first { $0.isOrigin && $0.address == origin }?.name ?? "",
-          signer, self.verdict(on: file, signer, for: origin))
-      })
+    let verdicts = origins.map { origin in
+      let name = file.contracts.first { $0.isOrigin && $0.address == origin }?.name ?? ""
+      let (status, text) = verdict(on: file, signer, for: origin)
+      return (name, status, text)
+    }
+    return ValidationReport(signer: signer, origins: verdicts).json
   }
 
   /// Judges the signer of a file whose signature holds.

@@ -47,13 +47,10 @@ struct ValidationRequest: Sendable {
       return
     }
     // Wallets break the text into lines.
-    guard
-      let file = Data(base64Encoded: Data(base64.utf8.filter { !Self.isBlank($0) })), !file.isEmpty
-    else { throw HTTPError(.badRequest, "base64Xml: expected a file in Base64") }
+    let signs = base64.utf8.filter { $0 != 0x20 && !(0x09...0x0d).contains($0) }
+    guard let file = Data(base64Encoded: Data(signs)), !file.isEmpty else {
+      throw HTTPError(.badRequest, "base64Xml: expected a file in Base64")
+    }
     source = .bytes([UInt8](file))
-  }
-
-  private static func isBlank(_ byte: UInt8) -> Bool {
-    byte == 0x20 || (0x09...0x0d).contains(byte)
   }
 }

@@ -10,23 +10,25 @@ extension ContractStore {
   ///
   /// - Parameters:
   ///   - chains: the chains.
-  ///   - change: the last change that is known; -1 for all words, as those of earlier releases have the number 0.
+  ///   - change: the last change that is known, or nil for all words.
   /// - Returns: the words that have changed, and the number of the last change.
   /// - Throws: ``StoreError``.
   func chainWords(
-    on chains: some Sequence<ChainID>, after change: Int64 = -1
+    on chains: some Sequence<ChainID>, after change: Int64? = nil
   ) async throws -> (words: [Origin: ChainWord], last: Int64) {
     let chains = Set(chains)
+    // The words of earlier releases have the number 0.
+    let start = change ?? -1
     // Where nobody shares the store, nobody else has stored any since.
-    guard !chains.isEmpty, store.isShared || change < 0 else { return ([:], change) }
+    guard !chains.isEmpty, store.isShared || change == nil else { return ([:], start) }
     return try await store.read { snapshot in
       var words: [Origin: ChainWord] = [:]
-      var last = change
+      var last = start
       try snapshot.forEach(
         """
         SELECT contract, chain, owner, name, scripts, roles, registered, entries, asked, change
         FROM tokenscript_chain_words WHERE change > ?
-        """, change
+        """, start
       ) { row in
         last = max(last, try row[9])
         let origin = Origin(try row[0], on: try row[1])

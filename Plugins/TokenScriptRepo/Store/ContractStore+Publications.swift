@@ -185,7 +185,7 @@ extension ContractStore {
     from network: String?, _ judge: PublicationJudge, _ transaction: borrowing Transaction
   ) throws -> PublicationJudge.Known {
     var known = PublicationJudge.Known()
-    let origins = PublicationJudge.origins(of: submission.file)
+    let origins = submission.file.namedOrigins.map(\.origin)
     guard let signer = submission.file.signer?.publisher,
       origins.count <= PublicationQuota.originsOfFile
     else { return known }

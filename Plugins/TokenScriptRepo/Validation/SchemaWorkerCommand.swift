@@ -1,5 +1,6 @@
 internal import CSpawn
 internal import CommandLine
+internal import FoundationEssentials
 internal import Glibc
 internal import ServiceKit
 internal import TokenScriptReading
@@ -59,14 +60,10 @@ struct SchemaWorkerCommand: Command {
   }
 
   private static func limitMemory() {
-    let file = unsafe open("/proc/self/statm", O_RDONLY | O_CLOEXEC)
-    guard file >= 0 else { return }
-    defer { close(file) }
-    var text = [UInt8](repeating: 0, count: 128)
-    let count = unsafe read(file, &text, text.count)
     // The first number is the address space in pages.
-    let digits = text.prefix(max(0, count)).prefix { $0 != UInt8(ascii: " ") }
-    guard let pages = UInt(String(decoding: digits, as: UTF8.self)) else { return }
+    guard let text = try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8),
+      let pages = text.split(separator: " ").first.flatMap({ UInt($0) })
+    else { return }
     let most = pages * UInt(sysconf(Int32(_SC_PAGESIZE))) + memory
     var limit = rlimit(rlim_cur: most, rlim_max: most)
     _ = unsafe setrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limit)
