@@ -47,8 +47,7 @@ internal import CXMLSec
   ///   - name: the name without a prefix.
   ///   - namespace: the URI of the namespace, or nil for no namespace.
   public func child(named name: String, in namespace: String?) -> XMLElement? {
-    unsafe nodesBelow.first { unsafe Self.isNode($0, named: name, in: namespace) }
-      .map(element(at:))
+    unsafe nodesBelow.first { unsafe Self.isNode($0, named: name, in: namespace) }.map(element(at:))
   }
 
   /// The nodes of the elements directly below, each found when it is asked for.

@@ -57,8 +57,7 @@ actor IndexListing {
       throw HTTPError(.badRequest, "malformed percent-encoding in the query")
     }
     let accept = AcceptList(head, .accept)
-    let isJSON =
-      form["format"] == "json" || accept.prefers("application/json", to: "text/html")
+    let isJSON = form["format"] == "json" || accept.prefers("application/json", to: "text/html")
     let number = form["page"].flatMap { Int($0) } ?? 1
     let query = isJSON ? "" : form["q"] ?? ""
     guard !IndexPage.isTooLong(query) else {

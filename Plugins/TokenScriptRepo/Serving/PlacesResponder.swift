@@ -97,8 +97,7 @@ struct PlacesResponder: Sendable {
     let page = try await threads.run(
       for: request.origin.client, orRefuseWith: "too many pages are being made"
     ) { () -> (html: String, isGone: Bool)? in
-      ContractPage(origin, in: index, base: base, explorers: explorers)
-        .map { ($0.html, $0.isGone) }
+      ContractPage(origin, in: index, base: base, explorers: explorers).map { ($0.html, $0.isGone) }
     }
     guard let page else { throw RepositoryResponder.absent(isGone: false) }
     return Response(page.isGone ? .gone : .ok, page: page.html, .contract)
