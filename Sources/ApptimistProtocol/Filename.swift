@@ -36,6 +36,11 @@ public struct Filename: Hashable, Sendable {
     self.text = text
   }
 
+  /// The name of the file in which a user's devices keep whom the user allows and blocks.
+  public static let people = Filename(unchecked: ".people")
+
+  private init(unchecked text: String) { self.text = text }
+
   /// Makes the name of a reserved file.
   public init(_ reserved: Reserved) { text = reserved.rawValue }
 

@@ -5,24 +5,8 @@ internal import Testing
 /// Two built programs that talk through a third.
 @Suite(.ownThreads) struct WalletChatTests {
   @Test func twoOfThemTalk() async throws {
-    let folder = TemporaryFolder([
-      "awd.toml": """
-      [server]
-      listen = ["127.0.0.1:0"]
-      services = ["apptimist"]
-      data = "data"
-      """
-    ])
-    let server = try ChildProcess.awd(
-      ["serve", "--config", "\(folder.path)/awd.toml"], home: folder.path)
-    let line = try await server.line(with: "listening at=http://127.0.0.1:")
-    let port = line.split(separator: "listening at=http://127.0.0.1:").last ?? ""
-    let url = "ws://127.0.0.1:\(port.prefix { $0.isNumber })/siren"
-    func chat(_ who: String, _ further: [String]) throws -> ChildProcess {
-      try .awd(
-        ["wallet", "chat", "--server", url, "--folder", "\(folder.path)/\(who)"] + further,
-        home: folder.path, input: nil)
-    }
+    let service = try await ChatService()
+    let (folder, chat) = (service.folder, service.chat)
 
     // Bob waits for Ann, who has no account yet.
     let bob = try chat("bob", ["--name", "Bob", "--with", "ann"])
@@ -78,11 +62,107 @@ internal import Testing
     #expect(!FileManager.default.fileExists(atPath: "\(folder.path)/carol/keys"))
   }
 
+  @Test func twoDevicesShareAnAccount() async throws {
+    let service = try await ChatService()
+    let ann = try service.chat("ann", ["--name", "Ann"])
+    try await ann.line(with: "* connected", on: .output)
+    let bob = try service.chat("bob", ["--name", "Bob", "--with", "Ann"])
+    try await bob.line(with: "* you talk to Ann", on: .output)
+    bob.type("hello")
+    // Writing first allows.
+    try await bob.line(with: "* Ann is allowed", on: .output)
+    try await ann.line(with: "…, a request)> hello", on: .output)
+    ann.type("/allow Bob")
+    try await ann.line(with: "* Bob is allowed", on: .output)
+
+    // Another device with the same keys reads the same private file.
+    for name in ["keys", "service.json"] {
+      _ = try service.folder.write("second/\(name)", service.folder.read("ann/\(name)"))
+    }
+    try FileManager.default.setAttributes(
+      [.posixPermissions: 0o600], ofItemAtPath: "\(service.folder.path)/second/keys")
+    let second = try service.chat("second", ["--name", "Ann"])
+    try await second.line(with: "…)> hello", on: .output)
+    #expect(!second.output.contains("request"))
+    ann.type("/to Bob")
+    ann.type("good evening")
+    try await bob.line(with: "Ann> good evening", on: .output)
+    try await second.line(with: "Ann to Bob (", on: .output)
+    #expect(second.output.contains("…)> good evening"))
+
+    // What is blocked at one of them is shown at neither, and allowed again later.
+    second.type("/block Bob")
+    try await second.line(with: "* Bob is blocked", on: .output)
+    try await waitUntil { try service.people(of: "ann").contains("blocked") }
+    bob.type("unseen")
+    bob.type("/who")
+    try await bob.line(with: "vouchers: 0", on: .output)
+    second.type("/who Bob")
+    try await second.line(with: "vouchers: 0", on: .output)
+    second.type("/allow Bob")
+    try await second.line(with: "* Bob is allowed", on: .output)
+    try await waitUntil { try !service.people(of: "ann").contains("blocked") }
+    bob.type("seen")
+    for device in [ann, second] {
+      try await device.line(with: "> seen", on: .output)
+      #expect(!device.output.contains("unseen"))
+    }
+
+    // Both have the same number; what one device has verified, the other knows.
+    var numbers: [Substring] = []
+    for device in [ann, bob] {
+      device.type("/verify")
+      try await device.line(with: "* not verified", on: .output)
+      numbers += device.output.matches(of: /[0-9]{5}( [0-9]{5}){11}/).map(\.0)
+    }
+    #expect(numbers.count == 2 && numbers.first == numbers.last)
+    ann.type("/verify yes")
+    try await ann.line(with: "* verified", on: .output)
+    try await waitUntil { try service.people(of: "second").contains("verified") }
+    second.type("/to Bob")
+    second.type("/verify")
+    try await second.line(with: "* verified", on: .output)
+  }
+
   @Test func usage() async throws {
     let folder = TemporaryFolder()
     for words in [["--server", "http://x"], ["--folder", folder.path], ["--nonsense"]] {
       let chat = try ChildProcess.awd(["wallet", "chat"] + words, home: folder.path)
       #expect(try await chat.ended() == .exited(2))
     }
+  }
+}
+
+/// A service, and chats in folders of their own.
+private struct ChatService {
+  let folder: TemporaryFolder
+  let url: String
+  private let server: ChildProcess
+
+  init() async throws {
+    folder = TemporaryFolder([
+      "awd.toml": """
+      [server]
+      listen = ["127.0.0.1:0"]
+      services = ["apptimist"]
+      data = "data"
+      """
+    ])
+    server = try ChildProcess.awd(
+      ["serve", "--config", "\(folder.path)/awd.toml"], home: folder.path)
+    let line = try await server.line(with: "listening at=http://127.0.0.1:")
+    let port = line.split(separator: "listening at=http://127.0.0.1:").last ?? ""
+    url = "ws://127.0.0.1:\(port.prefix { $0.isNumber })/siren"
+  }
+
+  /// What a chat has stored of whom its user allows and blocks.
+  func people(of who: String) throws -> String {
+    String(decoding: try folder.read("\(who)/people"), as: UTF8.self)
+  }
+
+  func chat(_ who: String, _ further: [String]) throws -> ChildProcess {
+    try .awd(
+      ["wallet", "chat", "--server", url, "--folder", "\(folder.path)/\(who)"] + further,
+      home: folder.path, input: nil)
   }
 }

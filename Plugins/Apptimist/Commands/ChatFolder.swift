@@ -1,5 +1,6 @@
 internal import ApptimistProtocol
 internal import Cryptography
+internal import FoundationEssentials
 internal import Glibc
 internal import SystemCalls
 internal import WalletClient
@@ -13,7 +14,7 @@ struct ChatFolder: Sendable {
   init(_ path: String) { self.path = path }
 
   /// Reads the user's keys, or makes them if there are none.
-  func keys() throws(ChatFolderError) -> (DeviceKeys, isNew: Bool) {
+  func keys() throws(ChatError) -> (DeviceKeys, isNew: Bool) {
     if let keys = try existingKeys() { return (keys, false) }
     let keys = DeviceKeys.generate()
     var text: [UInt8] = []
@@ -26,7 +27,7 @@ struct ChatFolder: Sendable {
     return (keys, true)
   }
 
-  private func existingKeys() throws(ChatFolderError) -> DeviceKeys? {
+  private func existingKeys() throws(ChatError) -> DeviceKeys? {
     guard var bytes = try read("keys") else { return nil }
     defer { wipe(&bytes) }
     guard bytes.count == 64 else { throw malformed("keys") }
@@ -42,7 +43,7 @@ struct ChatFolder: Sendable {
   }
 
   /// Reads the service that was used before, or returns nil at the first use.
-  func pin() throws(ChatFolderError) -> ServicePin? {
+  func pin() throws(ChatError) -> ServicePin? {
     guard let json = try read("service.json") else { return nil }
     do throws(ServiceDocumentError) {
       return ServicePin(try ServiceDocument(json: json))
@@ -55,7 +56,7 @@ struct ChatFolder: Sendable {
   }
 
   /// Reads the place up to which messages were shown, or returns nil without an account.
-  func place() throws(ChatFolderError) -> StreamPlace? {
+  func place() throws(ChatError) -> StreamPlace? {
     if let text = try text(of: "place") {
       guard let place = StreamPlace(text: text) else { throw malformed("place") }
       return place
@@ -67,12 +68,12 @@ struct ChatFolder: Sendable {
   }
 
   /// Writes the place up to which messages were shown.
-  func keep(_ place: StreamPlace) throws(ChatFolderError) {
+  func keep(_ place: StreamPlace) throws(ChatError) {
     try write(Array(place.text.utf8), to: "place")
   }
 
   /// Reads the remembered facts about others.
-  func known() throws(ChatFolderError) -> [KnownAccount] {
+  func known() throws(ChatError) -> [KnownAccount] {
     let lines = try text(of: "known")?.split(separator: "\n") ?? []
     let accounts = lines.compactMap { KnownAccount(text: String($0)) }
     guard accounts.count == lines.count else { throw malformed("known") }
@@ -80,14 +81,27 @@ struct ChatFolder: Sendable {
   }
 
   /// Writes the remembered facts about another; of too many the oldest are forgotten.
-  func keep(_ account: KnownAccount) throws(ChatFolderError) {
+  func keep(_ account: KnownAccount) throws(ChatError) {
     let others = try known().filter { $0.key != account.key }.suffix(Self.mostKnown - 1)
     try write(Array((others + [account]).map { $0.text + "\n" }.joined().utf8), to: "known")
   }
 
   private static let mostKnown = 5_000
 
-  private func text(of name: String) throws(ChatFolderError) -> String? {
+  /// Reads whom the user allows and blocks.
+  func people() throws(ChatError) -> PrivateFile {
+    guard let json = try read("people") else { return PrivateFile() }
+    do { return try JSONDecoder().decode(PrivateFile.self, from: Data(json)) } catch {
+      throw malformed("people")
+    }
+  }
+
+  /// Writes whom the user allows and blocks.
+  func keep(_ people: PrivateFile) throws {
+    try write([UInt8](JSONEncoder().encode(people)), to: "people")
+  }
+
+  private func text(of name: String) throws(ChatError) -> String? {
     try read(name).map { String(decoding: $0, as: UTF8.self) }
   }
 
@@ -96,7 +110,7 @@ struct ChatFolder: Sendable {
   /// Reads a file.
   ///
   /// - Returns: the content, at most 1 MiB, or nil if there is no file.
-  private func read(_ name: String) throws(ChatFolderError) -> [UInt8]? {
+  private func read(_ name: String) throws(ChatError) -> [UInt8]? {
     let file = unsafe open("\(path)/\(name)", O_RDONLY | O_CLOEXEC)
     guard file >= 0 else {
       if errno == ENOENT { return nil }
@@ -117,23 +131,23 @@ struct ChatFolder: Sendable {
   }
 
   /// Replaces a file atomically and durably.
-  private func write(_ content: [UInt8], to name: String) throws(ChatFolderError) {
+  private func write(_ content: [UInt8], to name: String) throws(ChatError) {
     do throws(SystemError) {
       try DurableFile.makeFolder(path)
       try DurableFile.replace("\(path)/\(name)", content, mode: 0o600)
     } catch { throw failure(name, error) }
   }
 
-  private func malformed(_ name: String) -> ChatFolderError {
+  private func malformed(_ name: String) -> ChatError {
     failure(name, "the file is malformed")
   }
 
-  private func failure(_ name: String, _ problem: some CustomStringConvertible) -> ChatFolderError {
-    ChatFolderError(description: "\(path)/\(name): \(problem)")
+  private func failure(_ name: String, _ problem: some CustomStringConvertible) -> ChatError {
+    ChatError(description: "\(path)/\(name): \(problem)")
   }
 }
 
-/// The reason why a file of the chat can't be read or written.
-struct ChatFolderError: Error, CustomStringConvertible {
+/// The reason why the chat can't do something.
+struct ChatError: Error, CustomStringConvertible {
   let description: String
 }

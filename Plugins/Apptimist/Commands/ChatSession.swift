@@ -7,23 +7,27 @@ internal import WalletClient
 
 /// Carries out the lines that are typed, and shows the messages that come.
 actor ChatSession {
-  /// The data of a message: JSON, so that other apps can add members.
-  private struct Content: Codable {
-    /// The identifier, which makes messages of the same text in the same second differ.
-    let id: String
-    let text: String
-  }
-
   private let device: Device
   private let folder: ChatFolder
   private let print: @Sendable (String) -> Void
   private var partner: DeviceUser?
   private var names: [EncryptionPublicKey: String] = [:]
+  /// Whom the user allows and blocks; nothing is shown before it was read once.
+  private var people: PrivateFile
+  private var isRead = false
+  /// The authors of the messages that were shown, who may take them back.
+  private var authors: [MessageID: EncryptionPublicKey] = [:]
+  /// The identifier of the copies of what this device has sent.
+  private let copyID: String
 
-  init(device: Device, folder: ChatFolder, print: @escaping @Sendable (String) -> Void) {
-    self.device = device
-    self.folder = folder
+  init(
+    _ device: Device, _ folder: ChatFolder, at place: StreamPlace,
+    print: @escaping @Sendable (String) -> Void
+  ) throws {
+    (self.device, self.folder) = (device, folder)
     self.print = { print($0.printable) }
+    copyID = String(place.installation.hex.prefix(16))
+    people = try folder.people()
   }
 
   /// Remembers that the service has made the account.
@@ -34,11 +38,7 @@ actor ChatSession {
   /// Shows an entry of the stream, and remembers that it was shown.
   func show(_ entry: WalletClient.StreamEntry) async throws {
     switch entry {
-    case .message(let message):
-      let name = await name(of: message.from)
-      for line in await text(of: message).split(separator: "\n", omittingEmptySubsequences: false) {
-        print("\(name)> \(line)")
-      }
+    case .message(let message): await show(message)
     case .gap: print("* the service has dropped messages that you never got")
     case .truncation: break
     }
@@ -46,26 +46,122 @@ actor ChatSession {
     await device.stored(entry.place)
   }
 
-  /// Returns a message's text, and the faults of its protection.
-  private func text(of message: DeviceMessage) async -> String {
+  private func show(_ message: DeviceMessage) async {
+    if !isRead { await refresh() }
+    let (from, to) = (message.from, message.to)
+    guard people.state(of: from) != "blocked", people.state(of: to) != "left" else {
+      return await truncate(message.id)
+    }
     do throws(DeviceError) {
-      let opened = try await device.open(message, takesDoubtful: true)
-      let content = try? JSONDecoder().decode(Content.self, from: Data(opened.data))
-      guard let text = content?.text else { return "(a message that can't be read here)" }
-      return switch opened.protection {
-      case .sealed, .signed: text
-      case .version1: "(in version 1's box) \(text)"
-      case .unsigned: "(signed by nobody) \(text)"
-      case .doubtful: "(perhaps forged) \(text)"
+      let forum = people.secret(of: to)
+      let opened = try await device.open(message, forum: forum, takesDoubtful: true)
+      guard let content = MessageContent(opened.data) else { throw .doesNotOpen }
+      await show(content, of: message, opened.protection)
+    } catch {
+      let isSealed = error == .doesNotOpen
+      await say(isSealed ? "(a message that can't be read here)" : "(\(error))", by: from)
+    }
+  }
+
+  private func show(
+    _ content: MessageContent, of message: DeviceMessage, _ protection: MessageProtection
+  ) async {
+    let (from, to) = (message.from, message.to)
+    if from == device.user, to == device.user {
+      if content.changed != nil { await refresh() }
+      // What went to a forum comes from there, too.
+      if let sent = content.sent, content.id != copyID, people.state(of: sent.to) != "joined" {
+        await say(MessageContent(Array(sent.content.utf8))?.text, by: from, to: sent.to)
       }
-    } catch { return error == .doesNotOpen ? "(a message that can't be read here)" : "(\(error))" }
+    } else if let post = content.published, to != device.user {
+      guard people.state(of: post.from) != "blocked",
+        (try? await device.isByModerator(message)) == true,
+        (try? await device.isSigned(post, in: to)) == true
+      else { return }
+      return await say(MessageContent(Array(post.content.utf8))?.text, by: post.from)
+    }
+    if let id = content.takenBack, [.sealed, .signed].contains(protection) {
+      await truncate(message.id)
+      if authors[id] == from { await truncate(id) }
+      return await say("(has taken a message back)", by: from)
+    }
+    guard var text = content.text else { return }
+    authors[message.id] = from
+    if let file = content.file { text += " (with the file \(file.name), \(file.size) bytes)" }
+    if let forum = content.invitation { text += " (with an invitation to \(forum.name))" }
+    switch protection {
+    case .sealed, .signed: await say(text, by: from)
+    case .version1: await say("(in version 1's box) \(text)", by: from)
+    case .unsigned: await say("(signed by nobody) \(text)", by: from)
+    case .doubtful: await say("(perhaps forged) \(text)", by: from)
+    }
+  }
+
+  private func say(
+    _ text: String?, by author: EncryptionPublicKey, to other: EncryptionPublicKey? = nil
+  ) async {
+    var name = await name(of: author)
+    if let other { name += " to \(await self.name(of: other))" }
+    for line in text?.split(separator: "\n", omittingEmptySubsequences: false) ?? [] {
+      print("\(name)> \(line)")
+    }
   }
 
   /// Returns a user's name, followed by a part of the key unless it is the partner, as anyone can take any name.
   private func name(of key: EncryptionPublicKey) async -> String {
     if names[key] == nil { names[key] = (try? await device.user(key))?.name }
     let name = names[key] ?? "?"
-    return key == partner?.key ? name : "\(name) (\(key.hex.prefix(16))…)"
+    if key == partner?.key || key == device.user { return name }
+    return "\(name) (\(key.hex.prefix(16))…\(people.state(of: key) == nil ? ", a request" : ""))"
+  }
+
+  private func truncate(_ message: MessageID) async { try? await device.truncate(message) }
+
+  // MARK: - People
+
+  /// Brings together what is here and at the service of whom the user allows and blocks.
+  func refresh() async {
+    isRead = true
+    do {
+      let theirs = try await device.privateFile()
+      let merged = people.merged(with: theirs)
+      let written = merged == theirs ? theirs : try await device.write(merged)
+      people = people.merged(with: written)
+      try folder.keep(people)
+    } catch { print("* whom you allow and block may differ on your other devices: \(error)") }
+  }
+
+  private func change(_ user: DeviceUser, _ members: PrivateFile.Entry) async {
+    var entry = members
+    entry["name"] = .text(user.name)
+    // A key that has changed is another device's, too, only once it was accepted.
+    if !user.hasChangedKey {
+      entry["authentication"] = user.authenticationKey.map { .text($0.hex) }
+    }
+    let time = (Date().timeIntervalSince1970 * 1_000).rounded()
+    people.change("people", user.key, entry, at: time)
+    await refresh()
+    print("* \(user.name) is \(people.state(of: user.key) ?? "?")")
+  }
+
+  /// Shows the number that the user and the partner compare, once the user has said whether it is the same.
+  private func verify(_ answer: String) async throws {
+    let partner = try await find("")
+    guard let key = partner.authenticationKey, let number = device.safetyNumber(with: partner)
+    else {
+      throw ChatError(description: "this service knows no keys of signatures")
+    }
+    if ["yes", "no"].contains(answer) {
+      if answer == "yes" { await device.accept(key, of: partner.key) }
+      self.partner = try await device.user(partner.key)
+      let members: PrivateFile.Entry = ["verified": .truth(answer == "yes")]
+      await change(try await find(""), members.merging(["state": .text("allowed")]) { $1 })
+    }
+    let isVerified = people.isVerified(partner.key, key)
+    print("* \(number.text)")
+    print(
+      "* \(isVerified ? "verified" : "not verified: /verify yes, if \(partner.name) sees the same")"
+    )
   }
 
   // MARK: - Typed lines
@@ -74,42 +170,55 @@ actor ChatSession {
   ///
   /// - Returns: false if the chat ends.
   func take(_ line: String) async -> Bool {
-    guard line.hasPrefix("/"), !line.hasPrefix("//") else {
-      if !line.isEmpty { await send(line.hasPrefix("/") ? String(line.dropFirst()) : line) }
-      return true
-    }
-    let words = line.split(separator: " ", maxSplits: 1).map(String.init)
-    let rest = words.count == 2 ? words[1] : ""
-    switch words[0] {
-    case "/quit": return false
-    case "/me": print("* \(device.user.hex)")
-    case "/to": await turn(to: rest)
-    case "/search": await search(rest)
-    case "/who": await tellOf(rest)
-    case "/vouch": await vouch(for: rest)
-    default:
-      let help = String(decoding: PackageResources.chat_txt, as: UTF8.self)
-      for line in help.split(separator: "\n") { print(String(line)) }
-    }
+    do {
+      guard line.hasPrefix("/"), !line.hasPrefix("//") else {
+        if !line.isEmpty { try await send(line.hasPrefix("/") ? String(line.dropFirst()) : line) }
+        return true
+      }
+      let words = line.split(separator: " ", maxSplits: 1).map(String.init)
+      let rest = words.count == 2 ? words[1] : ""
+      switch words[0] {
+      case "/quit": return false
+      case "/me": print("* \(device.user.hex)")
+      case "/to": try await turn(to: rest)
+      case "/search": tell(of: try await device.search(name: rest, limit: 20))
+      case "/who": try await tellOf(try await find(rest))
+      case "/vouch": try await vouch(for: try await find(rest))
+      case "/allow": await change(try await find(rest), ["state": .text("allowed")])
+      case "/block": await change(try await find(rest), ["state": .text("blocked")])
+      case "/verify": try await verify(rest)
+      default:
+        let help = String(decoding: PackageResources.chat_txt, as: UTF8.self)
+        for line in help.split(separator: "\n") { print(String(line)) }
+      }
+    } catch { print("* \(error)") }
     return true
   }
 
-  private func send(_ text: String) async {
-    guard let partner else { return print("* to whom? /to NAME") }
-    let content = Content(id: Hex.encode(SecureRandom.bytes(8)), text: text)
+  private func send(_ text: String) async throws {
+    let partner = try await find("")
+    guard !partner.hasChangedKey else {
+      throw ChatError(description: "not sent: the key of \(partner.name) has changed; /verify")
+    }
+    // Writing first allows.
+    if partner.kind != .forum, people.state(of: partner.key) != "allowed" {
+      await change(partner, ["state": .text("allowed")])
+    }
     do {
-      let data = Array(try JSONEncoder().encode(content))
-      let message = try await device.seal(data, to: partner.key)
+      let content = MessageContent(text: text).data
+      let message = try await device.seal(content, to: partner.key)
       try await device.send(message)
       if message.protection == .version1 { print("* sent in version 1's box, which protects less") }
-    } catch { print("* not sent: \(error)") }
+      var copy = MessageContent(id: copyID)
+      copy.sent = MessageContent.Sent(message, content: content)
+      try await device.send(try await device.seal(copy.data, to: device.user))
+    } catch { throw ChatError(description: "not sent: \(error)") }
   }
 
   /// Makes another user the partner.
-  func turn(to whom: String) async {
-    guard let user = await find(whom) else { return }
-    partner = user
-    names[user.key] = user.name
+  func turn(to whom: String) async throws {
+    let user = try await find(whom)
+    (partner, names[user.key]) = (user, user.name)
     print("* you talk to \(user.name), \(user.key.hex)")
   }
 
@@ -126,36 +235,27 @@ actor ChatSession {
       try? await Task.sleep(for: pause)
       pause = min(pause * 2, .seconds(5))
     }
-    await turn(to: whom)
+    _ = await take("/to \(whom)")
   }
 
-  private func search(_ name: String) async {
-    do throws(DeviceError) {
-      let users = try await device.search(name: name, limit: 20)
-      if users.isEmpty { print("* nobody") }
-      for user in users { print("* \(user.key.hex) \(user.name)") }
-    } catch { print("* \(error)") }
+  private func tell(of users: [DeviceUser]) {
+    if users.isEmpty { print("* nobody") }
+    for user in users { print("* \(user.key.hex) \(user.name)") }
   }
 
-  private func tellOf(_ whom: String) async {
-    guard let user = whom.isEmpty ? partner : await find(whom) else { return }
-    do throws(DeviceError) {
-      let vouchers = try await device.vouchers(of: user.key)
-      print("* \(user.key.hex) \(user.name), vouchers: \(vouchers.count)")
-      for voucher in vouchers.prefix(20) {
-        let name = try await device.user(voucher.user)?.name ?? "?"
-        let proof = voucher.evidence == .forged ? " (forged)" : ""
-        print("*   \(voucher.user.hex) \(name)\(proof)")
-      }
-    } catch { print("* \(error)") }
+  private func tellOf(_ user: DeviceUser) async throws {
+    let vouchers = try await device.vouchers(of: user.key)
+    print("* \(user.key.hex) \(user.name), vouchers: \(vouchers.count)")
+    for voucher in vouchers.prefix(20) {
+      let name = try await device.user(voucher.user)?.name ?? "?"
+      let proof = voucher.evidence == .forged ? " (forged)" : ""
+      print("*   \(voucher.user.hex) \(name)\(proof)")
+    }
   }
 
-  private func vouch(for whom: String) async {
-    guard let user = await find(whom) else { return }
-    do throws(DeviceError) {
-      try await device.vouch(for: user.key)
-      print("* you vouch for \(user.name), \(user.key.hex)")
-    } catch { print("* \(error)") }
+  private func vouch(for user: DeviceUser) async throws {
+    try await device.vouch(for: user.key)
+    print("* you vouch for \(user.name), \(user.key.hex)")
   }
 
   private func users(called whom: String) async throws(DeviceError) -> [DeviceUser] {
@@ -166,15 +266,14 @@ actor ChatSession {
       .filter { $0.name.lowercased() == whom.lowercased() }
   }
 
-  /// Finds the only user with a key or a name, and prints why there is none.
-  private func find(_ whom: String) async -> DeviceUser? {
-    do throws(DeviceError) {
-      let users = try await users(called: whom)
-      if users.count == 1 { return users[0] }
-      print(
-        users.isEmpty ? "* nobody has this name or key" : "* several have this name: use the key")
-      for user in users { print("* \(user.key.hex) \(user.name)") }
-    } catch { print("* \(error)") }
-    return nil
+  /// Finds the only user with a key or a name; of no name it is the partner.
+  private func find(_ whom: String) async throws -> DeviceUser {
+    if whom.isEmpty, let partner { return partner }
+    guard !whom.isEmpty else { throw ChatError(description: "to whom? /to NAME") }
+    let users = try await users(called: whom)
+    if users.count == 1 { return users[0] }
+    if users.isEmpty { throw ChatError(description: "nobody has this name or key") }
+    tell(of: users)
+    throw ChatError(description: "several have this name: use the key")
   }
 }

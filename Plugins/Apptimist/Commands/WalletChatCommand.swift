@@ -58,7 +58,7 @@ struct WalletChatCommand: Command {
       onLearned: { account in
         do { try folder.keep(account) } catch { print("* \(error)".printable) }
       })
-    let chat = ChatSession(device: device, folder: folder, print: print)
+    let chat = try ChatSession(device, folder, at: place, print: print)
     try await talk(
       chat, device, whenEstablished: established.stream, madeAt: kept == nil ? place : nil,
       with: arguments["with"])
@@ -76,8 +76,15 @@ struct WalletChatCommand: Command {
         // The device's own error says why the stream ended.
         try await Task.sleep(for: .seconds(10))
       }
+      let first = AsyncStream.makeStream(of: Void.self)
       group.addTask {
-        for await _ in established { break }
+        for await _ in established {
+          first.continuation.yield()
+          await chat.refresh()
+        }
+      }
+      group.addTask {
+        for await _ in first.stream { break }
         try place.map(chat.accountMade)
         if let partner { await chat.waitFor(partner) }
         for await line in try lines() { guard await chat.take(line) else { return } }

@@ -54,11 +54,7 @@ public struct ServicePin: Sendable, Hashable {
   public static func document(
     from url: WebSocketURL, client: HTTPClient
   ) async throws -> ServiceDocument {
-    var path = url.path
-    while path.hasSuffix("/") { path.removeLast() }
-    let response = try await client.send(
-      OutgoingRequest(
-        .get, "\(url.isSecure ? "https" : "http")://\(url.authority)\(path)/service.json"))
+    let response = try await client.send(OutgoingRequest(.get, "\(url.site)/service.json"))
     guard response.status == .ok else { throw ServicePinError.notThere(response.status.code) }
     let document: ServiceDocument
     do throws(ServiceDocumentError) {
@@ -67,6 +63,15 @@ public struct ServicePin: Sendable, Hashable {
     guard document.versions.contains(where: [Int(PDU.version), Int(Version2.number)].contains)
     else { throw ServicePinError.otherVersions }
     return document
+  }
+}
+
+extension WebSocketURL {
+  /// The address of the service's pages, without a slash at its end.
+  var site: String {
+    var path = path
+    while path.hasSuffix("/") { path.removeLast() }
+    return "\(isSecure ? "https" : "http")://\(authority)\(path)"
   }
 }
 

@@ -34,6 +34,11 @@ struct KnownAccounts {
     change(key) { $0.hasSealed = true }
   }
 
+  /// Learns the key of signatures that the user has accepted.
+  mutating func accept(
+    _ key: AuthenticationPublicKey, of user: EncryptionPublicKey
+  ) -> KnownAccount? { change(user) { $0.authenticationKey = key } }
+
   private mutating func change(
     _ key: EncryptionPublicKey, _ body: (inout KnownAccount) -> Void
   ) -> KnownAccount? {

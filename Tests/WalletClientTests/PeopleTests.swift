@@ -1,0 +1,173 @@
+internal import ApptimistProtocol
+internal import Cryptography
+internal import Foundation
+internal import Testing
+
+@testable import WalletClient
+
+/// What apps do above version 2 of the protocol, held to the vectors.
+@Suite struct PeopleTests {
+  private let vectors: [String: JSONValue]
+  private let service: EncryptionPublicKey
+
+  init() throws {
+    let url = URL(filePath: #filePath).deletingLastPathComponent()
+      .appending(path: "../ApptimistProtocolTests/Vectors/people.json")
+    vectors = try JSONDecoder().decode([String: JSONValue].self, from: Data(contentsOf: url))
+    service = try #require(EncryptionPublicKey(hex: vectors["service"]["encryptionKey"].string))
+  }
+
+  private func pair(_ name: String) throws -> EncryptionKeyPair {
+    let secret = vectors["users"][name]["encryptionSecret"].bytes
+    return try #require(EncryptionKeyPair(secret: secret))
+  }
+
+  @Test func safetyNumbers() throws {
+    func keys(_ name: String) throws -> SafetyNumber.Keys {
+      let user = vectors["users"][name]
+      return (
+        try #require(EncryptionPublicKey(hex: user["encryptionKey"].string)),
+        try #require(AuthenticationPublicKey(hex: user["authenticationKey"].string))
+      )
+    }
+    let cases = vectors["safetyNumbers"].elements
+    #expect(cases.count >= 4)
+    for one in cases {
+      let number = SafetyNumber(try keys(one["a"].string), try keys(one["b"].string), at: service)
+      #expect(number.text == one["number"].string)
+    }
+    let (anna, bert) = (try keys("anna"), try keys("bert"))
+    let number = SafetyNumber(anna, bert, at: service)
+    #expect(number != SafetyNumber(anna, bert, at: anna.user))
+    #expect(number != SafetyNumber(anna, (bert.user, anna.authentication), at: service))
+  }
+
+  @Test func thePrivateFile() throws {
+    let file = vectors["privateFile"]
+    let (anna, content) = (try pair(file["user"].string), file["content"].bytes)
+    let opened = try #require(PrivateFile(opening: content, by: anna, at: service))
+    #expect(JSONValue.encode(opened) == Array(file["plain"].string.utf8))
+    #expect(opened.sealed(by: anna, at: service, salt: file["salt"].bytes) == content)
+    let bert = try pair("bert")
+    #expect(opened.state(of: bert.publicKey) == "allowed")
+    #expect(opened.entry("people", bert.publicKey)["verified"] == .truth(true))
+    #expect(opened.state(of: anna.publicKey) == nil)
+    #expect(PrivateFile(opening: content, by: bert, at: service) == nil)
+    #expect(PrivateFile(opening: content, by: anna, at: bert.publicKey) == nil)
+    for one in file["refused"].elements {
+      #expect(PrivateFile(opening: one["content"].bytes, by: anna, at: service) == nil)
+    }
+    for length in content.indices {
+      #expect(PrivateFile(opening: Array(content[..<length]), by: anna, at: service) == nil)
+    }
+    for index in content.indices {
+      var changed = content
+      changed[index] ^= 1
+      #expect(PrivateFile(opening: changed, by: anna, at: service) == nil, "\(index)")
+    }
+    // What opens, and is no file.
+    let plain: [[UInt8]] =
+      ["", "[]", "null", "1", #"{"people":[]}"#, #"{"people":{"k":1}}"#, #"{"forums":null}"#]
+      .map { Array($0.utf8) } + [[0xff], Array(repeating: UInt8(ascii: "["), count: 100_000)]
+    for text in plain { #expect(JSONValue.decode(PrivateFile.self, text) == nil) }
+  }
+
+  @Test func merging() throws {
+    func file(_ value: JSONValue?) throws -> PrivateFile {
+      try #require(JSONValue.decode(PrivateFile.self, JSONValue.encode(value)))
+    }
+    for one in vectors["merge"].elements {
+      let (a, b, merged) = (try file(one["a"]), try file(one["b"]), try file(one["merged"]))
+      #expect(a.merged(with: b) == merged)
+      #expect(b.merged(with: a) == merged)
+      #expect(merged.merged(with: a) == merged)
+      #expect(PrivateFile().merged(with: merged) == merged)
+    }
+    // A change is later than what it changes, whatever the clock says, and keeps what it doesn't know.
+    let text =
+      #"{"people":{"\#(service.hex)":{"later":{"y":[2,null,true]},"state":"allowed","time":9}}}"#
+    let before = try #require(JSONValue.decode(PrivateFile.self, Array(text.utf8)))
+    var after = before
+    after.change("people", service, ["state": .text("blocked")], at: 3)
+    #expect(after.merged(with: before) == after)
+    #expect(before.merged(with: after) == after)
+    let expected =
+      #"{"people":{"\#(service.hex)":{"later":{"y":[2,null,true]},"state":"blocked","time":10}}}"#
+    #expect(JSONValue.encode(after) == Array(expected.utf8))
+  }
+
+  /// What there is in a content.
+  private static let user = String(repeating: "0a", count: 32)
+  private static let message = String(repeating: "0b", count: 64)
+
+  @Test func contents() throws {
+    let (user, message) = (Self.user, Self.message)
+    // As the app writes them, each with its id, keys sorted.
+    let whole = [
+      #"{"id":"0011223344556677","text":"hello ☂"}"#,
+      #"{"file":{"file":"\#(user.prefix(32))","key":"\#(user)","name":"a/b.png","size":9,"type":"image/png"},"id":"00"}"#,
+      #"{"id":"00","invitation":{"forum":"\#(user)","name":"Club","secret":"\#(user)"},"text":"come"}"#,
+      #"{"id":"00","sent":{"content":"{}","messageID":"\#(message)","time":7,"to":"\#(user)"}}"#,
+      #"{"id":"00","takenBack":"\#(message)"}"#,
+      #"{"id":"00","published":{"content":"{}","from":"\#(user)","signature":"\#(message)","time":7}}"#,
+      #"{"id":"00","left":"\#(user)"}"#, #"{"id":"00","mayIRead":"\#(user)"}"#,
+      #"{"changed":".people","id":"00"}"#,
+    ]
+    for text in whole {
+      let content = try #require(MessageContent(Array(text.utf8)))
+      #expect(String(decoding: content.data, as: UTF8.self) == text)
+      // Unknown members are passed over.
+      let more = "{\"later\":[{}]," + text.dropFirst()
+      #expect(MessageContent(Array(more.utf8)) == content)
+    }
+    #expect(MessageContent(text: "x").id.wholeMatch(of: /[0-9a-f]{16}/) != nil)
+    #expect(MessageContent(text: "x").data != MessageContent(text: "x").data)
+  }
+
+  @Test func malformedContents() {
+    let (user, message) = (Self.user, Self.message)
+    let file = #""file":"\#(user.prefix(32))","key":"\#(user)","name":"n","size":1,"type":"t""#
+    let members = [
+      #""text":1"#, #""text":null"#, #""text":["x"]"#, #""file":1"#, #""file":{}"#,
+      #""file":{\#(file.replacing(":1,", with: ":-1,"))}"#,
+      #""file":{\#(file.replacing(":1,", with: ":1.5,"))}"#,
+      #""file":{\#(file.replacing(":1,", with: ":\"1\","))}"#,
+      #""file":{\#(file.replacing(user.prefix(32), with: "0a", maxReplacements: 1))}"#,
+      #""file":{\#(file.replacing("\"n\"", with: "null"))}"#,
+      #""invitation":{"forum":"\#(user)","name":"n"}"#,
+      #""invitation":{"forum":"\#(user)0a","secret":"\#(user)","name":"n"}"#,
+      #""invitation":{"forum":"\#(user.uppercased())","secret":"\#(user)","name":"n"}"#,
+      #""sent":{"to":"\#(user)","time":-1,"messageID":"\#(message)","content":"x"}"#,
+      #""sent":{"to":"\#(user)","time":1,"messageID":"\#(user)","content":"x"}"#,
+      #""sent":{"to":"\#(user)","time":1,"messageID":"\#(message)","content":{}}"#,
+      #""published":{"from":"\#(user)","time":1,"signature":"","content":"x"}"#,
+      #""takenBack":"\#(user)""#, #""takenBack":{}"#, #""left":"\#(message)""#,
+      #""mayIRead":true"#, #""mayIRead":"\#(user.dropLast())g""#, #""changed":1"#,
+    ]
+    for member in members {
+      // The others are read.
+      #expect(
+        MessageContent(Array("{\(member),\"later\":1,\"id\":\"00\"}".utf8))
+          == MessageContent(id: "00"), "\(member)")
+    }
+    // What is no object is text, if it is UTF-8.
+    for text in ["", "hello", "[]", "1", "\"x\"", "null", "{", "{\"text\":\"x\"", "{}}"] {
+      #expect(MessageContent(Array(text.utf8)) == MessageContent(text: text, id: ""), "\(text)")
+    }
+    #expect(MessageContent([0xff]) == nil)
+    #expect(MessageContent(Array("{\"text\":\"".utf8) + [0xc0, 0x80] + Array("\"}".utf8)) == nil)
+    let deep = String(repeating: "[", count: 200_000)
+    #expect(MessageContent(Array(deep.utf8))?.text == deep)
+    #expect(MessageContent(Array("{\"later\":\(deep)".utf8))?.id == "")
+  }
+}
+
+extension JSONValue? {
+  subscript(_ name: String) -> JSONValue? {
+    if case .object(let members)? = self { members[name] } else { nil }
+  }
+
+  var elements: [JSONValue?] { if case .list(let list)? = self { list } else { [] } }
+  var string: String { self?.text ?? "" }
+  var bytes: [UInt8] { Hex.decode(string.utf8) ?? [] }
+}
