@@ -17,13 +17,6 @@ enum Signup: String, CaseIterable, Sendable {
   case closed
 }
 
-/// The words for a ``PushMode``.
-private enum PushChoice: String, CaseIterable {
-  case off, log, on
-  /// `on`, with Apple's push service among those that are named.
-  case apns
-}
-
 /// The section `[msgr]`.
 public struct MsgrConfiguration: ServiceConfiguration {
   var store = MsgrStore.Limits()
@@ -97,9 +90,7 @@ public struct MsgrConfiguration: ServiceConfiguration {
     let rules = SignInRules(section.section("siwe"), path: "/msgr/", isUsed: hasWallets)
     siwe = hasWallets ? rules : nil
     chains = ChainEndpoint.all(for: section)
-    let choice = section.choice("push", default: PushChoice.off)
-    push = PushMode(rawValue: choice.rawValue) ?? .on
-    push.check(section, hasWeb: false, needsAPNs: choice == .apns)
+    push = PushMode(section, default: .off, hasWeb: false, takesAPNs: true)
     pushServices = PushConfiguration(section.beside("push"))
   }
 }

@@ -36,19 +36,16 @@ struct PushServerStore: PushSource {
   ) async throws -> Int {
     let now = clock()
     return try await store.write { transaction in
-      let isHeld: Bool? = try transaction.one(
+      let isHeld = try transaction.exists(
         "SELECT 1 FROM pushserver_clients WHERE is_signed = 1 AND (client = ? OR token = ?)",
-        client.bytes, address.text
-      ) { try $0[0] }
-      guard isSigned || isHeld == nil else { throw HTTPError.authentication }
-      let losers = try transaction.all(
+        client.bytes, address.text)
+      guard isSigned || !isHeld else { throw HTTPError.authentication }
+      let losers: [[UInt8]] = try transaction.values(
         "DELETE FROM pushserver_clients WHERE token = ? AND client <> ? RETURNING client",
-        address.text, client.bytes
-      ) { row -> [UInt8] in try row[0] }
+        address.text, client.bytes)
       for loser in losers { try queue.drop(loser, transaction) }
-      let former: PushKind? = try transaction.one(
-        "SELECT kind FROM pushserver_clients WHERE client = ?", client.bytes
-      ) { try $0[0] }
+      let former: PushKind? = try transaction.value(
+        "SELECT kind FROM pushserver_clients WHERE client = ?", client.bytes)
       let more = (former == nil ? 1 : 0) - losers.count
       guard more < 1 || hasRoom else {
         throw HTTPError(
@@ -76,9 +73,8 @@ struct PushServerStore: PushSource {
   /// - Throws: 401 if a signed request made it, and this one isn't signed.
   func delete(_ client: ClientKey, isSigned: Bool) async throws -> Bool {
     try await store.write { transaction in
-      let wasSigned: Bool? = try transaction.one(
-        "DELETE FROM pushserver_clients WHERE client = ? RETURNING is_signed", client.bytes
-      ) { try $0[0] }
+      let wasSigned: Bool? = try transaction.value(
+        "DELETE FROM pushserver_clients WHERE client = ? RETURNING is_signed", client.bytes)
       if wasSigned == true, !isSigned { throw HTTPError.authentication }
       try queue.drop(client.bytes, transaction)
       return wasSigned != nil
@@ -130,12 +126,10 @@ struct PushServerStore: PushSource {
           SELECT taken_at FROM pushserver_messages WHERE client = ?
           ORDER BY taken_at DESC LIMIT 1 OFFSET ?)
         """, client.bytes, client.bytes, Self.remembered - 1)
-      let address = PushAddress(stored: kind, Array(token.utf8))
       try queue.queue(
-        NewPush(
-          device: client.bytes, account: client.bytes, address: address,
-          content: message.content, created: now, due: now, expires: now + life,
-          most: Self.waiting), transaction)
+        message.content, to: PushAddress(stored: kind, Array(token.utf8)), of: client.bytes,
+        for: client.bytes, created: now, due: now, expires: now + life, atMost: Self.waiting,
+        transaction)
       return .accepted
     }
   }
@@ -168,7 +162,7 @@ struct PushServerStore: PushSource {
       }) {}
     }
     return try await store.read(isOneQuery: true) { snapshot in
-      try snapshot.one("SELECT count(*) FROM pushserver_clients") { try $0[0] } ?? 0
+      try snapshot.value("SELECT count(*) FROM pushserver_clients") ?? 0
     }
   }
 }

@@ -90,26 +90,26 @@ public struct Log: Sendable {
   /// Logs an event for developers.
   public func debug(_ message: @autoclosure () -> String, _ fields: @autoclosure () -> Fields = [:])
   {
-    write(.debug, message, fields)
+    write(.debug, message(), fields())
   }
 
   /// Logs an event for the operator.
   public func info(_ message: @autoclosure () -> String, _ fields: @autoclosure () -> Fields = [:])
   {
-    write(.info, message, fields)
+    write(.info, message(), fields())
   }
 
   /// Logs an event that the operator should look at.
   public func warning(
     _ message: @autoclosure () -> String, _ fields: @autoclosure () -> Fields = [:]
   ) {
-    write(.warning, message, fields)
+    write(.warning, message(), fields())
   }
 
   /// Logs a failure.
   public func error(_ message: @autoclosure () -> String, _ fields: @autoclosure () -> Fields = [:])
   {
-    write(.error, message, fields)
+    write(.error, message(), fields())
   }
 
   /// Waits until all earlier events are written, for the end of the process.
@@ -117,7 +117,10 @@ public struct Log: Sendable {
   /// - Parameter limit: the longest time to wait, as a reader may be stuck.
   public func flush(within limit: Duration = .seconds(1)) { writer.flush(within: limit) }
 
-  private func write(_ level: Level, _ message: () -> String, _ fields: () -> Fields) {
+  /// Logs an event of a level.
+  public func write(
+    _ level: Level, _ message: @autoclosure () -> String, _ fields: @autoclosure () -> Fields
+  ) {
     guard writes(level) else { return }
     let message = message()
     guard writer.admits(LogEvent(level: level, message: message, service: service)) else { return }

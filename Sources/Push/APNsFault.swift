@@ -13,21 +13,22 @@ package struct APNsFault: Sendable, Hashable {
   ///
   /// - Parameter body: any bytes.
   package init(json body: [UInt8]) {
-    let members = JSONObjectReader.members(of: body) ?? []
-    func value(_ name: String) -> JSONObjectReader.Value? {
-      members.first { $0.name == name }?.value
+    var (reason, timestamp): (String?, Timestamp?)
+    for member in JSONObjectReader.members(of: body) ?? [] {
+      switch (member.name, member.value) {
+      case ("reason", .text(let word)): reason = word.asWord
+      case ("timestamp", .integer(let time)): timestamp = Timestamp(milliseconds: time)
+      default: break
+      }
     }
-    if case .text(let word) = value("reason"), (1...64).contains(word.utf8.count),
-      word.utf8.allSatisfy(\.isLetterOrDigit)
-    {
-      reason = word
-    } else {
-      reason = nil
-    }
-    if case .integer(let milliseconds) = value("timestamp") {
-      timestamp = Timestamp(milliseconds: milliseconds)
-    } else {
-      timestamp = nil
-    }
+    (self.reason, self.timestamp) = (reason, timestamp)
+  }
+}
+
+extension String {
+  /// The text if it is a push service's word for something, fit for a log: 1 to 64 letters, digits and underscores.
+  var asWord: String? {
+    (1...64).contains(utf8.count) && utf8.allSatisfy { $0.isLetterOrDigit || $0 == 0x5f }
+      ? self : nil
   }
 }

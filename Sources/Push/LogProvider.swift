@@ -23,9 +23,7 @@ final class LogProvider: Sendable {
   ///   - showsPayloads: whether payloads are logged and kept.
   ///   - clock: tells the time.
   init(log: Log, showsPayloads: Bool, clock: @escaping @Sendable () -> Timestamp) {
-    self.log = log
-    self.showsPayloads = showsPayloads
-    self.clock = clock
+    (self.log, self.showsPayloads, self.clock) = (log, showsPayloads, clock)
   }
 
   /// Notes a push with the names that its service has for it.

@@ -196,13 +196,13 @@ struct OutboxMachine: Sendable {
   ) {
     switch outcome {
     case .responded(let response):
-      switch kind {
-      case .apns, .apnsSandbox:
-        judge(push, stage, response, Self.verdict(ofAPNs: response), now, &actions)
-      case .fcm:
-        judge(push, stage, response, Self.verdict(ofFCM: response, at: now), now, &actions)
-      case .web: judgeBrowser(push, response, now, &actions)
-      }
+      let verdict =
+        switch kind {
+        case .apns, .apnsSandbox: Self.verdict(ofAPNs: response)
+        case .fcm: Self.verdict(ofFCM: response, at: now)
+        case .web: Self.verdict(ofBrowsers: response)
+        }
+      judge(push, stage, response, verdict, now, &actions)
     case .logged: settle(push, .logged, &actions)
     case .forbidden(let why):
       actions.append(.report(.refused(status: 0, reason: why)))
@@ -210,15 +210,15 @@ struct OutboxMachine: Sendable {
     case .disconnected, .postponed: retry(push, at: now + backOff(push), &actions)
     case .cancelled: retry(push, at: now, &actions)
     case .unreachable(let why):
-      if let pause = pause(at: now) { actions.append(.report(.unreachable(why, pause: pause))) }
+      pause(at: now, &actions) { .unreachable(why, pause: $0) }
       retry(push, at: pausedUntil, &actions)
     }
   }
 
-  /// What a response of Apple's or Google's means.
+  /// What a response of a push service means. For how long to wait, FCM has a time of its own if it names none.
   private enum Verdict {
-    case taken, oldCredentials, badSetting, badDevice, appLacksKey, refused
-    case gone(boundBefore: Timestamp)
+    case taken, oldCredentials, badSetting, badDevice, appLacksKey, unauthorized, tooLong, refused
+    case gone(boundBefore: Timestamp?)
     case later(after: Duration? = nil)
   }
 
@@ -250,6 +250,18 @@ struct OutboxMachine: Sendable {
     }
   }
 
+  /// Returns what a response of a browser's push service (RFC 8030) means, which speaks for its own devices only.
+  private static func verdict(ofBrowsers response: PushResponse) -> Verdict {
+    switch response.status {
+    case 200, 201, 202, 204: .taken
+    case 404, 410: .gone(boundBefore: nil)
+    case 413: .tooLong
+    case 401, 403: .unauthorized
+    case 429, 500...599: .later()
+    default: .refused
+    }
+  }
+
   private mutating func judge(
     _ push: Push, _ stage: Stage, _ response: PushResponse, _ verdict: Verdict, _ now: Timestamp,
     _ actions: inout [Action]
@@ -264,72 +276,43 @@ struct OutboxMachine: Sendable {
       inFlight[push.id] = (push, .sendingWithNewCredentials)
       actions += [.refreshCredentials, .sendAgain(push)]
     case .oldCredentials, .badSetting:
-      if let pause = pause(at: now) {
-        actions.append(
-          .report(.misconfigured(status: response.status, reason: reason, pause: pause)))
+      pause(at: now, &actions) {
+        .misconfigured(status: response.status, reason: reason, pause: $0)
       }
       retry(push, at: pausedUntil, &actions)
     case .gone(let moment):
+      let reason = response.reason ?? "status \(response.status)"
       actions.append(.report(.unbound(reason: reason)))
       settle(push, .unbound(boundBefore: moment), &actions)
     case .badDevice where isProven:
       actions.append(.report(.unbound(reason: reason)))
       settle(push, .unbound(boundBefore: nil), &actions)
     case .badDevice:
-      if let pause = pause(at: now) {
-        actions.append(.report(.targetInDoubt(reason: reason, pause: pause)))
-      }
+      pause(at: now, &actions) { .targetInDoubt(reason: reason, pause: $0) }
       // After all others that are due, as one of them may prove the push service.
       retry(push, at: pausedUntil + limits.longestPause, &actions)
     case .appLacksKey:
       actions.append(.report(.appLacksKey))
       settle(push, .dropped(.refused), &actions)
-    case .later(let wait): retryLater(push, response, now, otherwise: wait, &actions)
-    case .refused: drop(push, response, &actions)
-    }
-  }
-
-  /// Judges a response of a browser's push service (RFC 8030), which speaks for its own devices only.
-  private mutating func judgeBrowser(
-    _ push: Push, _ response: PushResponse, _ now: Timestamp, _ actions: inout [Action]
-  ) {
-    switch response.status {
-    case 200, 201, 202, 204: settle(push, .delivered, &actions)
-    case 404, 410:
-      actions.append(.report(.unbound(reason: "status \(response.status)")))
-      settle(push, .unbound(boundBefore: nil), &actions)
-    case 413 where !push.isShort:
+    case .unauthorized:
+      actions.append(.report(.unauthorized(status: response.status)))
+      settle(push, .dropped(.refused), &actions)
+    case .tooLong where !push.isShort:
       var short = push
       short.isShort = true
       inFlight[push.id] = (short, .sending)
       actions.append(.sendAgain(short))
-    case 401, 403:
-      actions.append(.report(.unauthorized(status: response.status)))
+    case .tooLong, .refused:
+      actions.append(.report(.refused(status: response.status, reason: reason)))
       settle(push, .dropped(.refused), &actions)
-    case 429, 500...599: retryLater(push, response, now, &actions)
-    default: drop(push, response, &actions)
+    case .later(let wait):
+      let told = response.retryAfter.map { min($0, .seconds(86_400)) }
+      let wait =
+        kind == .fcm
+        ? told.map { max($0, .seconds(1)) } ?? wait ?? backOff(push)
+        : max(backOff(push), told ?? .zero)
+      retry(push, at: now + wait, &actions)
     }
-  }
-
-  private mutating func drop(_ push: Push, _ response: PushResponse, _ actions: inout [Action]) {
-    let reason = response.reason ?? "no reason"
-    actions.append(.report(.refused(status: response.status, reason: reason)))
-    settle(push, .dropped(.refused), &actions)
-  }
-
-  /// Tries again when the push service allows it.
-  ///
-  /// - Parameter wait: the time to wait if FCM names none, or nil for the usual one.
-  private mutating func retryLater(
-    _ push: Push, _ response: PushResponse, _ now: Timestamp, otherwise wait: Duration? = nil,
-    _ actions: inout [Action]
-  ) {
-    let told = response.retryAfter.map { min($0, .seconds(86_400)) }
-    let wait =
-      kind == .fcm
-      ? told.map { max($0, .seconds(1)) } ?? wait ?? backOff(push)
-      : max(backOff(push), told ?? .zero)
-    retry(push, at: now + wait, &actions)
   }
 
   private mutating func retry(_ push: Push, at time: Timestamp, _ actions: inout [Action]) {
@@ -348,16 +331,15 @@ struct OutboxMachine: Sendable {
     Self.doubled(limits.firstRetry, push.attempts - 1, limits.longestRetry) * random(0.5...1)
   }
 
-  /// Pauses all pushes.
-  ///
-  /// - Returns: the length of the pause, or nil if there is a pause already.
-  @discardableResult
-  private mutating func pause(at now: Timestamp) -> Duration? {
-    guard !isPaused(at: now) else { return nil }
+  /// Pauses all pushes, and reports it, unless there is a pause already.
+  private mutating func pause(
+    at now: Timestamp, _ actions: inout [Action], report: (Duration) -> Report
+  ) {
+    guard !isPaused(at: now) else { return }
     let pause = Self.doubled(limits.firstPause, pauses, limits.longestPause)
     pauses += 1
     pausedUntil = now + pause
-    return pause
+    actions.append(.report(report(pause)))
   }
 
   private static func doubled(_ first: Duration, _ times: Int, _ longest: Duration) -> Duration {

@@ -9,47 +9,6 @@ public enum PushUrgency: Int, Sendable, DatabaseValueConvertible {
   case high = 1
 }
 
-/// A push that a service queues.
-public struct NewPush: Sendable {
-  /// The bytes that order goes by within the service, as one push of a device is under way at a time.
-  let device: [UInt8]
-  /// The bytes of whom the push counts for.
-  let account: [UInt8]
-  let address: PushAddress
-  let content: [UInt8]
-  let urgency: PushUrgency
-  let collapseKey: String?
-  let position: Int64
-  let created: Timestamp
-  let due: Timestamp
-  let expires: Timestamp
-  let most: Int?
-
-  /// Makes a push.
-  ///
-  /// - Parameters:
-  ///   - device: the device, in the service's own bytes.
-  ///   - account: whom the push counts for, in the service's own bytes.
-  ///   - address: the address.
-  ///   - content: what the service makes the payload of.
-  ///   - urgency: the urgency.
-  ///   - collapseKey: the name under which a push service lets a later push replace an earlier one.
-  ///   - position: the service's own number, by which it finds the push again.
-  ///   - created: the time.
-  ///   - due: the moment before which it isn't sent.
-  ///   - expires: the moment from which it isn't sent.
-  ///   - most: the pushes that may wait for the device, of which the oldest go first; nil to look at none.
-  public init(
-    device: [UInt8], account: [UInt8], address: PushAddress, content: [UInt8],
-    urgency: PushUrgency = .high, collapseKey: String? = nil, position: Int64 = 0,
-    created: Timestamp, due: Timestamp, expires: Timestamp, most: Int?
-  ) {
-    (self.device, self.account, self.address, self.content) = (device, account, address, content)
-    (self.urgency, self.collapseKey, self.position) = (urgency, collapseKey, position)
-    (self.created, self.due, self.expires, self.most) = (created, due, expires, most)
-  }
-}
-
 /// A push on its way to a device's push service: a row of the outbox that is leased.
 public struct Push: Sendable, Hashable, Identifiable {
   /// The number of the row.
@@ -78,6 +37,14 @@ public struct Push: Sendable, Hashable, Identifiable {
   public let attempts: Int
   /// True if what can be left out is left out, as the push service takes no longer pushes.
   public internal(set) var isShort = false
+
+  /// The longest time that Google's and browsers' push services keep a push.
+  private static let longestLife = Duration.seconds(28 * 86_400)
+
+  /// The seconds of its life that are left.
+  func secondsLeft(at now: Timestamp) -> Int64 {
+    min(max(now.duration(to: expires), .zero), Self.longestLife).components.seconds
+  }
 }
 
 /// The content of a request to a push service.

@@ -24,18 +24,13 @@ public enum PushMode: String, CaseIterable, Sendable {
   ///   - section: the service's section.
   ///   - fallback: the default.
   ///   - hasWeb: whether the service needs no push service of phones, as browsers have theirs.
-  public init(_ section: ConfigurationSection, default fallback: PushMode, hasWeb: Bool) {
-    self = section.choice("push", default: fallback)
-    check(section, hasWeb: hasWeb)
-  }
-
-  /// Records what `on` lacks.
-  ///
-  /// - Parameters:
-  ///   - section: the service's section.
-  ///   - hasWeb: whether the service needs no push service of phones.
-  ///   - needsAPNs: whether it needs Apple's.
-  public func check(_ section: ConfigurationSection, hasWeb: Bool, needsAPNs: Bool = false) {
+  ///   - takesAPNs: whether `apns` is `on`, with Apple's push service among those that are named.
+  public init(
+    _ section: ConfigurationSection, default fallback: PushMode, hasWeb: Bool,
+    takesAPNs: Bool = false
+  ) {
+    let needsAPNs = takesAPNs && section.string("push", default: fallback.rawValue) == "apns"
+    self = needsAPNs ? .on : section.choice("push", default: fallback)
     guard self == .on, section.isServed else { return }
     let configuration = PushConfiguration(
       section.beside("push"), isUsed: true, needsAPNs: needsAPNs)

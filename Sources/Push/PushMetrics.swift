@@ -10,8 +10,7 @@ final class PushMetrics: Sendable {
   /// The numbers of one provider.
   private struct Provider {
     let responses: CounterTable
-    let disconnected: Counter
-    let unreachable: Counter
+    let failures: [String: Counter]
     let latency: Histogram
   }
 
@@ -24,25 +23,18 @@ final class PushMetrics: Sendable {
   init(_ metrics: Metrics, clock: @escaping @Sendable () -> Timestamp) {
     self.metrics = metrics
     self.clock = clock
-    let failures: StaticString = "awd_push_failures_total"
-    let failureHelp = "Push attempts without a response"
-    providers = Dictionary(
-      uniqueKeysWithValues: Set(PushKind.allCases.map(\.provider)).map { provider in
-        let labels: Metrics.Labels = ["provider": provider]
-        return (
-          provider,
-          Provider(
-            responses: metrics.counters(
-              "awd_push_answers_total", "Responses of push services", labels, by: "status",
-              100...599),
-            disconnected: metrics.counter(
-              failures, failureHelp, ["provider": provider, "cause": "disconnected"]),
-            unreachable: metrics.counter(
-              failures, failureHelp, ["provider": provider, "cause": "unreachable"]),
-            latency: metrics.histogram(
-              "awd_push_seconds", "Response time of push services", labels))
-        )
-      })
+    providers = PushKind.allCases.map(\.provider).reduce(into: [:]) { providers, provider in
+      let labels: Metrics.Labels = ["provider": provider]
+      providers[provider] = Provider(
+        responses: metrics.counters(
+          "awd_push_answers_total", "Responses of push services", labels, by: "status", 100...599),
+        failures: ["disconnected", "unreachable"].reduce(into: [:]) { failures, cause in
+          failures[cause] = metrics.counter(
+            "awd_push_failures_total", "Push attempts without a response",
+            ["provider": provider, "cause": cause])
+        },
+        latency: metrics.histogram("awd_push_seconds", "Response time of push services", labels))
+    }
   }
 
   /// Registers the metrics of a service's pushes.
@@ -93,8 +85,8 @@ final class PushMetrics: Sendable {
       provider?.responses.add(response.status)
       provider?.latency.observe(duration)
     case .logged: provider?.responses.add(200)
-    case .disconnected: provider?.disconnected.add()
-    case .unreachable: provider?.unreachable.add()
+    case .disconnected: provider?.failures["disconnected"]?.add()
+    case .unreachable: provider?.failures["unreachable"]?.add()
     case .cancelled, .postponed, .forbidden: break
     }
   }

@@ -67,7 +67,7 @@ final class PushOutbox: Sendable {
   /// Pushes until the task is cancelled.
   func run() async {
     guard let isProven = await isProven() else { return }
-    var machine = OutboxMachine(limits, of: kind, isProven: isProven, random: uniform)
+    var machine = OutboxMachine(limits, of: kind, isProven: isProven) { .random(in: $0) }
     await withDiscardingTaskGroup { group in
       var arrived: [OutboxMachine.Event] = []
       while !Task.isCancelled {
@@ -130,14 +130,6 @@ final class PushOutbox: Sendable {
     }
   }
 
-  /// Draws a number of a range.
-  private func uniform(_ range: ClosedRange<Double>) -> Double {
-    let bits = SecureRandom.bytes(8).reduce(0 as UInt64) { $0 << 8 | UInt64($1) }
-    // As many bits as a double holds.
-    let fraction = Double(bits >> 11) / Double(1 << 53 as UInt64)
-    return range.lowerBound + (range.upperBound - range.lowerBound) * fraction
-  }
-
   private func lease(atMost count: Int) async -> OutboxMachine.Event {
     do {
       // Before the lease, which a failure must not lose.
@@ -178,45 +170,35 @@ final class PushOutbox: Sendable {
   }
 
   private func tell(_ report: OutboxMachine.Report) {
-    let most = report == .appLacksKey ? 1 : Self.linesPerMinute
-    guard lines.count(report.name, upTo: most) == nil else { return }
+    var fields: Log.Fields = [:]
+    var (level, most) = (Log.Level.error, Self.linesPerMinute)
+    let words: String
     switch report {
     case .targetInDoubt(let reason, let pause):
-      log.error(
-        "the push service calls devices bad and has never taken one: are URL and topic or project right?",
-        ["target": target, "reason": reason, "pause": pause])
+      words =
+        "the push service calls devices bad and has never taken one: are URL and topic or project right?"
+      fields = ["target": target, "reason": reason, "pause": pause]
     case .unreachable(let why, let pause):
-      log.error(
-        "the push service can't be reached",
-        ["target": target, "cause": why, "pause": pause])
+      words = "the push service can't be reached"
+      fields = ["target": target, "cause": why, "pause": pause]
     case .misconfigured(let status, let reason, let pause):
-      log.error(
-        "the push service refuses this server: are credentials, topic and project right?",
-        ["target": target, "status": status, "reason": reason, "pause": pause])
+      words = "the push service refuses this server: are credentials, topic and project right?"
+      fields = ["target": target, "status": status, "reason": reason, "pause": pause]
     case .refused(let status, let reason):
-      log.error("a push was refused and is dropped", ["status": status, "reason": reason])
+      words = "a push was refused and is dropped"
+      fields = ["status": status, "reason": reason]
     case .unauthorized(let status):
-      log.error("a push service doesn't take this server's key", ["status": status])
+      words = "a push service doesn't take this server's key"
+      fields = ["status": status]
     case .appLacksKey:
-      log.error("Firebase lacks the key for an app's pushes: a push is dropped", ["status": 401])
-    case .expired: log.warning("a push was not delivered in time and is dropped")
-    case .unbound(let reason): log.info("a device is gone and is unbound", ["reason": reason])
+      words = "Firebase lacks the key for an app's pushes: a push is dropped"
+      (fields, most) = (["status": 401], 1)
+    case .expired:
+      (words, level) = ("a push was not delivered in time and is dropped", .warning)
+    case .unbound(let reason):
+      (words, level) = ("a device is gone and is unbound", .info)
+      fields = ["reason": reason]
     }
-  }
-}
-
-extension OutboxMachine.Report {
-  /// A name that all reports of one kind have.
-  fileprivate var name: String {
-    switch self {
-    case .targetInDoubt: "in doubt"
-    case .unreachable: "unreachable"
-    case .misconfigured: "misconfigured"
-    case .appLacksKey: "app lacks key"
-    case .refused: "refused"
-    case .unauthorized: "unauthorized"
-    case .expired: "expired"
-    case .unbound: "unbound"
-    }
+    if lines.count(words, upTo: most) == nil { log.write(level, words, fields) }
   }
 }

@@ -1,4 +1,4 @@
-internal import Cryptography
+internal import FoundationEssentials
 internal import Observability
 public import Storage
 public import Time
@@ -13,27 +13,31 @@ public struct PushQueue: Sendable {
   /// The kinds of addresses that are served. Nothing is queued for another.
   public let kinds: Set<PushKind>
   /// The kinds among them whose pushes are only noted in the log.
-  let loggedKinds: Set<PushKind>
-  private let dropped: Counter?
-
-  /// Makes a queue of a service.
-  ///
-  /// - Parameters:
-  ///   - service: the service's name.
-  ///   - kinds: the kinds of addresses that are served.
-  ///   - logged: those whose pushes are only noted in the log.
-  ///   - dropped: counts pushes that go because too many wait.
-  init(
-    _ service: String, _ kinds: Set<PushKind>, logged: Set<PushKind> = [], dropped: Counter? = nil
-  ) {
-    self.service = service
-    self.kinds = kinds
-    loggedKinds = logged
-    self.dropped = dropped
-  }
+  var loggedKinds: Set<PushKind> = []
+  /// Counts pushes that go because too many wait.
+  var dropped: Counter?
 
   /// Queues a push, in the transaction of what it tells of.
-  public func queue(_ push: NewPush, _ transaction: borrowing Transaction) throws {
+  ///
+  /// - Parameters:
+  ///   - content: what the service makes the payload of.
+  ///   - address: the address.
+  ///   - device: the device, in the service's own bytes, of which one push is under way at a time, in order.
+  ///   - account: whom the push counts for, in the service's own bytes.
+  ///   - urgency: the urgency.
+  ///   - collapseKey: the name under which a push service lets a later push replace an earlier one.
+  ///   - position: the service's own number, by which it finds the push again.
+  ///   - created: the time.
+  ///   - due: the moment before which it isn't sent.
+  ///   - expires: the moment from which it isn't sent.
+  ///   - most: the pushes that may wait for the device, of which the oldest go first; nil to look at none.
+  ///   - transaction: the transaction.
+  public func queue(
+    _ content: [UInt8], to address: PushAddress, of device: [UInt8], for account: [UInt8],
+    urgency: PushUrgency = .high, collapseKey: String? = nil, position: Int64 = 0,
+    created: Timestamp, due: Timestamp, expires: Timestamp, atMost most: Int?,
+    _ transaction: borrowing Transaction
+  ) throws {
     try transaction.execute(
       """
       INSERT INTO push_outbox (
@@ -43,17 +47,17 @@ public struct PushQueue: Sendable {
         CASE WHEN EXISTS (
           SELECT 1 FROM push_outbox WHERE service = ?1 AND device = ?2
           ORDER BY id DESC LIMIT 1 /*postgresql FOR KEY SHARE */) THEN 0 ELSE 1 END)
-      """, service, push.device, push.account, push.address.kind, push.address.bytes, Self.newID(),
-      push.content, push.urgency, push.collapseKey, push.position, push.created,
-      push.expires, push.due)
-    guard let most = push.most else { return }
+      """, service, device, account, address.kind, address.bytes, UUID().uuidString.lowercased(),
+      content, urgency,
+      collapseKey, position, created, expires, due)
+    guard let most else { return }
     try transaction.execute(
       """
       DELETE FROM push_outbox
       WHERE service = ?1 AND device = ?2 AND lease_owner IS NULL AND id <= (
         SELECT id FROM push_outbox WHERE service = ?1 AND device = ?2
         ORDER BY id DESC LIMIT 1 OFFSET ?3)
-      """, service, push.device, most)
+      """, service, device, most)
     noteDropped(transaction.changes)
   }
 
@@ -108,14 +112,5 @@ public struct PushQueue: Sendable {
     try transaction.execute(
       "UPDATE push_outbox SET address = ? WHERE service = ? AND device = ? AND kind = ?",
       address.bytes, service, device, address.kind)
-  }
-
-  /// Returns a random UUID (RFC 9562 section 5.4) in lower case.
-  private static func newID() -> String {
-    var bytes = SecureRandom.bytes(16)
-    bytes[6] = bytes[6] & 0x0f | 0x40
-    bytes[8] = bytes[8] & 0x3f | 0x80
-    return [0..<4, 4..<6, 6..<8, 8..<10, 10..<16].map { Hex.encode(bytes[$0]) }
-      .joined(separator: "-")
   }
 }

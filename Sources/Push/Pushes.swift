@@ -88,7 +88,8 @@ public final class Pushes: Sendable {
     if self.kinds(in: web ?? mode).contains(.web) { kinds.insert(.web) }
     let logged = kinds.filter { ($0 == .web ? web ?? mode : mode) == .log }
     return PushQueue(
-      service, kinds, logged: logged, dropped: metrics.dropped(of: service, for: "too many"))
+      service: service, kinds: kinds, loggedKinds: logged,
+      dropped: metrics.dropped(of: service, for: "too many"))
   }
 
   private func kinds(in mode: PushMode) -> Set<PushKind> {

@@ -27,7 +27,7 @@ struct PushFixture: Sendable {
   let store: MsgrStore
   let streams = Streams()
   static let owner: [UInt8] = [1]
-  static let queue = PushQueue(MsgrService.name, Set(PushKind.allCases))
+  static let queue = PushQueue(service: MsgrService.name, kinds: Set(PushKind.allCases))
 
   /// The outbox, for those who carry it.
   var outbox: PushStore { PushStore(store: store.store, clock: store.clock) }

@@ -250,10 +250,8 @@ struct PushOutboxStoreTests {
     try await nodes[0].store.store.write { transaction in
       for number in 0..<240 {
         try PushFixture.queue.queue(
-          NewPush(
-            device: [UInt8(number)], account: [UInt8(number % 3)],
-            address: number % 2 == 0 ? address : token, content: [], created: now, due: now,
-            expires: now + .seconds(100_000), most: nil), transaction)
+          [], to: number % 2 == 0 ? address : token, of: [UInt8(number)], for: [UInt8(number % 3)],
+          created: now, due: now, expires: now + .seconds(100_000), atMost: nil, transaction)
       }
     }
     var (gone, rounds, contended) = (0, 0, 0)
@@ -296,16 +294,14 @@ struct PushOutboxStoreTests {
   }
 
   @Test func nothingOfAnotherServiceIsLeasedOrTouched() async throws {
-    let other = PushQueue("other", [.apns])
+    let other = PushQueue(service: "other", kinds: [.apns])
     let address = try PushAddress(.apns, text: String(repeating: "Ab", count: 32))
     let (store, now) = (fixture.store.store, fixture.clock.now)
     for number in 0..<4 {
       try await store.write { transaction in
         try other.queue(
-          NewPush(
-            device: [1], account: [2], address: address, content: [UInt8(number)],
-            position: Int64(number), created: now, due: now + .seconds(60),
-            expires: now + .seconds(600), most: 3), transaction)
+          [UInt8(number)], to: address, of: [1], for: [2], position: Int64(number), created: now,
+          due: now + .seconds(60), expires: now + .seconds(600), atMost: 3, transaction)
       }
     }
     try await fixture.send(to: "bert")

@@ -126,7 +126,7 @@ internal import Time
     let wallet = try Wallet(5)
     let proof = try await wallet.proof(at: fixture)
     let message = try #require(proof["Message"] as? String)
-    let nonce = try #require(message.firstMatch(of: /Nonce: ([0-9a-f]{80})/)?.output.1)
+    let nonce = try #require(message.firstMatch(of: /Nonce: ([0-9a-f]{72})/)?.output.1)
     let flipped = nonce.dropLast() + (nonce.last == "0" ? "1" : "0")
     for (number, other) in [
       message.replacing("example.org wants", with: "example.com wants"),
@@ -134,7 +134,7 @@ internal import Time
       message.replacing("Chain ID: 1", with: "Chain ID: 2"),
       message.replacing("Version: 1", with: "Version: 2"),
       message.replacing(nonce, with: flipped), message.replacing(nonce, with: "12345678"),
-      message.replacing(nonce, with: String(repeating: "0", count: 80)), message + "\n", "",
+      message.replacing(nonce, with: String(repeating: "0", count: 72)), message + "\n", "",
     ].enumerated() {
       let response = try await fixture.post(
         "/msgr/wallet-login",

@@ -102,10 +102,9 @@ extension ApptimistStore {
   func truncation(of id: MessageID, user: EncryptionPublicKey) async throws -> StreamPosition {
     try await store.read { snapshot in
       guard let number = try userNumber(of: user, snapshot) else { return .zero }
-      let position: StreamPosition?? = try snapshot.one(
+      let position: StreamPosition?? = try snapshot.value(
         "SELECT truncated_at FROM apptimist_message_ids WHERE owner = ? AND message_id = ?", number,
-        KnownID(id)
-      ) { try $0[0] as StreamPosition? }
+        KnownID(id))
       return (position ?? nil) ?? .zero
     }
   }

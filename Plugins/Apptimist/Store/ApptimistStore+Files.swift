@@ -91,10 +91,9 @@ extension ApptimistStore {
   private func size(
     of name: Filename, in directory: StoredDirectory, _ transaction: borrowing Transaction
   ) throws -> Int? {
-    try transaction.one(
+    try transaction.value(
       "SELECT size FROM apptimist_files WHERE directory = ? AND name = ?", directory.number,
-      name.text
-    ) { try $0[0] }
+      name.text)
   }
 
   /// Changes the bytes of files that count as a user's.
@@ -199,9 +198,8 @@ extension ApptimistStore {
   func content(
     of name: String, in directory: AccountNumber, _ database: borrowing some Queryable & ~Copyable
   ) throws -> [UInt8]? {
-    try database.one(
-      "SELECT content FROM apptimist_files WHERE directory = ? AND name = ?", directory, name
-    ) { try $0[0] }
+    try database.value(
+      "SELECT content FROM apptimist_files WHERE directory = ? AND name = ?", directory, name)
   }
 }
 

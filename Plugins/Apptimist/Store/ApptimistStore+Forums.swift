@@ -56,9 +56,8 @@ extension ApptimistStore {
         try prove(present.number, isClosed: new.isClosed, transaction)
         return .sameAgain
       }
-      let count: Int? = try transaction.one(
-        "SELECT count(*) FROM apptimist_users WHERE author = ?", author
-      ) { try $0[0] }
+      let count: Int? = try transaction.value(
+        "SELECT count(*) FROM apptimist_users WHERE author = ?", author)
       guard let count, count < limits.forums else { return .tooMany }
       guard present == nil else { return .taken }
       try lockNumbers(transaction)
@@ -82,11 +81,10 @@ extension ApptimistStore {
   func removeForum(_ key: EncryptionPublicKey, by login: AccountLogin) async throws -> ErrorCode {
     try await change(key, by: login) { forum, transaction in
       guard forum.isForum else { return .notPermitted }
-      let bytes: Int? = try transaction.one(
+      let bytes: Int? = try transaction.value(
         """
         SELECT CAST(coalesce(sum(size), 0) AS BIGINT) FROM apptimist_files WHERE directory = ?
-        """, forum.number
-      ) { try $0[0] }
+        """, forum.number)
       try removeAccount(forum.number, transaction)
       try charge(forum.owner, 0 &- (bytes ?? 0), transaction)
       return .done
@@ -108,9 +106,8 @@ extension ApptimistStore {
   /// Returns whether there was an account with a key, and is none any more.
   func isDeleted(_ key: EncryptionPublicKey) async throws -> Bool {
     try await store.read { snapshot in
-      try snapshot.one(
-        "SELECT 1 FROM apptimist_users WHERE key = ? AND kind = ?", key, StoredKind.deleted
-      ) { _ in true } ?? false
+      try snapshot.exists(
+        "SELECT 1 FROM apptimist_users WHERE key = ? AND kind = ?", key, StoredKind.deleted)
     }
   }
 

@@ -84,12 +84,11 @@ extension ApptimistStore {
     _ invitation: InvitationHash, uid: String, at now: Timestamp,
     _ database: borrowing some Queryable & ~Copyable
   ) throws -> Bool {
-    try database.one(
+    try database.exists(
       """
       SELECT 1 FROM apptimist_invitations
       WHERE hash = ? AND uses > 0 AND expires_at > ? AND (uid IS NULL OR uid = ?)
-      """, invitation, now.milliseconds, StoredUID(uid)
-    ) { _ in true } ?? false
+      """, invitation, now.milliseconds, StoredUID(uid))
   }
 
   /// Deletes expired ephemeral keys, invitations, links and push addresses, some at a time.

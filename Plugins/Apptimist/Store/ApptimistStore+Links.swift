@@ -42,14 +42,12 @@ extension ApptimistStore {
     let end = now + Self.slotLife
     try await store.write { transaction in
       try transaction.execute("DELETE FROM apptimist_links WHERE expires <= ?", now.milliseconds)
-      let parts = try transaction.all(
-        "SELECT part FROM apptimist_links WHERE slot = ?", place.slot
-      ) { try $0[0] as Int }
+      let parts: [Int] = try transaction.values(
+        "SELECT part FROM apptimist_links WHERE slot = ?", place.slot)
       guard !parts.contains(place.part) else { throw HTTPError(.conflict, "it was put before") }
       if parts.isEmpty {
-        let count: Int? = try transaction.one(
-          "SELECT count(DISTINCT slot) FROM apptimist_links WHERE network = ?", network
-        ) { try $0[0] }
+        let count: Int? = try transaction.value(
+          "SELECT count(DISTINCT slot) FROM apptimist_links WHERE network = ?", network)
         guard count ?? 0 < Self.slotsOfNetwork else {
           throw HTTPError(.tooManyRequests, "too many devices are being linked", retryAfter: 600)
         }
@@ -79,12 +77,11 @@ extension ApptimistStore {
   /// - Returns: nil if there is none.
   func takeLink(at place: LinkPlace, at now: Timestamp) async throws -> [UInt8]? {
     let content: [UInt8]? = try await store.read(isOneQuery: true) { snapshot in
-      try snapshot.one(
+      try snapshot.value(
         """
         SELECT content FROM apptimist_links
         WHERE slot = ? AND part = ? AND content IS NOT NULL AND expires > ?
-        """, place.slot, place.part, now.milliseconds
-      ) { try $0[0] }
+        """, place.slot, place.part, now.milliseconds)
     }
     guard let content else { return nil }
     return try await store.write { transaction in

@@ -112,9 +112,8 @@ extension ApptimistStore {
         "SELECT (extract(epoch FROM joined_at) * 1000000)::bigint FROM store_nodes WHERE id = ?",
         node)
       guard let joined else { return nil }
-      let sessions = try snapshot.all(
-        "SELECT session FROM apptimist_sessions WHERE node = ?", node
-      ) { try $0[0] as SessionID }
+      let sessions: [SessionID] = try snapshot.values(
+        "SELECT session FROM apptimist_sessions WHERE node = ?", node)
       return (joined, Set(sessions))
     }
   }

@@ -16,9 +16,8 @@ extension ApptimistStore {
     _ key: EncryptionPublicKey
   ) async throws -> (user: Version2.User, place: SearchPlace)? {
     try await store.read { snapshot in
-      let number: AccountNumber? = try snapshot.one(
-        "SELECT id FROM apptimist_users WHERE key = ? AND kind <> ?", key, StoredKind.deleted
-      ) { try $0[0] }
+      let number: AccountNumber? = try snapshot.value(
+        "SELECT id FROM apptimist_users WHERE key = ? AND kind <> ?", key, StoredKind.deleted)
       return try number.flatMap { try account(SearchPlace(number: $0, isPrefix: false), snapshot) }
     }
   }
@@ -29,10 +28,9 @@ extension ApptimistStore {
   ) async throws -> [(user: Version2.User, place: SearchPlace)] {
     guard !uid.isEmpty else { return [] }
     return try await store.read { snapshot in
-      let numbers: [AccountNumber] = try snapshot.all(
+      let numbers: [AccountNumber] = try snapshot.values(
         "SELECT id FROM apptimist_users WHERE uid = ? AND id > ? ORDER BY id LIMIT ?",
-        StoredUID(uid), place?.number ?? AccountNumber(rawValue: 0), max
-      ) { try $0[0] }
+        StoredUID(uid), place?.number ?? AccountNumber(rawValue: 0), max)
       return try numbers.compactMap {
         try account(SearchPlace(number: $0, isPrefix: false), snapshot)
       }

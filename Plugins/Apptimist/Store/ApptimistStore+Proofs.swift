@@ -26,12 +26,11 @@ extension ApptimistStore {
     _ user: EncryptionPublicKey, _ authenticationKey: AuthenticationPublicKey, closes: Bool
   ) async throws -> Bool {
     let isKnown: Bool? = try await store.read { snapshot in
-      try snapshot.one(
+      try snapshot.value(
         """
         SELECT is_proven = 1 AND is_closed >= ? FROM apptimist_users
         WHERE key = ? AND kind = ? AND authentication_key = ?
-        """, closes, user, StoredKind.user, authenticationKey
-      ) { try $0[0] }
+        """, closes, user, StoredKind.user, authenticationKey)
     }
     guard let isKnown else { return false }
     if isKnown { return true }

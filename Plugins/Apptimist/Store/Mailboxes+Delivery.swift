@@ -122,10 +122,9 @@ extension Mailboxes {
   func position(
     of id: MessageID, in user: AccountNumber, _ database: borrowing some Queryable & ~Copyable
   ) throws -> StreamPosition? {
-    try database.one(
+    try database.value(
       "SELECT position FROM apptimist_message_ids WHERE owner = ? AND message_id = ?", user,
-      KnownID(id)
-    ) { try $0[0] }
+      KnownID(id))
   }
 
   // MARK: - The log

@@ -215,18 +215,16 @@ struct Mailboxes: Sendable {
     after position: StreamPosition, of sender: AccountNumber, in user: AccountNumber,
     _ transaction: borrowing Transaction
   ) throws -> StreamPosition? {
-    let isNext = try transaction.one(
+    let isNext: Bool? = try transaction.value(
       "SELECT sender = ? FROM apptimist_entries WHERE owner = ? AND position = ?", sender, user,
-      position.next
-    ) { try $0[0] as Bool }
+      position.next)
     if isNext == true { return position.next }
-    return try transaction.one(
+    return try transaction.value(
       """
       SELECT position FROM apptimist_entries
       WHERE owner = ? AND sender = ? AND position > ? AND begins_run = 1
       ORDER BY position LIMIT 1
-      """, user, sender, position
-    ) { try $0[0] }
+      """, user, sender, position)
   }
 
   /// Notes that a known message has lost its place, and forgets the oldest such if they are many.
@@ -239,12 +237,11 @@ struct Mailboxes: Sendable {
       position, KnownID(id))
     mailbox.dropped += 1
     while mailbox.dropped > limits.rememberedMessages {
-      let forgotten: [UInt8]? = try transaction.one(
+      let forgotten: [UInt8]? = try transaction.value(
         """
         DELETE FROM apptimist_dropped WHERE owner = ?1 AND position =
           (SELECT min(position) FROM apptimist_dropped WHERE owner = ?1) RETURNING message_id
-        """, mailbox.user
-      ) { try $0[0] }
+        """, mailbox.user)
       guard let forgotten else { throw InconsistentMailbox() }
       try transaction.execute(
         "DELETE FROM apptimist_message_ids WHERE owner = ? AND message_id = ?", mailbox.user,
@@ -259,9 +256,8 @@ struct Mailboxes: Sendable {
     guard let message else { return }
     try transaction.execute("DELETE FROM apptimist_contents WHERE id = ? AND holders = 1", message)
     guard transaction.changes == 0 else { return }
-    let holders: Int? = try transaction.one(
-      "UPDATE apptimist_contents SET holders = holders - 1 WHERE id = ? RETURNING holders", message
-    ) { try $0[0] }
+    let holders: Int? = try transaction.value(
+      "UPDATE apptimist_contents SET holders = holders - 1 WHERE id = ? RETURNING holders", message)
     // Another node may have released the other one's meanwhile.
     guard holders == 0 else { return }
     try transaction.execute("DELETE FROM apptimist_contents WHERE id = ?", message)

@@ -76,7 +76,11 @@ struct Wakes: Sendable {
   ) throws -> Int {
     let now = clock()
     let positions = news.map { "\"\($0.user.rawValue)\":\($0.position.rawValue)" }
-    var wakes: [(AccountNumber, device: [UInt8], StreamPosition, due: Timestamp, NewPush)] = []
+    var wakes:
+      [(
+        owner: AccountNumber, device: [UInt8], position: StreamPosition, due: Timestamp,
+        outbox: [UInt8], address: PushAddress, tag: [UInt8]
+      )] = []
     var waiting: [(outbox: [UInt8], StreamPosition)] = []
     try transaction.forEach(
       """
@@ -97,13 +101,8 @@ struct Wakes: Sendable {
         woken: try row[3], wokenAt: try row[4], isWaiting: try row[5], isOpen: try row[6])
       if device.isWaiting { waiting.append((try row[7], position)) }
       guard let due = device.wake(at: now, limits) else { return }
-      let tag: [UInt8] = try row[10]
-      let push = NewPush(
-        device: try row[7], account: owner.bytes,
-        address: PushAddress(stored: try row[8], try row[9]), content: tag,
-        collapseKey: Hex.encode(tag), position: position.rawValue, created: now, due: due,
-        expires: now + Self.life, most: nil)
-      wakes.append((owner, try row[1], position, due, push))
+      let address = PushAddress(stored: try row[8], try row[9])
+      wakes.append((owner, try row[1], position, due, try row[7], address, try row[10]))
     }
     for (outbox, position) in waiting {
       try transaction.execute(
@@ -112,13 +111,16 @@ struct Wakes: Sendable {
         WHERE service = ? AND device = ? AND lease_owner IS NULL
         """, position, queue.service, outbox)
     }
-    for (owner, device, position, due, push) in wakes {
+    for (owner, device, position, due, outbox, address, tag) in wakes {
       try transaction.execute(
         """
         UPDATE apptimist_addresses SET woken = ?, before_at = woken_at, woken_at = ?
         WHERE owner = ? AND device = ?
         """, position, due, owner, device)
-      try queue.queue(push, transaction)
+      try queue.queue(
+        tag, to: address, of: outbox, for: owner.bytes, collapseKey: Hex.encode(tag),
+        position: position.rawValue, created: now, due: due, expires: now + Self.life, atMost: nil,
+        transaction)
     }
     return wakes.count
   }
@@ -135,13 +137,12 @@ struct Wakes: Sendable {
     upTo position: StreamPosition = StreamPosition(rawValue: .max), _ device: Version2.DeviceID,
     of user: AccountNumber, _ transaction: borrowing Transaction
   ) throws -> Int {
-    let outbox: [UInt8]? = try transaction.one(
+    let outbox: [UInt8]? = try transaction.value(
       """
       UPDATE apptimist_addresses SET shown_at = ?1, noted_at = ?1 - ?1 % ?2,
         woken = CASE WHEN woken <= ?3 THEN 0 ELSE woken END
       WHERE owner = ?4 AND device = ?5 RETURNING outbox
-      """, clock(), step, position, user, device
-    ) { try $0[0] }
+      """, clock(), step, position, user, device)
     guard let outbox else { return 0 }
     let spared = try queue.drop(outbox, upTo: position.rawValue, transaction)
     guard spared > 0 else { return 0 }

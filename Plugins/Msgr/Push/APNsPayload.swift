@@ -13,21 +13,30 @@ enum APNsPayload {
     let sender = message.sender.text.escapedInJSON
     let text = message.text.text.escapedInJSON
     let title = message.title.escapedInJSON
-    var head = #"{"aps":{"alert":{"title":"\#(title)","body":""#
+    let head = #"{"aps":{"alert":{"title":"\#(title)","body":""#
     let tail =
       #""},"sound":"default","badge":\#(min(message.badge, highestBadge))},"UserFrom":"\#(sender)","#
       + #""Message":"\#(text)","Id":"\#(message.id.text)""#
       + message.extras.json
       + (message.isAddRequest ? #","AddRequest":true}"# : "}")
 
-    var room = MessageText.longestPush - head.utf8.count - tail.utf8.count
-    for character in message.text.text {
+    let room = MessageText.longestPush - head.utf8.count - tail.utf8.count
+    return Array((head + message.text.text.escapedInJSON(upTo: room) + tail).utf8)
+  }
+}
+
+extension String {
+  /// Returns as many of the first characters as fit, in the form that they have in a text in JSON.
+  ///
+  /// - Parameter room: the most bytes.
+  func escapedInJSON(upTo room: Int) -> String {
+    var text = ""
+    for character in self {
       let escaped = String(character).escapedInJSON
-      guard escaped.utf8.count <= room else { break }
-      room -= escaped.utf8.count
-      head += escaped
+      guard text.utf8.count + escaped.utf8.count <= room else { break }
+      text += escaped
     }
-    return Array((head + tail).utf8)
+    return text
   }
 }
 

@@ -45,14 +45,7 @@ enum WebPushPayload {
     let escaped = text.escapedInJSON
     let room = WebPushEncryption.longest - head.utf8.count - tail.utf8.count
     guard escaped.utf8.count > room else { return Array((head + escaped + tail).utf8) }
-    var cut = ""
-    var left = room - ellipsis.utf8.count
-    for character in text {
-      let piece = String(character).escapedInJSON
-      guard piece.utf8.count <= left else { break }
-      left -= piece.utf8.count
-      cut += piece
-    }
+    let cut = text.escapedInJSON(upTo: room - ellipsis.utf8.count)
     return Array((head + cut + ellipsis + tail).utf8)
   }
 }

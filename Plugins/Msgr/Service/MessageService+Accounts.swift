@@ -55,15 +55,15 @@ extension MessageService {
   }
 
   /// Deletes the account, whose secret is needed even beside a token.
-  func delete(
-    _ credentials: Credentials, by secret: (UserName) -> Credentials
-  ) async throws {
-    let name =
-      switch credentials {
-      case .password(let name, _, _), .wallet(let name, _): name
-      case .token: try await authenticator.perform(as: credentials, store.name)
-      }
+  func delete(_ credentials: Credentials, by secret: (UserName) -> Credentials) async throws {
+    let name = try await name(by: credentials)
     end(try await authenticator.perform(as: secret(name), store.delete))
+  }
+
+  /// Returns the name of a caller whose secret is asked for as well.
+  private func name(by credentials: Credentials) async throws -> UserName {
+    if case .password(let name, _, _) = credentials { return name }
+    return try await authenticator.perform(as: credentials, store.name)
   }
 
   /// Changes the password, or gives one, for a secret that is checked even beside a token, and ends every other session.
@@ -71,14 +71,8 @@ extension MessageService {
     _ credentials: Credentials, by secret: (UserName) -> Credentials, to new: Password,
     in network: ClientNetwork?
   ) async throws {
-    var token: TokenHash?
-    let name: UserName
-    switch credentials {
-    case .password(let given, _, _), .wallet(let given, _): name = given
-    case .token(let hash, _):
-      name = try await authenticator.perform(as: credentials, store.name)
-      token = hash
-    }
+    let name = try await name(by: credentials)
+    let token: TokenHash? = if case .token(let hash, _) = credentials { hash } else { nil }
     let ended = try await authenticator.perform(as: secret(name)) { caller in
       let hash = try await passwords.hash(new, for: network)
       let ended = try await store.changePassword(to: hash, by: caller, keeping: token)

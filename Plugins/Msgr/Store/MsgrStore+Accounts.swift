@@ -171,10 +171,8 @@ extension MsgrStore {
     let limit = now - limits.tokenAge
     return try await store.read { snapshot in
       try tokens.filter { token in
-        let isAlive: Bool? = try snapshot.one(
-          "SELECT 1 FROM msgr_tokens WHERE hash = ? AND used_at > ?", token, limit
-        ) { _ in true }
-        return isAlive == nil
+        try !snapshot.exists(
+          "SELECT 1 FROM msgr_tokens WHERE hash = ? AND used_at > ?", token, limit)
       }
     }
   }

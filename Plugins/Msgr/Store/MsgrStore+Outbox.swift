@@ -33,14 +33,14 @@ extension MsgrStore {
   ) throws {
     let now = message.time
     let content = PushedMessage(message, badge: badge, isDeclarative: device.isDeclarative).content
-    let push = NewPush(
-      device: Array(device.id.text.utf8), account: Array(recipient.text.utf8),
-      address: device.address, content: content,
+    try pushes.queue(
+      content, to: device.address, of: Array(device.id.text.utf8),
+      for: Array(recipient.text.utf8),
       urgency: message.extras.priority?.isLow == true ? .low : .high,
       position: message.id.rawValue, created: now, due: isHeld ? now + limits.pushHold : now,
       expires: now + limits.messageAge,
-      most: device.address.kind == .web ? webPushLimit : isFull ? limits.inbox : nil)
-    try pushes.queue(push, transaction)
+      atMost: device.address.kind == .web ? webPushLimit : isFull ? limits.inbox : nil,
+      transaction)
   }
 
   /// The most pushes that wait for a browser.

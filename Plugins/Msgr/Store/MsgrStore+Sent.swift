@@ -159,10 +159,9 @@ extension MsgrStore {
         UPDATE msgr_users SET unread = CASE WHEN unread > ?1 THEN unread - ?1 ELSE 0 END
         WHERE username = ?2
         """, transaction.changes, caller.name)
-      let read: MessageID?? = try transaction.one(
+      let read: MessageID?? = try transaction.value(
         "SELECT max(id) FROM msgr_messages WHERE recipient = ? AND sender = ? AND id <= ?",
-        caller.name, sender, last
-      ) { try $0[0] as MessageID? }
+        caller.name, sender, last)
       guard case .some(.some(let read)) = read else { return nil }
       return (read, try deliveries.nodes(of: caller.name, transaction))
     }

@@ -25,9 +25,8 @@ extension MsgrStore {
   func unsubscribe(_ caller: Caller) async throws {
     try await write(as: caller) { transaction in
       guard let device = caller.device else { throw RequestRefusal.forbidden }
-      let endpoint: String?? = try transaction.one(
-        "SELECT endpoint FROM msgr_devices WHERE device_id = ?", device
-      ) { try $0[0] }
+      let endpoint: String?? = try transaction.value(
+        "SELECT endpoint FROM msgr_devices WHERE device_id = ?", device)
       guard case .some(let endpoint?) = endpoint else { return }
       try unsubscribe(device, from: endpoint, transaction)
     }

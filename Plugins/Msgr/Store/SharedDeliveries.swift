@@ -51,12 +51,11 @@ struct SharedDeliveries: Deliveries {
   }
 
   func nodes(of name: UserName, _ transaction: borrowing Transaction) throws -> [NodeID] {
-    try transaction.all(
+    try transaction.values(
       """
       SELECT DISTINCT s.node FROM msgr_devices d JOIN msgr_streams s USING (device_id)
       WHERE d.username = ?
-      """, name
-    ) { try $0[0] }
+      """, name)
   }
 
   /// A sender waits for this, and then finds the stream: a message is read when the stream begins, or told to it.

@@ -54,22 +54,24 @@ struct WalletLogins: Sendable {
   ) -> (message: String, end: Timestamp) {
     let now = context.clock()
     let end = Timestamp(seconds: (now + Self.lifetime).seconds)
-    let head =
-      context.randomBytes(16)
-      + (0..<8).map { UInt8(truncatingIfNeeded: end.seconds >> (56 - 8 * $0)) }
+    let head = Hex.encode(context.randomBytes(16)) + String(end.seconds, radix: 16)
     let message = SignInMessage.text(
-      for: rules, address, on: chain, statement: "Sign in.",
-      nonce: Hex.encode(head + key.hash(head).bytes.prefix(16)), at: now, for: Self.lifetime)
+      for: rules, address, on: chain, statement: "Sign in.", nonce: head + seal(head), at: now,
+      for: Self.lifetime)
     return (message, end)
+  }
+
+  private func seal(_ head: some StringProtocol) -> String {
+    Hex.encode(key.hash(Array(head.utf8)).bytes.prefix(16))
   }
 
   /// The end of a nonce that this service has made, or nil for another or one that is over.
   private func end(of nonce: String) -> Timestamp? {
-    guard let bytes = Hex.decode(nonce.utf8), bytes.count == 40,
-      key.hash(Array(bytes[..<24])).bytes.prefix(16).elementsEqual(bytes[24...])
+    let head = nonce.dropLast(32)
+    guard seal(head) == nonce.suffix(32), let seconds = Int64(head.dropFirst(32), radix: 16),
+      Timestamp(seconds: seconds) > context.clock()
     else { return nil }
-    let end = Timestamp(seconds: bytes[16..<24].reduce(0) { $0 << 8 | Int64($1) })
-    return end > context.clock() ? end : nil
+    return Timestamp(seconds: seconds)
   }
 
   /// Reads and checks what a wallet has signed.

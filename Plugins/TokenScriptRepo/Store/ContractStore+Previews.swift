@@ -38,15 +38,14 @@ extension ContractStore {
         """, name, max(bytes.count, Self.leastPreview), end, facts, network ?? "", bytes)
       while try Self.previewRoomUsed(at: now, transaction) > Self.previewRoom {
         // The index has the networks: where they are looked for, no content is read.
-        let lost: String? = try transaction.one(
+        let lost: String? = try transaction.value(
           """
           DELETE FROM tokenscript_previews WHERE id = (
             SELECT id FROM tokenscript_previews WHERE network = (
               SELECT network FROM tokenscript_previews WHERE expires > ?2
               GROUP BY network ORDER BY sum(size) DESC, min(expires) LIMIT 1) AND expires > ?2
             ORDER BY id = ?1, expires LIMIT 1) RETURNING id
-          """, name, now
-        ) { try $0[0] }
+          """, name, now)
         guard lost != name else {
           throw PublicationRefusal(.insufficientStorage, "there is no room for it today")
         }
@@ -57,10 +56,9 @@ extension ContractStore {
   private static func previewRoomUsed(
     at now: Timestamp, _ transaction: borrowing Transaction
   ) throws -> Int {
-    try transaction.one(
+    try transaction.value(
       "SELECT CAST(coalesce(sum(size), 0) AS BIGINT) FROM tokenscript_previews WHERE expires > ?",
-      now
-    ) { try $0[0] } ?? 0
+      now) ?? 0
   }
 
   /// Returns the facts about a preview, or nil if there is none that isn't over.
@@ -68,9 +66,8 @@ extension ContractStore {
   /// - Throws: ``StoreError``.
   func preview(named name: String, at now: Timestamp) async throws -> Preview? {
     let facts: String? = try await store.read(isOneQuery: true) { snapshot in
-      try snapshot.one(
-        "SELECT facts FROM tokenscript_previews WHERE id = ? AND expires > ?", name, now
-      ) { try $0[0] }
+      try snapshot.value(
+        "SELECT facts FROM tokenscript_previews WHERE id = ? AND expires > ?", name, now)
     }
     return try facts.map { try JSONDecoder().decode(Preview.self, from: Data($0.utf8)) }
   }

@@ -61,14 +61,13 @@ extension ContractStore {
   func content(of publication: Publication) async throws -> [UInt8]? {
     let place = publication.place
     return try await store.read(isOneQuery: true) { snapshot in
-      try snapshot.one(
+      try snapshot.value(
         """
         SELECT content FROM tokenscript_published
         WHERE signer = ? AND schema = ? AND contract = ? AND chain = ? AND sha256 = ?
           AND content IS NOT NULL
         """, place.signer, place.schema, place.origin.contract, place.origin.chain,
-        publication.digest
-      ) { try $0[0] }
+        publication.digest)
     }
   }
 
@@ -166,12 +165,11 @@ extension ContractStore {
 
   /// Waits until no other publication is decided, and returns the number of the last change.
   static func lock(_ transaction: borrowing Transaction) throws -> Int64 {
-    let change: Int64? = try transaction.one(
+    let change: Int64? = try transaction.value(
       """
       INSERT INTO tokenscript_publishing (id, change) VALUES (1, 0)
       ON CONFLICT (id) DO UPDATE SET change = tokenscript_publishing.change RETURNING change
-      """
-    ) { try $0[0] }
+      """)
     return change ?? 0
   }
 
@@ -192,18 +190,16 @@ extension ContractStore {
     for origin in origins {
       known.publications[origin] = try publications(for: origin, transaction)
     }
-    known.isWithdrawn = try transaction.one(
+    known.isWithdrawn = try transaction.value(
       "SELECT withdrawn FROM tokenscript_accepted WHERE signer = ? AND schema = ? AND sha256 = ?",
-      signer, place.schema, submission.digest
-    ) { try $0[0] }
+      signer, place.schema, submission.digest)
     guard let chain = place.chain(of: submission.file) else { return known }
     known.acceptedCount =
-      try transaction.one(
+      try transaction.value(
         """
         SELECT count(*) FROM tokenscript_accepted
         WHERE signer = ? AND schema = ? AND contract = ? AND chain = ?
-        """, signer, place.schema, place.contract, chain
-      ) { try $0[0] } ?? 0
+        """, signer, place.schema, place.contract, chain) ?? 0
     try transaction.forEach(
       """
       SELECT signer = ?1, coalesce(network = ?2, FALSE) AND issuer = ?3, issuer = 0, count(*),

@@ -27,10 +27,9 @@ extension ContractStore {
     guard let network else { return nil }
     let start = now.milliseconds - span
     try transaction.execute("DELETE FROM tokenscript_requests WHERE time <= ?", start)
-    let times = try transaction.all(
+    let times: [Int64] = try transaction.values(
       "SELECT time FROM tokenscript_requests WHERE kind = ? AND network = ? ORDER BY time",
-      request, network
-    ) { try $0[0] as Int64 }
+      request, network)
     if times.count >= request.limit {
       return max(1, Int((times[times.count - request.limit] - start + 999) / 1000))
     }

@@ -5,17 +5,11 @@ internal import JSON
 internal import JSONWebTokens
 internal import Observability
 internal import Time
-internal import Wire
 
 /// The access tokens that Google grants to a service account (RFC 7523).
 ///
 /// One grant is asked for at a time, whatever waits. A token is renewed before its end, and serves meanwhile.
 actor AccessTokens {
-  /// The reason for which there is no token, in words and without a secret.
-  struct Unavailable: Error {
-    let reason: String
-  }
-
   private struct Token {
     let text: String
     let issued: Timestamp
@@ -43,10 +37,10 @@ actor AccessTokens {
   private let url: String?
   private let client: HTTPClient
   private let clock: @Sendable () -> Timestamp
-  private let metrics: Metrics
+  private let grants: [String: Counter]
   private var token: Token?
   /// The grant under way.
-  private var grant: Task<Result<String, Unavailable>, Never>?
+  private var grant: Task<Result<String, PushSetupError>, Never>?
 
   /// Makes tokens of a service account.
   ///
@@ -61,7 +55,10 @@ actor AccessTokens {
     clock: @escaping @Sendable () -> Timestamp, metrics: Metrics
   ) {
     (self.account, self.url, self.client, self.clock) = (account, url, client, clock)
-    self.metrics = metrics
+    grants = ["granted", "refused", "failed"].reduce(into: [:]) { grants, result in
+      grants[result] = metrics.counter(
+        "awd_push_grants_total", "Access tokens asked for at Google", ["result": result])
+    }
   }
 
   /// Takes another account, whose first token replaces the one that serves.
@@ -71,7 +68,7 @@ actor AccessTokens {
   }
 
   /// Returns a token that is good now.
-  func current() async throws(Unavailable) -> String {
+  func current() async throws(PushSetupError) -> String {
     let now = clock()
     // A clock that was set back leaves none good.
     let good = token.flatMap { $0.issued <= now && now < $0.end ? $0 : nil }
@@ -85,10 +82,10 @@ actor AccessTokens {
   /// Gives up a token that was refused, unless there is a newer one.
   func discard(_ text: String) { if token?.text == text { token = nil } }
 
-  private func renew() async -> Result<String, Unavailable> {
+  private func renew() async -> Result<String, PushSetupError> {
     let (now, account) = (clock(), account)
     defer { grant = nil }
-    do throws(Unavailable) {
+    do throws(PushSetupError) {
       let new = try await token(of: account, at: now)
       // Not if the account was replaced meanwhile.
       if account.keyID == self.account.keyID { token = new }
@@ -101,7 +98,7 @@ actor AccessTokens {
 
   private func token(
     of account: ServiceAccount, at now: Timestamp
-  ) async throws(Unavailable) -> Token {
+  ) async throws(PushSetupError) -> Token {
     // An hour is the longest life of an assertion that Google takes.
     let claims =
       #"{"iss":"\#(account.email.escapedInJSON)","aud":"\#(account.tokenURL.escapedInJSON)","#
@@ -123,30 +120,22 @@ actor AccessTokens {
     let status = response.status.code
     let answer = try? JSONDecoder().decode(Answer.self, from: Data(response.body))
     guard status == 200 else {
-      let word = answer?.error ?? ""
-      let isPlain = word.utf8.allSatisfy { $0.isLetterOrDigit || $0 == UInt8(ascii: "_") }
       throw failure(
         400..<500 ~= status ? "refused" : "failed",
-        "status \(status) \(isPlain ? String(word.prefix(64)) : "")")
+        "status \(status) \(answer?.error?.asWord ?? "")")
     }
     guard let text = answer?.access_token, (1...Self.longestToken).contains(text.utf8.count),
       text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f }),
       let seconds = answer?.expires_in, (1...86_400).contains(seconds)
     else { throw failure("failed", "the answer holds none") }
-    count("granted")
+    grants["granted"]?.add()
     let life = Duration.seconds(seconds)
     let renewal = now + (life - min(life / 10, Self.longestReserve))
     return Token(text: text, issued: now, renewal: renewal, end: now + life)
   }
 
-  private func failure(_ result: String, _ reason: String) -> Unavailable {
-    count(result)
-    return Unavailable(reason: reason)
-  }
-
-  private func count(_ result: String) {
-    metrics.counter(
-      "awd_push_grants_total", "Access tokens asked for at Google", ["result": result]
-    ).add()
+  private func failure(_ result: String, _ reason: String) -> PushSetupError {
+    grants[result]?.add()
+    return PushSetupError(message: reason)
   }
 }

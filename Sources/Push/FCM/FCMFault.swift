@@ -1,6 +1,5 @@
 internal import FoundationEssentials
 internal import JSON
-internal import Wire
 
 /// The reason of a refusal, as the body of a response of FCM's gives it.
 package struct FCMFault: Sendable, Hashable {
@@ -41,9 +40,7 @@ package struct FCMFault: Sendable, Hashable {
       JSONObjectReader.members(of: body) == nil
       ? nil : try? JSONDecoder().decode(Body.self, from: Data(body)).error
     let details = fault?.details ?? []
-    let code = details.first { $0.type?.hasSuffix("FcmError") == true }?.errorCode ?? ""
-    let isPlain = code.utf8.allSatisfy { $0.isLetterOrDigit || $0 == UInt8(ascii: "_") }
-    self.code = (1...64).contains(code.utf8.count) && isPlain ? code : nil
+    code = details.first { $0.type?.hasSuffix("FcmError") == true }?.errorCode?.asWord
     let words = fault?.message?.lowercased() ?? ""
     isOfToken =
       details.contains { $0.fieldViolations?.contains { $0.field == "message.token" } == true }

@@ -6,9 +6,6 @@ internal import Time
 
 /// Google's push service, FCM HTTP v1.
 final class FCMProvider: PushProvider {
-  /// The longest time that FCM keeps a message.
-  private static let longestLife = Duration.seconds(28 * 86_400)
-
   private let configuration: FCMConfiguration
   private let url: String
   private let client: HTTPClient
@@ -52,8 +49,8 @@ final class FCMProvider: PushProvider {
   func push(_ push: Push, _ payload: PushPayload) async -> PushOutcome {
     guard case .fcm(let data, let more) = payload else { return .forbidden("no message of FCM") }
     let token: String
-    do throws(AccessTokens.Unavailable) { token = try await tokens.current() } catch {
-      return .unreachable("no access token: \(error.reason)")
+    do throws(PushSetupError) { token = try await tokens.current() } catch {
+      return .unreachable("no access token: \(error.message)")
     }
     let begun = clock()
     let body = Self.message(push, data, more, at: begun)
@@ -72,10 +69,10 @@ final class FCMProvider: PushProvider {
 
   /// Returns the body of a request, in UTF-8.
   static func message(_ push: Push, _ data: [UInt8], _ more: String, at now: Timestamp) -> [UInt8] {
-    let life = min(max(now.duration(to: push.expires), .zero), longestLife).components.seconds
     let priority = push.urgency == .low ? "NORMAL" : "HIGH"
     let key = push.collapseKey.map { #","collapse_key":"\#($0.escapedInJSON)""# } ?? ""
+    let life = #""ttl":"\#(push.secondsLeft(at: now))s""#
     return Array(#"{"message":{"token":"\#(push.address.text)","data":"#.utf8) + data
-      + Array(#","android":{"priority":"\#(priority)","ttl":"\#(life)s"\#(key)}\#(more)}}"#.utf8)
+      + Array(#","android":{"priority":"\#(priority)",\#(life)\#(key)}\#(more)}}"#.utf8)
   }
 }

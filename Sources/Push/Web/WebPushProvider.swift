@@ -8,8 +8,6 @@ internal import URLs
 
 /// The push services of browsers and of UnifiedPush's distributors (RFC 8030), each named by its subscriptions.
 final class WebPushProvider: PushProvider {
-  /// The longest time that a push service keeps a push.
-  private static let longestLife = Duration.seconds(28 * 86_400)
   /// The lifetime of a token, whose last hour isn't used.
   private static let tokenLifetime = Duration.seconds(12 * 3600)
   private static let timeToLive = FieldName("TTL")
@@ -107,13 +105,12 @@ final class WebPushProvider: PushProvider {
         text, for: subscription, with: pair, salt: randomBytes(16)),
       let token = tokens.token(for: subscription.endpoint.origin)
     else { return nil }
-    let life = min(max(clock().duration(to: push.expires), .zero), Self.longestLife)
     var fields = HeaderFields()
     // Without a blank behind the comma, which some push services don't expect there.
     fields.append(.authorization, "vapid t=\(token),k=\(publicKey)")
     fields.append(.contentEncoding, "aes128gcm")
     fields.append(.contentType, "application/octet-stream")
-    fields.append(Self.timeToLive, String(life.components.seconds))
+    fields.append(Self.timeToLive, String(push.secondsLeft(at: clock())))
     fields.append(Self.urgency, push.urgency == .low ? "low" : "high")
     if let key = push.collapseKey { fields.append(FieldName("Topic"), key) }
     return OutgoingRequest(.post, subscription.endpoint.text, fields: fields, body: body)
