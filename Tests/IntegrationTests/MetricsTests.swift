@@ -27,11 +27,27 @@ internal import XMLSecurity
     let (certificate, secret) = ("\(site.folder)/cert.pem", "\(site.folder)/key.pem")
     try Data(key.certificatePEM).write(to: URL(filePath: certificate))
     try Data(key.keyPEM).write(to: URL(filePath: secret))
+    let account = [
+      "client_email": "push@wallet-1.example", "project_id": "wallet-1", "private_key_id": "1",
+      "private_key": try String(
+        contentsOfFile: TestCertificates.shared.get()["rsa"].key, encoding: .utf8),
+      "token_uri": "https://127.0.0.1:1/token",
+    ]
+    let credentials = "\(site.folder)/fcm.json"
+    try JSONSerialization.data(withJSONObject: account).write(to: URL(filePath: credentials))
     try site.configure(
-      listen: "https://127.0.0.1:0",
+      services: Site.services + ["pushserver"], listen: "https://127.0.0.1:0",
       server: """
         tls = { certificate = "\(certificate)", key = "\(secret)" }
         admin_listen = "http://127.0.0.1:\(site.port)"
+        public_url = "https://push.example"
+        """,
+      rest: """
+        push = "on"
+        [pushserver]
+        relay_key = "\(String(repeating: "a5", count: 32))"
+        [push.fcm]
+        credentials = "\(credentials)"
         """)
     let exposed = try await site.serving { _ in names(in: try await site.get("/metrics")) }
 

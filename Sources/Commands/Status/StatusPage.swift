@@ -39,8 +39,10 @@ struct StatusPage {
   /// A heading and cards for each part of the program: first the server's own, then the services.
   private var sections: [PageTemplate.Values] {
     let parts =
-      [("Process", ["process"]), ("Connections", ["http", "websocket"]), ("Store", ["store"])]
-      + services.map { ($0, [$0]) }
+      [
+        ("Process", ["process"]), ("Connections", ["http", "websocket"]), ("Store", ["store"]),
+        ("Pushes", ["push"]),
+      ] + services.map { ($0, [$0]) }
     return parts.compactMap { title, names in
       let cards = names.flatMap { name in
         history.filter { $0.name.hasPrefix("awd_\(name)_") && !$0.isQuiet }.map(card)
