@@ -28,6 +28,9 @@ public struct PushServerConfiguration: ServiceConfiguration {
   /// Reads the section, and records its faults.
   public init(_ section: ConfigurationSection) {
     push = PushMode(section, default: .on, hasWeb: false)
+    if push == .off {
+      section.reject("push", "expected \"on\" or \"log\", as the service does nothing but push")
+    }
     pushServices = PushConfiguration(section.beside("push"))
     let many = 1...1_000_000_000
     let key = section.string("relay_key", default: "")
