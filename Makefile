@@ -191,6 +191,7 @@ nodes: build test-deps ## end nodes, proxies' backends and PostgreSQL under load
 	@/usr/bin/python3 -B Tests/System/Nodes/pooler.py $(AWD)
 	@/usr/bin/python3 -B Tests/System/Nodes/failover.py $(AWD)
 	@/usr/bin/python3 -B Tests/System/Nodes/retention.py $(AWD)
+	@/usr/bin/python3 -B Tests/System/Nodes/wakes.py $(AWD)
 	@/usr/bin/python3 -B Tests/System/Nodes/order.py $(AWD) $(NODES_SECONDS)
 
 ATTACKS ?=

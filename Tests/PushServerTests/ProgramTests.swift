@@ -73,11 +73,13 @@ internal import Time
   private let folder = TemporaryFolder()
   private let reserved: ReservedPort
   private let providers: Providers
+  /// Apple's push service for apps that are being made.
+  private let sandbox: Providers
   private let client: HTTPClient
 
   init() throws {
     reserved = try ReservedPort()
-    providers = try Providers()
+    (providers, sandbox) = (try Providers(), try Providers())
     client = try HTTPClient()
     let certificates = try TestCertificates.shared.get()
     let account: [String: String] = [
@@ -87,20 +89,29 @@ internal import Time
       "token_uri": "\(providers.url)/token",
     ]
     try folder.write("fcm.json", Array(try JSONSerialization.data(withJSONObject: account)))
+    try configure("awd.toml", port: reserved.number)
+  }
+
+  /// Writes the configuration of a node.
+  private func configure(_ file: String, port: UInt16, store: String = "sqlite:awd.sqlite3") throws
+  {
+    let certificates = try TestCertificates.shared.get()
     try folder.write(
-      "awd.toml",
+      file,
       """
       [server]
-      listen = ["127.0.0.1:\(reserved.number)"]
+      listen = ["127.0.0.1:\(port)"]
       services = ["pushserver"]
       data = "."
       public_url = "\(Fixture.url)"
+      [store]
+      url = "\(store)"
       [pushserver]
       relay_key = "\(Fixture.relay.publicKey.hex)"
       pushes_per_minute = 1000
       [push.apns]
       url = "\(providers.url)"
-      sandbox_url = "\(providers.url)"
+      sandbox_url = "\(sandbox.url)"
       topic = "com.example.app"
       key = "\(certificates.tokenKey)"
       key_id = "KEYID12345"
@@ -113,9 +124,9 @@ internal import Time
       """)
   }
 
-  private func serve() async throws -> ChildProcess {
+  private func serve(_ file: String = "awd.toml") async throws -> ChildProcess {
     let child = try ChildProcess.awd(
-      ["serve", "--config", "\(folder.path)/awd.toml"], home: folder.path)
+      ["serve", "--config", "\(folder.path)/\(file)"], home: folder.path)
     _ = try await child.line(with: "listening at=")
     return child
   }
@@ -126,10 +137,10 @@ internal import Time
   }
 
   private func post(
-    _ path: String, _ body: String, _ fields: [(FieldName, String)]
+    _ path: String, _ body: String, _ fields: [(FieldName, String)], to port: UInt16? = nil
   ) async throws -> String {
     var request = OutgoingRequest(
-      "http://127.0.0.1:\(reserved.number)\(path)", json: Array(body.utf8))
+      "http://127.0.0.1:\(port ?? reserved.number)\(path)", json: Array(body.utf8))
     for (name, value) in fields { request.fields.append(name, value) }
     let response = try await client.send(request)
     return "\(response.status.code) \(String(decoding: response.body, as: UTF8.self))"
@@ -144,24 +155,27 @@ internal import Time
     return address
   }
 
-  private func push(_ body: String, to wallet: Wallet) async throws -> String {
+  private func push(
+    _ body: String, to wallet: Wallet, at port: UInt16? = nil
+  ) async throws -> String {
     let proof = Fixture.proof(body, "\(Timestamp.now().seconds)")
     return try await post(
       "/clients/\(wallet.id)", body,
       [
         (FieldName("X-Ed25519-Signature"), proof["X-Ed25519-Signature"] ?? ""),
         (FieldName("X-Ed25519-Timestamp"), proof["X-Ed25519-Timestamp"] ?? ""),
-      ])
+      ], to: port)
   }
 
   /// Pushes a message, and returns the JSON that its provider is sent.
-  private func sent(_ body: String, to wallet: Wallet, at address: String) async throws
-    -> [String: Any]
-  {
-    let count = providers.sent.count
+  private func sent(
+    _ body: String, to wallet: Wallet, at address: String, by provider: Providers? = nil
+  ) async throws -> [String: Any] {
+    let provider = provider ?? providers
+    let count = provider.sent.count
     #expect(try await push(body, to: wallet) == "202 ")
-    try await waitUntil(within: .seconds(10)) { providers.sent.count > count }
-    return try providers.json(for: address)
+    try await waitUntil(within: .seconds(10)) { provider.sent.count > count }
+    return try provider.json(for: address)
   }
 
   private static func apns(
@@ -183,14 +197,17 @@ internal import Time
       let (raw, older) = (Wallet(), Wallet())
       let address = try await register(raw, type, isRaw: true)
       let other = try await register(older, type, isRaw: false)
-      let answers = [
-        try await sent(Fixture.raw("m/+="), to: raw, at: address),
-        try await sent(Fixture.raw(long), to: raw, at: address),
-        try await sent(Fixture.older("1", flags: 3, "b/+="), to: older, at: other),
-        try await sent(Fixture.older("2", flags: 1, long), to: older, at: other),
-        try await sent(Fixture.older("3", flags: 2, blob), to: older, at: other),
-        try await sent(Fixture.older("4", flags: 0, longBlob), to: older, at: other),
-      ]
+      let provider = type == "apns-sandbox" ? sandbox : providers
+      var answers: [[String: Any]] = []
+      for body in [Fixture.raw("m/+="), Fixture.raw(long)] {
+        answers.append(try await sent(body, to: raw, at: address, by: provider))
+      }
+      for body in [
+        Fixture.older("1", flags: 3, "b/+="), Fixture.older("2", flags: 1, long),
+        Fixture.older("3", flags: 2, blob), Fixture.older("4", flags: 0, longBlob),
+      ] {
+        answers.append(try await sent(body, to: older, at: other, by: provider))
+      }
       var expected: [NSDictionary] = []
       if type == "fcm" {
         let data: [[String: String]] = [
@@ -219,14 +236,24 @@ internal import Time
           Self.apns(title, ["topic": "t1", "blob": "b/+="]), Self.apns(title, topic),
           Self.apns(words, topic), Self.apns(["title": "An offer"], topic),
         ]
-        let fields = try #require(providers.sent.last).fields
-        #expect(fields["apns-push-type"] == "alert" && fields["apns-priority"] == "10")
+        let last = try #require(provider.sent.last)
+        #expect(last.path == "/3/device/\(other)")
+        #expect(last.fields["apns-push-type"] == "alert" && last.fields["apns-priority"] == "10")
+        #expect(last.fields["apns-topic"] == "com.example.app")
+        #expect(
+          last.fields["apns-id"]?.wholeMatch(of: /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/) != nil
+        )
+        #expect(last.fields["authorization"]?.hasPrefix("bearer ey") == true)
+        let end = try #require(last.fields["apns-expiration"].flatMap { Int64($0) })
+        #expect((86_000...86_400).contains(end - Timestamp.now().seconds))
       }
       for (answer, expected) in zip(answers, expected) {
         #expect(answer as NSDictionary == expected, "\(type)")
       }
     }
-    #expect(providers.sent.allSatisfy { $0.body.count < 4500 })
+    // Each of Apple's two push services got what is its own.
+    #expect(providers.sent.count == 12 && sandbox.sent.count == 6)
+    #expect((providers.sent + sandbox.sent).allSatisfy { $0.body.count < 4500 })
     // Nothing that was sent, nor an address, is in the log.
     try await stop(server)
     for secret in ["m/+=", "b/+=", "An offer", "fcm-"] { #expect(!server.errors.contains(secret)) }
@@ -256,6 +283,45 @@ internal import Time
       _ = try await sent(Fixture.raw("m3"), to: wallet, at: address)
     }
     try await stop(server)
+  }
+
+  /// A node that dies leaves its pushes to another one, which has all that was registered and taken.
+  @Test(.withOtherPrograms) func anotherNodeGoesOn() async throws {
+    let server = try PostgreSQLServer.shared.get()
+    let database = try server.makeDatabase()
+    defer { try? server.removeDatabase(database) }
+    let other = try ReservedPort()
+    try configure("a.toml", port: reserved.number, store: server.url(of: database))
+    try configure("b.toml", port: other.number, store: server.url(of: database))
+    let first = try await serve("a.toml")
+    let (sleeper, gone) = (Wallet(), Wallet())
+    let address = try await register(sleeper, "fcm", isRaw: true)
+    let goneAddress = try await register(gone, "fcm", isRaw: true)
+    for address in [address, goneAddress] {
+      providers.answer(address, .respond(429, fields: ["retry-after": "4"], body: "{}"))
+    }
+    for wallet in [sleeper, gone] {
+      #expect(try await push(Fixture.raw("m1"), to: wallet) == "202 ")
+    }
+    // The attempts are over, and both wait.
+    try await waitUntil(within: .seconds(10)) { providers.sent.count == 2 }
+    try await Task.sleep(for: .seconds(1))
+    first.signal(SIGKILL)
+    _ = try await first.ended()
+    for address in [address, goneAddress] { providers.answer(address, .respond(200, body: "{}")) }
+    let second = try await serve("b.toml")
+    // Had before, by whichever node; and what is deleted here isn't pushed, whoever queued it.
+    #expect(try await push(Fixture.raw("m1"), to: sleeper, at: other.number) == "200 ")
+    var deletion = OutgoingRequest(
+      .delete, "http://127.0.0.1:\(other.number)/clients/\(gone.id)", body: [])
+    deletion.fields.append(.authorization, gone.jwt(at: .now()))
+    #expect(try await client.send(deletion).status == .ok)
+    try await waitUntil(within: .seconds(30)) { providers.sent.count > 2 }
+    try await Task.sleep(for: .seconds(5))
+    let bodies = providers.sent.map { String(decoding: $0.body, as: UTF8.self) }
+    #expect(bodies.filter { $0.contains(address) }.count == 2)
+    #expect(bodies.filter { $0.contains(goneAddress) }.count == 1)
+    try await stop(second)
   }
 
   /// What was answered with 202 is pushed, whatever happens to the process.
