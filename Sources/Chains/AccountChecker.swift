@@ -20,7 +20,8 @@ public struct AccountChecker: Sendable {
 
   /// The endpoints.
   public let endpoints: [ChainID: ChainEndpoint]
-  private let client: HTTPClient
+  /// Nil without an endpoint.
+  private let client: HTTPClient?
 
   /// Makes a checker that may ask some endpoints.
   ///
@@ -30,7 +31,7 @@ public struct AccountChecker: Sendable {
     var options = HTTPClientOptions()
     options.bodyLimit = 256 << 10
     options.timeout = .seconds(10)
-    client = try HTTPClient(options)
+    client = endpoints.isEmpty ? nil : try HTTPClient(options)
   }
 
   /// Checks a signature.
@@ -47,26 +48,35 @@ public struct AccountChecker: Sendable {
   ) async -> Verdict {
     // A key that gives this very address is the account's, whatever a contract says.
     if WalletSignature.signer(of: hash, signature) == address { return .key }
-    guard let endpoint = endpoints[chain] else { return .wrong }
+    guard endpoints[chain] != nil else { return .wrong }
     guard mayAsk() else { return .tooMany }
     let isUndeployed = signature.suffix(32).elementsEqual(FunctionCall.undeployedMark)
     let call =
       isUndeployed
       ? CallBatch(.validation(by: address, hash, signature), to: nil)
       : CallBatch(.isValidSignature(hash, signature), to: address)
-    let response: IncomingResponse
-    do throws(HTTPClientError) {
-      response = try await client.send(OutgoingRequest(endpoint.url, json: call.body))
-    } catch {
-      // A contract may return more than is read.
-      return error.code == .tooLarge ? .wrong : .unknown("\(error.code)")
-    }
-    guard response.status == .ok else { return .unknown("it answers \(response.status.code)") }
-    switch call.outcomes(in: response.body).first {
+    switch await outcomes(of: call, on: chain).first {
     case .returned(let data)?:
       return (isUndeployed ? data.isValidation : data.isGoodSignature) ? .contract : .wrong
     case .none?, nil: return .wrong
     case .failed(let reason)?: return .unknown(reason)
+    }
+  }
+
+  /// Makes calls at a chain's endpoint.
+  ///
+  /// - Returns: an outcome for each; all have failed if the endpoint has, or there is none.
+  public func outcomes(of batch: CallBatch, on chain: ChainID) async -> [CallBatch.Outcome] {
+    guard let client, let endpoint = endpoints[chain] else { return batch.failed("no endpoint") }
+    do throws(HTTPClientError) {
+      let response = try await client.send(OutgoingRequest(endpoint.url, json: batch.body))
+      guard response.status == .ok else {
+        return batch.failed("it answers \(response.status.code)")
+      }
+      return batch.outcomes(in: response.body)
+    } catch {
+      // A contract may return more than is read.
+      return batch.failed("\(error.code)", isContracts: error.code == .tooLarge)
     }
   }
 }

@@ -49,6 +49,15 @@ public struct CallBatch: Sendable {
     return Array((isSingle ? list : "[\(list)]").utf8)
   }
 
+  /// Takes one outcome for all calls.
+  ///
+  /// - Parameters:
+  ///   - reason: the reason for which there is no response that can be read.
+  ///   - isContracts: whether a contract can bring that about; the word of the only one is not doubted.
+  public func failed(_ reason: String, isContracts: Bool = false) -> [Outcome] {
+    calls.map { _ in isSingle && isContracts ? .none : .failed(reason) }
+  }
+
   private struct Answer: Decodable {
     struct Failure: Decodable {
       let code: Int?
@@ -67,7 +76,7 @@ public struct CallBatch: Sendable {
   public func outcomes(in body: [UInt8]) -> [Outcome] {
     let list = isSingle ? Array("[".utf8) + body + Array("]".utf8) : body
     guard let answers = try? JSONDecoder().decode([Answer].self, from: Data(list)) else {
-      return calls.map { _ in .failed("the endpoint’s response is no JSON-RPC") }
+      return failed("the endpoint’s response is no JSON-RPC")
     }
     var byID: [Int: Answer] = [:]
     for answer in answers { if let id = answer.id { byID[id] = answer } }

@@ -51,6 +51,22 @@ public struct FunctionCall: Hashable, Sendable {
     FunctionCall("ownerOf(uint256)", token)
   }
 
+  /// `balanceOf(address)` of ERC-20 and ERC-721.
+  ///
+  /// - Parameter holder: the address whose tokens are counted.
+  public static func balanceOf(_ holder: EthereumAddress) -> FunctionCall {
+    FunctionCall("balanceOf(address)", word(holder))
+  }
+
+  /// `balanceOf(address,uint256)` of ERC-1155.
+  ///
+  /// - Parameters:
+  ///   - holder: the address whose tokens are counted.
+  ///   - token: the number of the kind of tokens in 32 bytes.
+  public static func balanceOf(_ holder: EthereumAddress, of token: [UInt8]) -> FunctionCall {
+    FunctionCall("balanceOf(address,uint256)", word(holder) + token)
+  }
+
   /// `setScriptURI(string[])` of ERC-5169.
   ///
   /// - Parameter uris: the places of the contract's scripts.

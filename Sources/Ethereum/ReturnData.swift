@@ -48,6 +48,9 @@ public struct ReturnData: Hashable, Sendable {
     return address
   }
 
+  /// The 32 bytes of the number, if the function returns one.
+  public var word: [UInt8]? { bytes.count == 32 ? bytes : nil }
+
   /// True if `isValidSignature` returns that a signature is good: its own selector, and zeros behind it.
   public var isGoodSignature: Bool {
     bytes == [0x16, 0x26, 0xba, 0x7e] + [UInt8](repeating: 0, count: 28)

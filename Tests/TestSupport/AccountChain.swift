@@ -3,7 +3,7 @@ internal import Foundation
 internal import FoundationNetworking
 
 /// A chain in a real virtual machine (eth-tester with py-evm), where one key signs for two contracts: a wallet that is there,
-/// and one that a factory would make.
+/// and one that a factory would make; and with a token of all kinds.
 public final class AccountChain: Sendable {
   private static let program = TestTools.program("python")
   /// Whether the machine is there.
@@ -16,6 +16,8 @@ public final class AccountChain: Sendable {
   public let wallet: String
   /// The address of the wallet that would be made.
   public let future: String
+  /// The address of the token.
+  public let token: String
   private let factory: [UInt8]
   private let creation: [UInt8]
 
@@ -33,6 +35,7 @@ public final class AccountChain: Sendable {
     (wallet, future) = (words[2], words[3])
     factory = Hex.decode(words[4].utf8.dropFirst(2)) ?? []
     creation = Hex.decode(words[5].utf8) ?? []
+    token = words[6]
   }
 
   /// Puts a signature of the key into one of the wallet that would be made (ERC-6492).
@@ -46,6 +49,22 @@ public final class AccountChain: Sendable {
   public func calls() async throws -> Int {
     let (data, _) = try await URLSession.shared.data(from: try Self.required(URL(string: url)))
     return Int(String(decoding: data, as: UTF8.self)) ?? -1
+  }
+
+  /// Gives an address units of the token, or a number an owner.
+  ///
+  /// - Parameters:
+  ///   - slot: the address in hexadecimal digits, with the number of a kind of tokens added; or the number of a token.
+  ///   - value: the number of units, or the owner.
+  public func set(_ slot: String, to value: String) async throws {
+    let words = [slot, value].map {
+      let digits = $0.lowercased().replacing("0x", with: "")
+      return String(repeating: "0", count: 64 - digits.count) + digits
+    }
+    var request = URLRequest(url: try Self.required(URL(string: url + "/set")))
+    request.httpMethod = "PUT"
+    request.httpBody = Data(words.joined().utf8)
+    _ = try await URLSession.shared.data(for: request)
   }
 
   /// Ends the machine.

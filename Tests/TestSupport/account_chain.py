@@ -2,9 +2,10 @@
 
 Usage: account_chain.py OWNER
 
-Deploys a wallet (ERC-1271) for which OWNER's key signs, and a factory that makes another one at an address that is known
-before. Prints the port, the wallet, the address of the one to be made, the factory and what the factory is called with in one
-line, and serves until its standard input ends. `GET /calls` tells the number of calls so far.
+Deploys a wallet (ERC-1271) for which OWNER's key signs, a factory that makes another one at an address that is known
+before, and a token. Prints the port, the wallet, the address of the one to be made, the factory, what the factory is called
+with and the token in one line, and serves until its standard input ends. `GET /calls` tells the number of calls so far;
+`PUT /set` with two words in hexadecimal digits sets the token's slot to a value.
 """
 
 import json
@@ -41,6 +42,27 @@ def wallet(owner):
     )
 
 
+def token():
+    """Returns slots: an address's for balanceOf(address), a number's for ownerOf, the sum of both for balanceOf(address,uint256)."""
+    head = bytes.fromhex("60003560e01c")
+    bodies = {
+        "70a08231": bytes.fromhex("5b" "600435" "54" "600052" "60206000f3"),
+        # No token without an owner.
+        "6352211e": bytes.fromhex("5b" "600435" "54" "80" "15" "60" "f0" "57" "600052" "60206000f3"),
+        "00fdd58e": bytes.fromhex("5b" "602435" "600435" "01" "54" "600052" "60206000f3"),
+    }
+    # Any other call sets a slot.
+    rest = bytes.fromhex("602435" "600435" "55" "00")
+    place = len(head) + 10 * len(bodies) + len(rest)
+    jumps, code = b"", b""
+    for selector, body in bodies.items():
+        jumps += b"\x80\x63" + bytes.fromhex(selector) + b"\x14\x60" + bytes([place + len(code)]) + b"\x57"
+        code += body
+    code = head + jumps + rest + code
+    end = bytes([len(code)])
+    return code.replace(b"\x15\x60\xf0\x57", b"\x15\x60" + end + b"\x57") + bytes.fromhex("5b" "600080fd")
+
+
 def main():
     owner = bytes.fromhex(sys.argv[1].removeprefix("0x"))
     tester = EthereumTester(PyEVMBackend())
@@ -55,6 +77,7 @@ def main():
     made = deploy(wallet(owner))
     # CREATE2 with what it is called with, and a salt of 0.
     factory = deploy(bytes.fromhex("366000600037" "60003660006000f5" "60005260206000f3"))
+    coin = deploy(token())
     code = init(wallet(owner))
     future = keccak(b"\xff" + bytes.fromhex(factory[2:]) + bytes(32) + keccak(code))[12:]
     calls = 0
@@ -85,6 +108,12 @@ def main():
                     json.dumps([answer(one) for one in request] if both else answer(request)).encode()
                 )
 
+        def do_PUT(self):
+            words = self.rfile.read(int(self.headers["Content-Length"])).decode()
+            with lock:
+                tester.send_transaction({"from": sender, "to": coin, "gas": 100_000, "data": "0x00000000" + words})
+            self.reply(b"")
+
         def reply(self, text):
             self.send_response(200)
             self.send_header("Content-Type", "application/json")
@@ -99,7 +128,7 @@ def main():
     threading.Thread(target=server.serve_forever, daemon=True).start()
     print(
         "ready", server.server_port, to_checksum_address(made), to_checksum_address(future), factory,
-        code.hex(), flush=True,
+        code.hex(), to_checksum_address(coin), flush=True,
     )
     sys.stdin.read()
 
