@@ -12,7 +12,7 @@ const TYPES = {
   push: 21, leave: 22, join: 23,
 };
 // What may be sent again byte for byte when its answer is lost; the others are asked about first.
-const REPEATABLE = new Set([3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 15, 19, 21]);
+const REPEATABLE = new Set([3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 15, 19, 21, 23]);
 const CLOSED = 1, ESCROWED = 2;
 // What `push` of service.json names, by their numbers from 1.
 const PUSH_KINDS = ["apns", "apns-sandbox", "fcm", "web"];

@@ -75,7 +75,7 @@ struct WebAppPerson {
   ///
   /// - Returns: its key.
   @discardableResult
-  func makeForum(_ name: String, isModerated: Bool) throws -> String {
+  func makeForum(_ name: String, isModerated: Bool, gate: String = "") throws -> String {
     let before = try browser.evaluate("document.documentElement.dataset.chat")
     try press("New forum")
     try wait("document.querySelector('#forum-making').open")
@@ -84,6 +84,7 @@ struct WebAppPerson {
       const form = document.querySelector('#forum-making form');
       form.elements.name.value = \(name.inJavaScript);
       form.elements.moderated.checked = \(isModerated);
+      form.elements.gate.value = \(gate.inJavaScript);
       form.requestSubmit();
       """)
     try wait("!document.querySelector('#forum-making').open")

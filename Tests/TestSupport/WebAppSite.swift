@@ -15,10 +15,11 @@ public final class WebAppSite {
   /// - Parameters:
   ///   - service: the service's name.
   ///   - configuration: what stands in its section, and below.
-  public init(service: String, configuration: String) throws {
+  ///   - port: the port, or 0 for any.
+  public init(service: String, configuration: String, port: Int = 0) throws {
     self.service = service
     self.configuration = configuration
-    try start(port: 0)
+    try start(port: port)
   }
 
   /// Kills it as a crash does.

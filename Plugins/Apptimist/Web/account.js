@@ -169,6 +169,7 @@ export class Account {
       this.looked.clear();
       this.forums.answered.clear();
       for (const key of [...this.chats.keys(), ...this.forums.joined()]) this.look(key).catch(() => {});
+      for (const key of this.forums.joined()) this.forums.check(key).catch(() => {});
       for (const job of this.jobs.values()) if (!job.why) this.deliver(job);
       this.sync().then(() => this.tidy()).then(() => this.prove()).then(() => this.rebind?.()).then(() => {
         const { device } = this.device.state;
@@ -599,6 +600,7 @@ export class Account {
     this.settlers.get(job.id)?.reject(error);
     this.settlers.delete(job.id);
     if (!(error instanceof Refused)) return;
+    if (error.code === 1 && job.to) this.forums.check(job.to).catch(() => {});
     if (error.code === 3 || error.code === 8) return void setTimeout(() => this.deliver(job), 30_000);
     const message = this.messages.get(job.message);
     // What nobody sees is given up.

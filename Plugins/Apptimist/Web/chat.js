@@ -71,6 +71,7 @@ export class Chat {
     $("text").value = $("news").textContent = "";
     this.trouble("");
     if (this.account.isOpen) this.account.look(key).catch(() => {});
+    this.account.forums.check(key).catch(() => {});
     this.show();
     $("messages").scrollTop = $("messages").scrollHeight;
     if (!$("compose").hidden) $("text").focus(); else $("with").focus();
@@ -135,8 +136,8 @@ export class Chat {
     const { account, key } = this, known = account.known.get(key), place = $("warning");
     const isChanged = Boolean(known?.changed);
     const isNamesake = !account.isAllowed(key) && !account.isBlocked(key) && account.namesake(key);
-    const successor = account.successor(key);
-    const state = `${key} ${isChanged} ${isNamesake} ${successor}`;
+    const successor = account.successor(key), isLost = account.forums.lost.has(key);
+    const state = `${key} ${isChanged} ${isNamesake} ${successor} ${isLost}`;
     if (state === this.warned) return;
     this.warned = state;
     place.replaceChildren();
@@ -148,6 +149,9 @@ export class Chat {
     } else if (successor) {
       place.append(element("p", {}, ...named(account, key), " has a new account: ", element("span", { text: successor.slice(0, 8), className: "digits" }),
         ". Ask them by another way whether it is theirs, and find it with “New chat”."));
+    } else if (isLost) {
+      place.append(element("p", { text: "You were taken out of this forum’s readers, and get no new posts. What is here stays. If the forum "
+        + "asks for a token, “Join” in “Details” asks again whether you hold enough." }));
     } else if (isNamesake) {
       place.append(element("p", { text: "This is somebody else than the person of this name whom you know." }));
     }

@@ -8,7 +8,8 @@ const making = {
 };
 const joining = {
   1: "Only who holds enough of the forum’s token, or was invited, may join.", 2: "The forum is not there any more.",
-  5: "The forum is full, or too much was asked. Try again later.", 8: "The token’s chain can’t be reached. Try again later.",
+  5: "The forum is full, or too much was asked. Try again later.",
+  8: "The token’s chain can’t be reached, or the forum is being changed. Try again later.",
   11: "Only who was invited may join.",
 };
 const wordsOf = (error, words) =>
@@ -58,7 +59,7 @@ export async function showForum(account, key, open) {
       ...about.moderators.length ? [" It is moderated."] : [], ...isMine ? [" It is yours."] : []);
     $("forum-gate").hidden = !about.gate;
     $("forum-gate").replaceChildren("Whoever holds this may join: ", element("code", { text: about.gate ?? "" }));
-    $("join").hidden = isJoined;
+    $("join").hidden = isJoined && Boolean(about.author);
     $("leave").hidden = !isJoined || isMine;
     $("delete-forum").hidden = !isMine;
     $("members").hidden = !about.author;

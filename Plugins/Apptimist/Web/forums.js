@@ -22,6 +22,8 @@ export class Forums {
     this.account = account;
     this.pairs = new Map();
     this.answered = new Set();
+    // The joined ones whose posts the service sends to others only.
+    this.lost = new Set();
   }
 
   entry(key) { return this.account.people.forums?.[key] ?? {}; }
@@ -225,6 +227,19 @@ export class Forums {
     await this.account.send(person, "", undefined, JSON.parse(this.invitation(forum)).invitation);
   }
 
+  /** Asks whether the user is still among those who get a joined forum's posts. */
+  async check(forum) {
+    if (!this.isJoined(forum) || !this.account.isOpen) return;
+    let isLost = false;
+    try { await this.account.device.read(bytes(forum), "author"); } catch (error) {
+      if (!(error instanceof Refused)) throw error;
+      isLost = error.code === 1;
+    }
+    if (isLost === this.lost.has(forum)) return;
+    if (isLost) this.lost.add(forum); else this.lost.delete(forum);
+    this.account.changed();
+  }
+
   /** Joins, by an invitation's secret, by the gate, or as somebody whom the author has added. */
   async join(forum, secret) {
     const { account } = this, key = bytes(forum);
@@ -235,6 +250,7 @@ export class Forums {
       await account.device.joinForum(key);
       author = await account.device.read(key, "author");
     }
+    this.lost.delete(forum);
     await account.change("forums", forum, { state: "joined", name: known?.name });
     if (isSecretOf(forum, secret)) return this.open(forum, secret);
     if (this.entry(forum).secret || known?.isEscrowed) return;
