@@ -48,6 +48,8 @@ public struct ApptimistConfiguration: ServiceConfiguration {
   var lockLease = Duration.seconds(30)
   /// The most locks of one session.
   var locks = 64
+  /// The time after which it is asked again who holds the tokens that forums ask for.
+  var gateInterval = Duration.seconds(6 * 3600)
   /// The most items of a page of a list, in version 2.
   var pageMax = 100
 
@@ -88,6 +90,7 @@ public struct ApptimistConfiguration: ServiceConfiguration {
     section.duration("lock_lease", &lockLease, in: .milliseconds(100)...day)
     section.integer("locks", &locks, in: 1...100_000)
     section.integer("page", &pageMax, in: 1...1_000)
+    section.duration("gate_interval", &gateInterval, in: .seconds(1)...day * 365)
 
     section.integer("queue_messages", &store.mailboxEntries, in: 1...10_000_000)
     section.size("queue_size", &store.mailboxBytes, in: 1024...(1 << 40))

@@ -20,7 +20,7 @@ final class ApptimistMetrics: Sendable {
   /// Registers the metrics.
   init(_ metrics: Metrics, hub: SessionHub, clients: ClientAccounting) {
     received = metrics.counters(
-      "awd_apptimist_pdus_received_total", "PDUs received from devices", by: "type", 1...22)
+      "awd_apptimist_pdus_received_total", "PDUs received from devices", by: "type", 1...23)
     sent = metrics.counter("awd_apptimist_pdus_sent_total", "PDUs sent to devices")
     delivered = metrics.counter(
       "awd_apptimist_messages_delivered_total", "Messages sent to devices")

@@ -136,11 +136,15 @@ public struct ApptimistService: Migrating, Commanding, Demonstrating, Running {
     ]
   }
 
-  /// Hears other nodes, and deletes expired ephemeral keys and invitations, until cancelled.
+  /// Hears other nodes, deletes what has expired, and asks again who holds tokens, until cancelled.
   public func run() async throws {
     // What fails is tried again, and doesn't end the hearing.
     await withTaskGroup { group in
       if let link = backend.nodes?.link { group.addTask { await link.run() } }
+      group.addTask { [backend, pause = min(.seconds(60), configuration.gateInterval)] in
+        await Self.repeatWork(
+          every: pause, orLog: "gates wait", in: backend.log, backend.gates.askAgain)
+      }
       await Self.repeatWork(
         every: .seconds(60), orLog: "old rows can't be deleted yet", in: backend.log,
         backend.deleteExpired)

@@ -94,6 +94,7 @@ extension Backend {
       }
       return .outcome(.done)
     case .leave: return .outcome(try await leave(requester))
+    case .join(let forum): return .outcome(try await gates.join(forum, requester))
     case .push(let push, let data, let device):
       return .outcome(try await bind(push, data, device, requester))
     case .exists(let key): return .outcome(try await store.exists(key) ? .done : .notFound)
@@ -160,6 +161,7 @@ extension Query {
     case .push: "push"
     case .vouch, .revoke, .exists: "vouch"
     case .leave: "leave"
+    case .join: "join"
     case .vouchers, .voucherPage: "vouchers"
     case .find, .search: "search"
     case .file: "file"

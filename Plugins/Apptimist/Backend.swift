@@ -1,5 +1,6 @@
 internal import ApptimistProtocol
 internal import ApptimistSession
+internal import Chains
 internal import Cryptography
 internal import Delivery
 internal import Observability
@@ -20,6 +21,7 @@ final class Backend: Sendable {
   let accounts: AccountService
   let messages: MessageDelivery
   let files: FileService
+  let gates: GateService
   let lists: ListPages
   let acknowledgements: Acknowledgements
   /// The sessions on all nodes that share the store, or nil if there are no others.
@@ -77,8 +79,12 @@ final class Backend: Sendable {
       store: store, directory: directory, fanOut: ForumFanOut(keys: keys, store: store), hub: hub,
       clients: clients, metrics: metrics)
     files = FileService(
-      store, directory, keys: keys, node: nodes?.node,
+      store, directory, keys: keys, node: nodes?.node, gateChains: Set(configuration.chains.keys),
       locks: LockTable(lease: configuration.lockLease, limit: configuration.locks))
+    gates = GateService(
+      store: store, files: files, clients: clients,
+      checker: try AccountChecker(configuration.chains), log: context.log, clock: context.clock,
+      interval: configuration.gateInterval)
     lists = ListPages(
       store: store, accounts: accounts, hash: keys.cursorHash, max: configuration.pageMax)
     acknowledgements = Acknowledgements(store: store, log: context.log)

@@ -47,6 +47,9 @@ public struct Filename: Hashable, Sendable {
   /// The name as a field of a PDU.
   public var bytes: ShortBytes { ShortBytes(unchecked: [UInt8](text.utf8)) }
 
+  /// The name of the file that says what a forum asks of who joins.
+  public static let gate = Filename(unchecked: "gate")
+
   /// The meaning of the file to the service, or nil for any other file.
   public var reserved: Reserved? { Reserved(rawValue: text) }
 

@@ -180,6 +180,21 @@ internal import WebSocketClient
     }
   }
 
+  @Test func whoProvesNothingJoinsNoForum() async throws {
+    try await withApptimist { service in
+      let ann = try service.device("Ann")
+      let bob = try service.device("Bob")
+      let forum = DeviceKeys.generate()
+      await #expect(throws: DeviceError.service(.notFound)) {
+        try await bob.device.join(forum.user)
+      }
+      try await ann.device.makeForum(try #require(AccountName("Chess")), keys: forum)
+      await #expect(throws: DeviceError.service(.notPermitted)) {
+        try await bob.device.join(forum.user)
+      }
+    }
+  }
+
   @Test func anAccountIsDeleted() async throws {
     try await withApptimist { service in
       let ann = try service.device("Ann")

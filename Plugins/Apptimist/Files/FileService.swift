@@ -1,6 +1,7 @@
 internal import ApptimistProtocol
 internal import ApptimistSession
 internal import Cryptography
+internal import Ethereum
 internal import Storage
 internal import Threading
 
@@ -10,6 +11,8 @@ final class FileService: Sendable {
   private let store: ApptimistStore
   private let directory: AccountDirectory
   private let keys: ServiceKeys
+  /// The chains on which somebody's tokens can be asked for.
+  private let gateChains: Set<ChainID>
   /// This node, if several share the store: then the locks lie there.
   private let node: NodeID?
   /// The locks of a store that is this process's own.
@@ -26,15 +29,17 @@ final class FileService: Sendable {
   ///   - directory: is told of forums that change.
   ///   - keys: the service's keys.
   ///   - node: this node, or nil if the store is this process's own.
+  ///   - gateChains: the chains on which somebody's tokens can be asked for.
   ///   - locks: an empty table, with its limits.
   ///   - clock: tells the time by which leases end.
   init(
     _ store: ApptimistStore, _ directory: AccountDirectory, keys: ServiceKeys, node: NodeID?,
-    locks: LockTable, clock: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
+    gateChains: Set<ChainID>, locks: LockTable,
+    clock: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
   ) {
     (self.store, self.directory, self.keys, self.node) = (store, directory, keys, node)
+    (self.gateChains, self.clock) = (gateChains, clock)
     self.locks = Lock(locks)
-    self.clock = clock
   }
 
   /// Does what a request wants; a change is on disk when this returns.
@@ -55,10 +60,43 @@ final class FileService: Sendable {
       switch request.act {
       case .read: return try await read(file)
       case .lock: return try await lock(file, for: session)
-      case .write(let content): return try await write(content, to: file, login, session)
+      case .write(let content):
+        if let content, access.isForum, name == .gate, !isGate(content) {
+          return .refused(.badContent)
+        }
+        return try await write(content, to: file, login, session)
       case .remove: return try await remove(file, login, session)
       }
     }
+  }
+
+  /// Changes the readers of a forum for the service, once nobody else has them locked.
+  ///
+  /// - Parameters:
+  ///   - forum: the forum.
+  ///   - session: the session for which it is done, or that of nobody.
+  ///   - change: makes the change, for the holder of locks in a store that other nodes share.
+  /// - Returns: the outcome of the change; `.internalError` if the readers stay locked.
+  func changeReaders(
+    of forum: EncryptionPublicKey, for session: SessionID = SessionID(number: 0),
+    _ change: (NodeSession?) async throws -> ErrorCode
+  ) async throws -> ErrorCode {
+    let file = FileAddress(directory: forum, name: Filename(.subscribers))
+    for _ in 1...20 {
+      let outcome = try await changes.withLock(file) {
+        guard try await isFree(file, for: session) else { return ErrorCode.locked }
+        defer { changed(file) }
+        return try await change(holder(session))
+      }
+      guard outcome == .locked else { return outcome }
+      try await Task.sleep(for: .milliseconds(500))
+    }
+    return .internalError
+  }
+
+  /// Returns whether a file is a gate that can be asked about, or ends one.
+  private func isGate(_ content: [UInt8]) -> Bool {
+    content.isEmpty || TokenGate(parsing: content).map { gateChains.contains($0.chain) } ?? false
   }
 
   /// Ends the locks of a session that is over.

@@ -57,6 +57,8 @@ package enum Query: Sendable {
   indirect case search(AccountSearch)
   /// Deletes the user's account.
   case leave
+  /// Makes the user a reader of a forum that asks for a token.
+  case join(EncryptionPublicKey)
 }
 
 /// A search for accounts: in version 2 for a page of them.

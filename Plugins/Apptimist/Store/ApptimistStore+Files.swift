@@ -62,30 +62,38 @@ extension ApptimistStore {
   ) async throws -> ErrorCode {
     try await change(directory, name, by: login, holder: holder) { directory, transaction in
       guard !name.isKeptByService else { return .notPermitted }
-      let isList = name.reserved != nil
-      guard !isList || content.count <= limits.reservedKeys * 32 else { return .overQuota }
-      let old = try self.size(of: name, in: directory, transaction)
-      let present = try transaction.one(
-        """
-        SELECT count(*), CAST(coalesce(sum(size), 0) AS BIGINT),
-          coalesce((SELECT file_bytes FROM apptimist_users WHERE id = ?2), 0)
-        FROM apptimist_files WHERE directory = ?1
-        """, directory.number, directory.owner
-      ) { row in (files: try row[0] as Int, bytes: try row[1] as Int, all: try row[2] as Int) }
-      guard let present, present.files < limits.files || old != nil,
-        present.bytes &- (old ?? 0) <= limits.directoryBytes - content.count,
-        present.all &- (old ?? 0) <= limits.accountBytes - content.count
-      else { return .overQuota }
-      guard !isList || content.count.isMultiple(of: 32) else { return .badContent }
-      try transaction.execute(
-        """
-        INSERT INTO apptimist_files (directory, name, size, content) VALUES (?, ?, ?, ?)
-        ON CONFLICT (directory, name)
-        DO UPDATE SET size = excluded.size, content = excluded.content
-        """, directory.number, name.text, content.count, content)
-      try charge(directory.owner, content.count &- (old ?? 0), transaction)
-      return .done
+      return try put(content, into: name, of: directory, transaction)
     }
+  }
+
+  /// Puts a content into a file, if there is room for it and it is one of a list where the name is a list's.
+  func put(
+    _ content: [UInt8], into name: Filename, of directory: StoredDirectory,
+    _ transaction: borrowing Transaction
+  ) throws -> ErrorCode {
+    let isList = name.reserved != nil
+    guard !isList || content.count <= limits.reservedKeys * 32 else { return .overQuota }
+    let old = try self.size(of: name, in: directory, transaction)
+    let present = try transaction.one(
+      """
+      SELECT count(*), CAST(coalesce(sum(size), 0) AS BIGINT),
+        coalesce((SELECT file_bytes FROM apptimist_users WHERE id = ?2), 0)
+      FROM apptimist_files WHERE directory = ?1
+      """, directory.number, directory.owner
+    ) { row in (files: try row[0] as Int, bytes: try row[1] as Int, all: try row[2] as Int) }
+    guard let present, present.files < limits.files || old != nil,
+      present.bytes &- (old ?? 0) <= limits.directoryBytes - content.count,
+      present.all &- (old ?? 0) <= limits.accountBytes - content.count
+    else { return .overQuota }
+    guard !isList || content.count.isMultiple(of: 32) else { return .badContent }
+    try transaction.execute(
+      """
+      INSERT INTO apptimist_files (directory, name, size, content) VALUES (?, ?, ?, ?)
+      ON CONFLICT (directory, name)
+      DO UPDATE SET size = excluded.size, content = excluded.content
+      """, directory.number, name.text, content.count, content)
+    try charge(directory.owner, content.count &- (old ?? 0), transaction)
+    return .done
   }
 
   private func size(

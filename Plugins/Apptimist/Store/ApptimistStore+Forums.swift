@@ -129,10 +129,12 @@ extension ApptimistStore {
     }
   }
 
-  private func keys(
-    in name: Filename.Reserved, of directory: AccountNumber, _ snapshot: borrowing Snapshot
+  /// Reads the keys in a reserved file.
+  func keys(
+    in name: Filename.Reserved, of directory: AccountNumber,
+    _ database: borrowing some Queryable & ~Copyable
   ) throws -> Set<EncryptionPublicKey> {
-    let content = try content(of: name.rawValue, in: directory, snapshot) ?? []
+    let content = try content(of: name.rawValue, in: directory, database) ?? []
     var keys = Set<EncryptionPublicKey>(minimumCapacity: content.count / 32)
     for start in stride(from: 0, through: content.count - 32, by: 32) {
       if let key = EncryptionPublicKey(content[start..<start + 32]) { keys.insert(key) }

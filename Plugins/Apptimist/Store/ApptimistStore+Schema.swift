@@ -25,6 +25,9 @@ extension ApptimistStore {
     ] + Pushes.migrations + [
       Migration(
         owner: "apptimist", number: 11, sqlite: PackageResources.step11_sqlite_sql,
-        postgreSQL: PackageResources.step11_postgresql_sql)
+        postgreSQL: PackageResources.step11_postgresql_sql),
+      Migration(
+        owner: "apptimist", number: 12, sqlite: PackageResources.step12_sqlite_sql,
+        postgreSQL: PackageResources.step12_postgresql_sql),
     ]
 }

@@ -44,6 +44,8 @@ extension Version2 {
       case push(Push)
       /// Deletes the user's account; signed as ``Version2/Handshake/leave(_:)`` says.
       case leave(Signature)
+      /// Makes the user a reader of a forum that asks for a token.
+      case join(EncryptionPublicKey)
     }
 
     /// The number by which the answer is known; 0 wants none.
@@ -108,7 +110,7 @@ extension Version2 {
     case searchByKey
     case read = 15
     case lock, write, remove, ack
-    case push = 21, leave
+    case push = 21, leave, join
   }
 
   /// The fields that every header begins with.
@@ -158,6 +160,7 @@ extension Version2.DevicePDU.Body {
     case .ack: self = .ack(try .init(from: &reader))
     case .push: self = .push(try .init(from: &reader))
     case .leave: self = .leave(try .init(from: &reader))
+    case .join: self = .join(try .init(from: &reader))
     }
   }
 
@@ -183,6 +186,7 @@ extension Version2.DevicePDU.Body {
     case .ack(let fields): (.ack, fields)
     case .push(let fields): (.push, fields)
     case .leave(let signature): (.leave, signature)
+    case .join(let forum): (.join, forum)
     }
   }
 }

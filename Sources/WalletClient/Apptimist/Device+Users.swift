@@ -69,6 +69,14 @@ extension Device {
   /// - Throws: `.service` in version 1; `.interrupted` if it may have been done or not.
   public func leave() async throws(DeviceError) { _ = try await ask(.leave) }
 
+  /// Becomes a reader of a forum, by holding the token that it asks for.
+  ///
+  /// - Parameter forum: the forum's key.
+  /// - Throws: `.service`, with `.notPermitted` for who holds too little; in version 1 always.
+  public func join(_ forum: EncryptionPublicKey) async throws(DeviceError) {
+    _ = try await ask(.join(forum))
+  }
+
   /// Takes back a voucher.
   ///
   /// - Parameter subject: another user.

@@ -29,13 +29,14 @@ enum DeviceRequest {
   /// Have the device woken at an address, or no more.
   case push(Version2.PushBinding?)
   case leave
+  case join(EncryptionPublicKey)
 
   /// True if it may be sent again when it isn't known whether it was done.
   var isRepeatable: Bool {
     switch self {
     case .file(.read, _, _): true
     case .file, .leave: false
-    case .send, .truncate, .search, .vouch, .vouchers, .makeForum, .deleteForum, .push: true
+    default: true
     }
   }
 

@@ -101,6 +101,7 @@ REQUESTS: dict[str, tuple[int, list]] = {
     "ack": (19, [("position", ">Q")]),
     "push": (21, [("kind", ">B"), ("flags", ">B"), ("tag", 8), ("keyCount", ">H"), ("addressLen", ">H")]),
     "leave": (22, [("signature", 64)]),
+    "join": (23, [("forum", 32)]),
 }
 for _type, _name in enumerate(("read", "lock", "write", "remove"), start=15):
     REQUESTS[_name] = (_type, [("pubEncrKey", 32), ("len", "filename"), ("text", "filename")])

@@ -166,7 +166,8 @@ def pdus() -> list[dict]:
             ("push of a browser", wire.request("push", 8, kind=4, flags=1, keyCount=2,
                                                addressLen=len(BROWSER)), BROWSER + BERT.key + FORUM.key),
             ("push that unbinds", wire.request("push", 9), b""),
-            ("leave", wire.request("leave", 10, signature=ANNE.sign(LEAVE_SIGNED)), b"")]:
+            ("leave", wire.request("leave", 10, signature=ANNE.sign(LEAVE_SIGNED)), b""),
+            ("join", wire.request("join", 11, forum=FORUM.key), b"")]:
         out.append(boxed(name, "device", counters["device"], header, data))
         counters["device"] += 1
     out.append(boxed("answer to push", "service", counters["service"], wire.answer("push", 7, 11), b""))
@@ -236,6 +237,7 @@ def refuse() -> list[dict]:
          wire.start(11, 1) + bytes(18) + b"\x09x", "1008"),
         ("push, one byte short", wire.request("push", 1)[:-1], "1008"),
         ("leave, one byte short", wire.request("leave", 1)[:-1], "1008"),
+        ("join, one byte short", wire.request("join", 1)[:-1], "1008"),
         ("push with keys in the header", wire.request("push", 1, keyCount=1) + BERT.key, "1008"),
         ("an unknown type", wire.start(99, 1) + b"xyz", "error 11"),
         ("redirect from a device", wire.start(2, 1) + bytes(2), "error 11"),

@@ -502,6 +502,24 @@ async def leaving(c: Context):
     await refused(late, 10, "new")
 
 
+@case("2: join is 2 where no forum is, and 1 without a gate or a proved address; what is no gate is 7, for a chain without an endpoint, too")
+async def joining(c: Context):
+    one, other = await online(c), await online(c)
+    forum = Identity(c.word())
+    same((await one.new(forum)).error, 0, "new forum")
+    for key in (os.urandom(32), one.user.key, bytes(32)):
+        same((await other.request("join", forum=key)).error, 2, "no forum")
+    same((await other.request("join", forum=forum.key)).error, 1, "no gate")
+    same((await other.request("join", b"x", forum=forum.key)).error, 12, "data")
+    gate = {"pubEncrKey": forum.key, "filename": "gate"}
+    for content in (b"x", b"eip155:424242/erc20:0x6b175474e89094c44da98b954eedeac495271d0f 1", bytes(300)):
+        same((await one.request("write", content, **gate)).error, 7, "no gate")
+    same((await one.request("read", **gate)).error, 2, "nothing is kept")
+    same((await one.request("write", b"", **gate)).error, 0, "no gate any more")
+    same((await other.request("write", b"", **gate)).error, 1, "another's forum")
+    same((await other.request("join", forum=forum.key)).error, 1, "an empty gate")
+
+
 @case("links: a part is put once, read once, and bounded; other paths aren't there")
 async def links(c: Context):
     slot, parts = os.urandom(16).hex(), (1, 2)

@@ -124,6 +124,7 @@ struct Version2Established: ~Copyable, StreamState {
       }
       subject = .leave(request)
       context.ask(.leave)
+    case .join(let forum): ask(.join(forum), request, &context)
     case .push(let push):
       ask(.push(push, data: received.data, device: device), request, &context)
     case .truncate(let truncate):

@@ -47,7 +47,7 @@ struct Version1Request {
         uid: .empty, token: .empty)
       self.init(.new(new), thenAuthorOf: keys.user)
     case .deleteForum(let key): self.init(.del(PDU.Del(key: key)), thenAuthorOf: key)
-    case .push, .leave: return nil
+    case .push, .leave, .join: return nil
     }
   }
 

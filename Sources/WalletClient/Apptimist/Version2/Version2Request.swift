@@ -48,6 +48,7 @@ struct Version2Request {
     case .push(let binding):
       body = .push(Version2.Push(binding))
       data = binding?.data ?? []
+    case .join(let forum): body = .join(forum)
     case .leave:
       body = .leave(participant.keys.authentication.sign(handshake.leave(participant.user)))
     }
@@ -93,7 +94,7 @@ extension DeviceRequest {
       Version2.Voucher.list(page.count, in: data).map { .vouchers($0, next: page.next) }
     case (.file(.read, _, _), .done), (.file(.lock, _, _), .done): .content(Array(data))
     case (.vouch, .done), (.file, .done), (.makeForum, .done), (.deleteForum, .done),
-      (.push, .done), (.leave, .done):
+      (.push, .done), (.leave, .done), (.join, .done):
       .done
     default: nil
     }
