@@ -21,6 +21,7 @@ extension WebAppBrowserTests {
     let root = "document.documentElement.dataset"
     try blockUntil { try browser.evaluate("\(root).view") == "welcome" }
     let address = try Self.address(of: secret).checksummed
+    let wallet = "#wallets button:not([id])"
     // Announced until the page listens.
     try blockUntil {
       try browser.run(
@@ -32,15 +33,15 @@ extension WebAppBrowserTests {
             : new Promise((sign) => { globalThis.asked = params[0]; globalThis.sign = sign; }) },
         } }));
         """)
-      return try browser.evaluate("document.querySelectorAll('#wallets button').length") == "1"
+      return try browser.evaluate("document.querySelectorAll('\(wallet)').length") == "1"
     }
     #expect(
-      try browser.evaluate("document.querySelector('#wallets button').textContent")
+      try browser.evaluate("document.querySelector('\(wallet)').textContent")
         == "Sign in with A <b>wallet</b>")
     try browser.run(
       """
       document.querySelector('#make').elements.name.value = \(name.inJavaScript);
-      document.querySelector('#wallets button').click();
+      document.querySelector('\(wallet)').click();
       """)
     try blockUntil { try browser.evaluate("String(globalThis.asked)") != "undefined" }
     let asked = try browser.evaluate("globalThis.asked")
