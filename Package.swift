@@ -246,8 +246,8 @@ let tests: [Target] = [
   .target(
     name: "TestSupport",
     dependencies: [
-      "CSpawn", "Cryptography", "HTTPProtocol", "HTTPServer", "Routing", "Storage", "Threading",
-      "Time", "XMLSecurity",
+      "Addresses", "CSpawn", "Cryptography", "HTTPProtocol", "HTTPServer", "Routing", "Storage",
+      "Threading", "Time", "XMLSecurity",
     ],
     path: "Tests/TestSupport", exclude: ["account_chain.py", "web_push.py"]),
   // What the sanitizers are to leave out; linked into the one program that all tests are.
@@ -255,7 +255,9 @@ let tests: [Target] = [
   // Serves the routes that protocol probes, load and fault tests ask for; no part of the product.
   .executableTarget(
     name: "probe-server",
-    dependencies: ["Cryptography", "HTTPProtocol", "HTTPServer", "Storage", "Wire"],
+    dependencies: [
+      "Addresses", "Cryptography", "HTTPProtocol", "HTTPServer", "Storage", "Wire",
+    ],
     path: "Tests/ProbeServer"),
   .testTarget(
     name: "ApptimistProtocolTests", dependencies: ["ApptimistProtocol", "Cryptography", "Wire"],
@@ -274,9 +276,9 @@ let tests: [Target] = [
   .testTarget(
     name: "CommandsTests",
     dependencies: [
-      "CommandLine", "Commands", "Configuration", "Cryptography", "HTTP2StandIn", "HTTPProtocol",
-      "HTTPServer", "Observability", "Routing", "ServiceKit", "Storage", "SystemCalls",
-      "TestSupport", "Threading", "Time", "XMLSecurity", "awd",
+      "Addresses", "CommandLine", "Commands", "Configuration", "Cryptography", "HTTP2StandIn",
+      "HTTPProtocol", "HTTPServer", "Observability", "Routing", "ServiceKit", "Storage",
+      "SystemCalls", "TestSupport", "Threading", "Time", "XMLSecurity", "awd",
     ]),
   .executableTarget(
     name: "apptimist-benchmark",
@@ -324,7 +326,7 @@ let tests: [Target] = [
   .testTarget(
     name: "HTTPServerTests",
     dependencies: [
-      "Budgets", "CNghttp2", "COpenSSL", "Cryptography", "HTTPProtocol", "HTTPServer",
+      "Addresses", "Budgets", "CNghttp2", "COpenSSL", "Cryptography", "HTTPProtocol", "HTTPServer",
       "TestSupport", "Threading", "Transport", "Wire", "probe-server",
     ]),
   .testTarget(
@@ -378,10 +380,10 @@ let tests: [Target] = [
   .testTarget(
     name: "WalletClientTests",
     dependencies: [
-      "Apptimist", "ApptimistProtocol", "Configuration", "Cryptography", "Ethereum", "HTTPClient",
-      "HTTPProtocol", "HTTPServer", "Msgr", "Observability", "Routing", "ServiceKit", "Storage",
-      "TestSupport", "Threading", "Time", "TokenScriptRepo", "WalletClient", "WebSocketClient",
-      "XMLSecurity",
+      "Addresses", "Apptimist", "ApptimistProtocol", "Configuration", "Cryptography", "Ethereum",
+      "HTTPClient", "HTTPProtocol", "HTTPServer", "Msgr", "Observability", "Routing", "ServiceKit",
+      "Storage", "TestSupport", "Threading", "Time", "TokenScriptRepo", "WalletClient",
+      "WebSocketClient", "XMLSecurity",
     ]),
   .testTarget(
     name: "WebSocketClientTests",

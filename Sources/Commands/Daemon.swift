@@ -1,3 +1,4 @@
+internal import Addresses
 internal import CommandLine
 internal import Configuration
 internal import Cryptography
@@ -261,10 +262,11 @@ struct Daemon: Sendable {
 
   /// The services' examples, with an address that works on this machine.
   var examples: [ServiceExample] {
-    for case .tcp(let host, let port) in server.endpoints {
+    for case .tcp(let address, let port) in server.endpoints {
       // The address that stands for all of the machine's: one of them is loopback.
-      let host = host == "0.0.0.0" ? "127.0.0.1" : host == "::" ? "::1" : host
-      let url = "http://\(Endpoint.tcp(host: host, port: port))"
+      let isAny = address.bytes.allSatisfy { $0 == 0 }
+      let loopback = IPAddress(address.isVersion4 ? "127.0.0.1" : "::1") ?? .loopback
+      let url = "http://\(Endpoint.tcp(isAny ? loopback : address, port: port))"
       return services.flatMap { ($0 as? any Demonstrating)?.examples(at: url) ?? [] }
     }
     return []
@@ -277,8 +279,8 @@ struct Daemon: Sendable {
     let configuration = runtime.configuration.server
     let limits = configuration.limits
     var options = ServerOptions(
-      endpoints: addresses.filter { !$0.isSecure }.map { Endpoint($0) }, threads: threads)
-    options.secureEndpoints = addresses.filter(\.isSecure).map { Endpoint($0) }
+      endpoints: addresses.filter { !$0.isSecure }.map(\.endpoint), threads: threads)
+    options.secureEndpoints = addresses.filter(\.isSecure).map(\.endpoint)
     options.credentials = credentials
     options.head = limits.header
     options.headerTimeout = limits.headerTimeout
@@ -296,17 +298,6 @@ struct Daemon: Sendable {
     return try HTTPServer(options: options, responder: table) { [log = runtime.log] in
       log.warning($0)
     }
-  }
-}
-
-extension Endpoint {
-  /// Makes the endpoint of a configured address.
-  fileprivate init(_ address: ListenAddress) {
-    self =
-      switch address.endpoint {
-      case .tcp(let host, let port): .tcp(host: "\(host)", port: port)
-      case .unix(let path): .unix(path: path)
-      }
   }
 }
 

@@ -1,8 +1,8 @@
+internal import Addresses
 internal import Bus
 internal import CommandLine
 internal import Configuration
 internal import FoundationEssentials
-internal import HTTPServer
 internal import Observability
 internal import Pages
 internal import Push
@@ -84,13 +84,10 @@ struct ServiceRuntime: Sendable {
 
   /// The pages for the operator, with URLs that work on this machine.
   private var operatorPages: [PageLink] {
-    let base: String
-    switch configuration.server.adminListen?.endpoint {
-    case nil: base = ""
-    case .tcp(let host, let port): base = "http://\(Endpoint.tcp(host: "\(host)", port: port))"
+    let endpoint = configuration.server.adminListen?.endpoint
     // Browsers don't open Unix-domain sockets.
-    case .unix: return []
-    }
+    if case .unix = endpoint { return [] }
+    let base = endpoint.map { "http://\($0)" } ?? ""
     return [PageLink("Status of the server", url: base + StatusPage.path)]
   }
 

@@ -2,18 +2,10 @@ public import Addresses
 
 /// An address that the server listens at, with or without TLS.
 public struct ListenAddress: Sendable, Hashable {
-  /// The socket's address.
-  public enum Endpoint: Sendable, Hashable {
-    /// A TCP port, or any free one for 0.
-    case tcp(IPAddress, port: UInt16)
-    /// The path of a Unix-domain socket, at most 107 bytes.
-    case unix(path: String)
-  }
-
   /// The longest path of a socket in bytes: `sun_path` without its terminator.
   static let longestPath = 107
 
-  /// The socket's address.
+  /// The socket's address; the path of a Unix-domain socket has at most 107 bytes.
   public let endpoint: Endpoint
   /// True if TLS is spoken (`https://`).
   public let isSecure: Bool
@@ -77,12 +69,5 @@ public struct ListenAddress: Sendable, Hashable {
 
 extension ListenAddress: CustomStringConvertible {
   /// The address as a URL: `http://127.0.0.1:8080`, `https://[::1]:8443`, `http://unix:/run/awd.sock`.
-  public var description: String {
-    let scheme = isSecure ? "https://" : "http://"
-    return switch endpoint {
-    case .tcp(let address, let port) where address.isVersion4: "\(scheme)\(address):\(port)"
-    case .tcp(let address, let port): "\(scheme)[\(address)]:\(port)"
-    case .unix(let path): "\(scheme)unix:\(path)"
-    }
-  }
+  public var description: String { "\(isSecure ? "https" : "http")://\(endpoint)" }
 }

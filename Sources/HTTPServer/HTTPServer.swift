@@ -1,3 +1,4 @@
+public import Addresses
 public import Budgets
 public import Cryptography
 internal import Glibc

@@ -1,3 +1,4 @@
+internal import Addresses
 internal import CUV
 internal import Glibc
 internal import Transport

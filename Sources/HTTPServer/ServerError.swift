@@ -1,3 +1,4 @@
+public import Addresses
 public import Cryptography
 internal import Glibc
 public import SystemCalls

@@ -1,3 +1,4 @@
+internal import Addresses
 internal import ApptimistProtocol
 internal import Bus
 internal import Configuration
@@ -59,7 +60,7 @@ struct TestServer: Sendable {
     var router = Router(service: ApptimistService.name)
     service.register(on: &router)
     let http = try HTTPServer(
-      options: ServerOptions(endpoints: [.tcp(host: "127.0.0.1", port: 0)], threads: 2),
+      options: ServerOptions(endpoints: [.tcp(.loopback, port: 0)], threads: 2),
       responder: try RouteTable([router], log: context.log)
     ) { _ in }
     try http.start()

@@ -1,3 +1,4 @@
+internal import Addresses
 internal import Foundation
 internal import HTTPProtocol
 internal import HTTPServer
@@ -29,7 +30,7 @@ internal import Testing
 
   private func run(_ status: Status) async throws -> (session: Session, code: Int32) {
     let server = try HTTPServer(
-      options: ServerOptions(endpoints: [.tcp(host: "127.0.0.1", port: 0)]),
+      options: ServerOptions(endpoints: [.tcp(.loopback, port: 0)]),
       responder: Always(status: status), report: { _ in })
     try server.start()
     let session = Session()

@@ -1,3 +1,4 @@
+internal import Addresses
 internal import Foundation
 internal import HTTPProtocol
 internal import HTTPServer
@@ -184,14 +185,14 @@ internal import Wire
   @Test(arguments: [1, 2])
   func doesNotStartOnAUsedPort(threads: Int) async throws {
     try await withServer(.local(threads: threads)) { server in
-      let used = Endpoint.tcp(host: "127.0.0.1", port: server.port)
+      let used = Endpoint.tcp(.loopback, port: server.port)
       // A server that did not start leaves nothing behind; the margin is for the tests that run meanwhile.
       let before = openDescriptors()
       for _ in 0..<300 {
         #expect(throws: ServerError.cannotListen(used, EADDRINUSE)) {
           let other = try HTTPServer(
             options: ServerOptions(
-              endpoints: [.tcp(host: "127.0.0.1", port: 0), used], threads: 2),
+              endpoints: [.tcp(.loopback, port: 0), used], threads: 2),
             responder: ClosureResponder(body: standardPlan), report: { _ in })
           try other.start()
         }
@@ -231,7 +232,7 @@ internal import Wire
         #expect(try client.readToEnd() == [])
       }
     }
-    let again = Endpoint.tcp(host: "127.0.0.1", port: port.entries[0])
+    let again = Endpoint.tcp(.loopback, port: port.entries[0])
     try await withServer(ServerOptions(endpoints: [again], threads: threads)) { server in
       let client = try server.connect()
       try client.get("/n/2")
@@ -240,12 +241,12 @@ internal import Wire
   }
 
   @Test(arguments: [
-    Endpoint.tcp(host: "localhost", port: 0), .tcp(host: "192.0.2.1", port: 0),
+    IPAddress("192.0.2.1").map { Endpoint.tcp($0, port: 0) },
     .unix(path: "/nonexistent/awd.sock"), .unix(path: String(repeating: "x", count: 200)),
   ])
-  func doesNotStartOnAnImpossibleAddress(endpoint: Endpoint) throws {
+  func doesNotStartOnAnImpossibleAddress(endpoint: Endpoint?) throws {
     let server = try HTTPServer(
-      options: ServerOptions(endpoints: [endpoint]),
+      options: ServerOptions(endpoints: [try #require(endpoint)]),
       responder: ClosureResponder(body: standardPlan), report: { _ in })
     #expect(throws: ServerError.self) { try server.start() }
   }

@@ -1,3 +1,4 @@
+internal import Addresses
 internal import HTTPProtocol
 internal import HTTPServer
 internal import TestSupport

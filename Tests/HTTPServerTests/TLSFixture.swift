@@ -1,3 +1,4 @@
+internal import Addresses
 internal import Cryptography
 internal import COpenSSL
 internal import HTTPServer
@@ -17,7 +18,7 @@ extension ServerOptions {
     _ configure: (inout ServerOptions) -> Void = { _ in }
   ) throws -> ServerOptions {
     var options = ServerOptions(endpoints: [], threads: threads)
-    options.secureEndpoints = [.tcp(host: "127.0.0.1", port: 0)]
+    options.secureEndpoints = [.tcp(.loopback, port: 0)]
     options.credentials = try TestCertificates.shared.get().credentials(name)
     configure(&options)
     return options

@@ -1,3 +1,4 @@
+internal import Addresses
 internal import Cryptography
 internal import COpenSSL
 internal import Glibc
@@ -236,7 +237,7 @@ internal import Wire
 
   @Test func servesPlainBesideTLS() async throws {
     try await withServer(
-      .secure { $0.endpoints = [.tcp(host: "127.0.0.1", port: 0)] }
+      .secure { $0.endpoints = [.tcp(.loopback, port: 0)] }
     ) { server in
       let plain = try server.connect()
       try plain.get("/n/plain")

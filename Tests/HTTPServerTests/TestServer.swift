@@ -1,3 +1,4 @@
+internal import Addresses
 internal import Foundation
 internal import HTTPProtocol
 internal import HTTPServer
@@ -47,7 +48,7 @@ extension ServerOptions {
   static func local(
     threads: Int = 1, _ configure: (inout ServerOptions) -> Void = { _ in }
   ) -> ServerOptions {
-    var options = ServerOptions(endpoints: [.tcp(host: "127.0.0.1", port: 0)], threads: threads)
+    var options = ServerOptions(endpoints: [.tcp(.loopback, port: 0)], threads: threads)
     configure(&options)
     return options
   }

@@ -1,3 +1,4 @@
+internal import Addresses
 internal import Bus
 internal import Delivery
 internal import HTTPProtocol
@@ -25,7 +26,7 @@ final class Running: Sendable {
     self.fixture = fixture
     hearing = Task { await fixture.service.service.link.run() }
     server = try HTTPServer(
-      options: ServerOptions(endpoints: [.tcp(host: "127.0.0.1", port: 0)], threads: 2),
+      options: ServerOptions(endpoints: [.tcp(.loopback, port: 0)], threads: 2),
       responder: fixture.table, report: { _ in })
     try server.start()
     guard case .tcp(_, let port) = try #require(server.endpoints.first) else { fatalError() }

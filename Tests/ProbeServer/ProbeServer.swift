@@ -1,3 +1,4 @@
+internal import Addresses
 internal import Cryptography
 internal import FoundationEssentials
 internal import HTTPServer
@@ -20,9 +21,9 @@ struct ProbeServer: Sendable {
           owner: "probe", number: 1, sql: "CREATE TABLE kv (id TEXT PRIMARY KEY, v TEXT) STRICT")
       ])
     var options = ServerOptions(
-      endpoints: [.tcp(host: "127.0.0.1", port: port)], threads: threads)
+      endpoints: [.tcp(.loopback, port: port)], threads: threads)
     if let securePort {
-      options.secureEndpoints = [.tcp(host: "127.0.0.1", port: securePort)]
+      options.secureEndpoints = [.tcp(.loopback, port: securePort)]
       options.credentials = try TLSCredentials(
         certificate: contents("server.pem"), key: contents("server.key"))
     }

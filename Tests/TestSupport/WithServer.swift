@@ -1,3 +1,4 @@
+internal import Addresses
 public import HTTPServer
 
 /// Runs a server on a free port of 127.0.0.1 for the time of a closure, and drains it.
@@ -9,7 +10,7 @@ public func withServer(
   _ responder: any Responder, _ body: (String) async throws -> Void
 ) async throws {
   let server = try HTTPServer(
-    options: ServerOptions(endpoints: [.tcp(host: "127.0.0.1", port: 0)]), responder: responder,
+    options: ServerOptions(endpoints: [.tcp(.loopback, port: 0)]), responder: responder,
     report: { _ in })
   try server.start()
   do {

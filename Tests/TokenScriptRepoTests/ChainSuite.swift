@@ -1,3 +1,4 @@
+internal import Addresses
 internal import Cryptography
 internal import Ethereum
 internal import Foundation
@@ -132,7 +133,7 @@ extension ChainSuite {
   func withStandIn(_ endpoint: Endpoint, _ body: (_ url: String) async throws -> Void) async throws
   {
     let standIn = try HTTPServer(
-      options: ServerOptions(endpoints: [.tcp(host: "127.0.0.1", port: 0)]), responder: endpoint,
+      options: ServerOptions(endpoints: [.tcp(.loopback, port: 0)]), responder: endpoint,
       report: { _ in })
     try standIn.start()
     let result: Result<Void, any Error>

@@ -1,3 +1,4 @@
+internal import Addresses
 internal import Glibc
 internal import HTTPClient
 internal import HTTPProtocol
@@ -16,7 +17,7 @@ internal import Testing
   @Test func whatDoesNotArriveWholeIsNotPublished() async throws {
     let server = try await server()
     let listener = try HTTPServer(
-      options: ServerOptions(endpoints: [.tcp(host: "127.0.0.1", port: 0)]),
+      options: ServerOptions(endpoints: [.tcp(.loopback, port: 0)]),
       responder: server.table,
       report: { _ in })
     try listener.start()

@@ -1,3 +1,4 @@
+internal import Addresses
 internal import Foundation
 internal import HTTPProtocol
 internal import HTTPServer
@@ -131,7 +132,7 @@ internal import XMLSecurity
     try fixture.write("b.tsml", tokenScript(for: bob))
     let server = try await fixture.server(roots)
     let http = try HTTPServer(
-      options: ServerOptions(endpoints: [.tcp(host: "127.0.0.1", port: 0)]),
+      options: ServerOptions(endpoints: [.tcp(.loopback, port: 0)]),
       responder: server.table, report: { _ in })
     try http.start()
     guard case .tcp(_, let port)? = http.endpoints.first else { throw SystemError(0) }

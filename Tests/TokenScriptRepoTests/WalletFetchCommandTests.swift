@@ -1,3 +1,4 @@
+internal import Addresses
 internal import CommandLine
 internal import Foundation
 internal import HTTPProtocol
@@ -86,7 +87,7 @@ internal import XMLSecurity
     _ response: Response, _ words: [String] = [], cache: String
   ) async throws -> Outcome {
     let server = try HTTPServer(
-      options: ServerOptions(endpoints: [.tcp(host: "127.0.0.1", port: 0)]),
+      options: ServerOptions(endpoints: [.tcp(.loopback, port: 0)]),
       responder: Always(response: response), report: { _ in })
     try server.start()
     let outcome = try await run(

@@ -1,3 +1,4 @@
+internal import Addresses
 internal import Apptimist
 internal import ApptimistProtocol
 internal import Configuration
@@ -110,7 +111,7 @@ func withApptimist(
   var router = Router(service: ApptimistService.name)
   service.register(on: &router)
   let server = try HTTPServer(
-    options: ServerOptions(endpoints: [.tcp(host: "127.0.0.1", port: port)], threads: 2),
+    options: ServerOptions(endpoints: [.tcp(.loopback, port: port)], threads: 2),
     responder: try RouteTable([router], log: log), report: { _ in })
   try server.start()
   let url = try #require(WebSocketURL("ws://\(server.endpoints[0])/siren"))

@@ -1,34 +1,21 @@
+internal import Addresses
 internal import CUV
 internal import Glibc
 internal import Transport
 
-/// An address that a server listens on.
-public enum Endpoint: Sendable, Hashable, CustomStringConvertible {
-  /// An IPv4 or IPv6 address in numbers, without brackets, and a port; port 0 lets the system choose.
-  case tcp(host: String, port: UInt16)
-  /// A path in the file system.
-  case unix(path: String)
-
-  /// The address as configuration files write it.
-  public var description: String {
-    switch self {
-    case .tcp(let host, let port): host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
-    case .unix(let path): "unix:\(path)"
-    }
-  }
-
+extension Endpoint {
   /// Opens a socket that listens here, non-blocking and closed on exec.
   ///
   /// - Returns: the descriptor, and the endpoint with the port that was really bound.
   /// - Throws: ``ServerError`` with the address and the system's error.
   func listen() throws(ServerError) -> (descriptor: Int32, bound: Endpoint) {
     switch self {
-    case .tcp(let host, let port):
+    case .tcp(let address, let port):
       // SO_REUSEPORT would let a second daemon of the same user share the port in silence.
-      if port != 0 { close(try bind(host: host, port: port, sharing: false)) }
-      let descriptor = try bind(host: host, port: port, sharing: true)
+      if port != 0 { close(try bind(address, port, sharing: false)) }
+      let descriptor = try bind(address, port, sharing: true)
       try startListening(descriptor)
-      return (descriptor, .tcp(host: host, port: Endpoint.port(of: descriptor) ?? port))
+      return (descriptor, .tcp(address, port: Endpoint.port(of: descriptor) ?? port))
     case .unix(let path): return (try listen(path: path), self)
     }
   }
@@ -39,8 +26,8 @@ public enum Endpoint: Sendable, Hashable, CustomStringConvertible {
   /// - Returns: for TCP a socket that shares the port, so that the kernel spreads the connections; else a duplicate.
   /// - Throws: ``ServerError`` with the address and the system's error.
   func join(_ first: Int32) throws(ServerError) -> Int32 {
-    guard case .tcp(let host, let port) = self else { return fcntl(first, F_DUPFD_CLOEXEC, 0) }
-    let descriptor = try bind(host: host, port: port, sharing: true)
+    guard case .tcp(let address, let port) = self else { return fcntl(first, F_DUPFD_CLOEXEC, 0) }
+    let descriptor = try bind(address, port, sharing: true)
     try startListening(descriptor)
     return descriptor
   }
@@ -49,9 +36,11 @@ public enum Endpoint: Sendable, Hashable, CustomStringConvertible {
     try check(Glibc.listen(descriptor, 4096), descriptor)
   }
 
-  private func bind(host: String, port: UInt16, sharing: Bool) throws(ServerError) -> Int32 {
+  private func bind(
+    _ address: IPAddress, _ port: UInt16, sharing: Bool
+  ) throws(ServerError) -> Int32 {
     var storage = sockaddr_storage()
-    let family = try fill(&storage, host: host, port: port)
+    let family = Endpoint.fill(&storage, with: address, port)
     let descriptor = try open(family: family)
     var on: Int32 = 1
     let size = socklen_t(MemoryLayout<Int32>.size)
@@ -85,18 +74,19 @@ public enum Endpoint: Sendable, Hashable, CustomStringConvertible {
     throw .cannotListen(self, code)
   }
 
-  private func fill(
-    _ storage: inout sockaddr_storage, host: String, port: UInt16
-  ) throws(ServerError) -> Int32 {
-    let isIPv4 = unsafe withSocketAddress(&storage, as: sockaddr_in.self) {
-      unsafe uv_ip4_addr(host, Int32(port), $0) == 0
+  private static func fill(
+    _ storage: inout sockaddr_storage, with address: IPAddress, _ port: UInt16
+  ) -> Int32 {
+    if address.isVersion4 {
+      _ = unsafe withSocketAddress(&storage, as: sockaddr_in.self) {
+        unsafe uv_ip4_addr("\(address)", Int32(port), $0)
+      }
+    } else {
+      _ = unsafe withSocketAddress(&storage, as: sockaddr_in6.self) {
+        unsafe uv_ip6_addr("\(address)", Int32(port), $0)
+      }
     }
-    if isIPv4 { return AF_INET }
-    let isIPv6 = unsafe withSocketAddress(&storage, as: sockaddr_in6.self) {
-      unsafe uv_ip6_addr(host, Int32(port), $0) == 0
-    }
-    guard isIPv6 else { throw .cannotListen(self, EADDRNOTAVAIL) }
-    return AF_INET6
+    return Int32(storage.ss_family)
   }
 
   /// Listens on a path. A socket file that a crash has left is removed; one that is in use is not.
