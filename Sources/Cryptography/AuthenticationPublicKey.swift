@@ -11,16 +11,9 @@ public struct AuthenticationPublicKey: FixedBytes {
   public var isLowOrder: Bool { Self.lowOrder.contains(words.point) }
 
   /// The Y of the points whose order divides 8, and the other ways to write two of them.
-  private static let lowOrder: Set<FourWords> = Set(
-    [
-      "0000000000000000000000000000000000000000000000000000000000000000",
-      "0100000000000000000000000000000000000000000000000000000000000000",
-      "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
-      "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
-      "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
-      "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
-      "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
-    ].compactMap { FourWords(hex: $0) })
+  private static let lowOrder = FourWords.lowOrder(
+    and: "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+    "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a")
 
   /// Returns whether a signature was made over a message with this key's secret half.
   ///

@@ -30,16 +30,9 @@ public struct EncryptionPublicKey: FixedBytes, Comparable {
   }
 
   /// The points whose order divides 8, and the other ways to write two of them.
-  private static let lowOrder: Set<FourWords> = Set(
-    [
-      "0000000000000000000000000000000000000000000000000000000000000000",
-      "0100000000000000000000000000000000000000000000000000000000000000",
-      "e0eb7a7c3b41b8ae1656e3faf19fc46ada098deb9c32b1fd866205165f49b800",
-      "5f9c95bca3508c24b1d0b1559c83ef5b04445cc4581c8e86d8224eddd09f1157",
-      "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
-      "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
-      "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
-    ].compactMap { FourWords(hex: $0) })
+  private static let lowOrder = FourWords.lowOrder(
+    and: "e0eb7a7c3b41b8ae1656e3faf19fc46ada098deb9c32b1fd866205165f49b800",
+    "5f9c95bca3508c24b1d0b1559c83ef5b04445cc4581c8e86d8224eddd09f1157")
 
   /// Returns whether the bytes of one key come before those of another, each byte unsigned.
   public static func < (left: EncryptionPublicKey, right: EncryptionPublicKey) -> Bool {

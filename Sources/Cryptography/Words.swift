@@ -11,6 +11,14 @@ struct FourWords: FixedBytes {
     point.fourth = (fourth.bigEndian & ~0x80).bigEndian
     return point
   }
+
+  /// Returns the points of low order that are written alike on both forms of the curve, and those of one form.
+  static func lowOrder(and others: String...) -> Set<FourWords> {
+    let zeros = String(repeating: "0", count: 62)
+    let ones = String(repeating: "f", count: 60) + "7f"
+    let common = ["00\(zeros)", "01\(zeros)", "ec\(ones)", "ed\(ones)", "ee\(ones)"]
+    return Set((common + others).compactMap { FourWords(hex: $0) })
+  }
 }
 
 /// 64 bytes that lie inline.

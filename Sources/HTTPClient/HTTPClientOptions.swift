@@ -1,23 +1,5 @@
 /// The limits of an ``HTTPClient``, its times, and the certificates that it trusts and shows.
 public struct HTTPClientOptions: Sendable {
-  /// A certificate that identifies the client to servers, and its key.
-  public struct ClientCertificate: Sendable {
-    /// A PEM file with the certificate, and those between it and a root.
-    public var certificate: String
-    /// A PEM file with the private key, without a password.
-    public var key: String
-
-    /// A certificate and its key.
-    ///
-    /// - Parameters:
-    ///   - certificate: path of a PEM file.
-    ///   - key: path of a PEM file.
-    public init(certificate: String, key: String) {
-      self.certificate = certificate
-      self.key = key
-    }
-  }
-
   /// The addresses that a client connects to.
   public enum Reach: Sendable {
     /// Any.
@@ -45,8 +27,9 @@ public struct HTTPClientOptions: Sendable {
   public var streamsPerConnection = 100
   /// A PEM file with root certificates of servers, or nil for the system's.
   public var certificateAuthorities: String?
-  /// The certificate that servers are shown which ask for one.
-  public var clientCertificate: ClientCertificate?
+  /// The certificate that servers are shown which ask for one, and its key: paths of PEM files. The first holds those
+  /// between the certificate and a root too, and the key has no password.
+  public var clientCertificate: (certificate: String, key: String)?
 
   /// The defaults.
   public init() {}

@@ -50,7 +50,7 @@ final class APNsProvider: PushProvider {
       }
     case .certificate(let certificate, let key):
       tokens = nil
-      options.clientCertificate = .init(certificate: certificate, key: key)
+      options.clientCertificate = (certificate, key)
     }
     client = try HTTPClient(options)
   }

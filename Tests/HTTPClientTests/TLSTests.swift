@@ -49,10 +49,9 @@ internal import Testing
     options.certificateAuthorities = certificates.authority.certificate
     let code = try await failure(options, url)
     #expect(code == .tls || code == .disconnected)
-    options.clientCertificate = .init(
-      certificate: certificates.client.certificate, key: certificates.client.key)
+    options.clientCertificate = (certificates.client.certificate, certificates.client.key)
     #expect(try await HTTPClient(options).send(OutgoingRequest(.get, url)).status == .ok)
-    options.clientCertificate = .init(certificate: "/absent", key: certificates.client.key)
+    options.clientCertificate = ("/absent", certificates.client.key)
     #expect(try await failure(options, url) == .tls)
   }
 }
