@@ -11,8 +11,6 @@ public struct BudgetStatistics: Sendable, Equatable {
   /// The number of holdings that owners lost because they held most.
   public internal(set) var lost = 0
 
-  init(capacity: Int) { self.capacity = capacity }
-
   /// Counts a change of the held amount.
   @usableFromInline mutating func hold(_ more: Int) { held += more }
 

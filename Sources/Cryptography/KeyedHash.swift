@@ -23,9 +23,8 @@ public struct KeyedHash: Sendable {
     var message: [UInt8] = []
     message.reserveCapacity(parts.reduce(0) { $0 + $1.count + 8 })
     for part in parts {
-      for shift in stride(from: 0, to: 64, by: 8) {
-        message.append(UInt8(truncatingIfNeeded: part.count >> shift))
-      }
+      let length = UInt64(part.count).littleEndian
+      unsafe withUnsafeBytes(of: length) { unsafe message.append(contentsOf: $0) }
       message += part
     }
     defer { wipe(&message) }

@@ -6,8 +6,6 @@ struct UTF8Validator: Sendable {
   private var lowest: UInt8 = 0x80
   private var highest: UInt8 = 0xbf
 
-  init() {}
-
   /// True if the text could end here.
   var isComplete: Bool { needed == 0 }
 

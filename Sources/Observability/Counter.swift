@@ -4,8 +4,6 @@ internal import Synchronization
 public final class Counter: Sendable {
   private let count = Atomic<UInt64>(0)
 
-  init() {}
-
   /// Adds to the count.
   ///
   /// - Parameter amount: the number to add.

@@ -54,8 +54,10 @@ public struct WebApp: Sendable {
       let name = part.name.split(separator: ".")
       let digested = "\(name[0]).\(Self.digest(content)).\(name[1])"
       names[part.name] = digested
+      // The name has a digest of the content, so that it never changes.
       files[digested] = WebFile(
-        Array(content.utf8), type: Self.type(of: part.name), .forever, modified: modified)
+        Array(content.utf8), type: Self.type(of: part.name),
+        caching: "public, max-age=31536000, immutable", modified: modified)
     }
     for page in pages { add(page) }
     let kept = ["./"] + names.filter { !apart.contains($0.key) }.values.sorted()
@@ -66,8 +68,8 @@ public struct WebApp: Sendable {
 
   private mutating func add(_ page: Source) {
     files[page.name] = WebFile(
-      Array(text(page.bytes).utf8), type: Self.type(of: page.name), .askFirst, fields: fields,
-      modified: modified)
+      Array(text(page.bytes).utf8), type: Self.type(of: page.name), caching: "no-cache",
+      fields: fields, modified: modified)
   }
 
   /// Puts the names of other files into a source.

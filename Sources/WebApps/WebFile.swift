@@ -6,14 +6,6 @@ internal import Wire
 
 /// A file of a web app, prepared in each content coding.
 struct WebFile: Sendable {
-  /// The lifetime of a file in caches.
-  enum Lifetime: Sendable {
-    /// The name has a digest of the content, so that it never changes.
-    case forever
-    /// Caches ask each time.
-    case askFirst
-  }
-
   private struct Coded: Sendable {
     let coding: StaticString
     let bytes: Bytes
@@ -28,11 +20,11 @@ struct WebFile: Sendable {
   /// - Parameters:
   ///   - content: its bytes.
   ///   - type: the value of `Content-Type`.
-  ///   - lifetime: the time for which caches keep it.
+  ///   - caching: the value of `Cache-Control`.
   ///   - fields: what else it is sent with.
   ///   - modified: the moment of its last change.
   init(
-    _ content: [UInt8], type: String, _ lifetime: Lifetime,
+    _ content: [UInt8], type: String, caching: String,
     fields: [(name: StaticString, value: String)] = [], modified: HTTPDate
   ) {
     var common = HeaderFields()
@@ -41,8 +33,7 @@ struct WebFile: Sendable {
     common.append(.referrerPolicy, "no-referrer")
     common.append(.vary, "Accept-Encoding")
     common.append(.lastModified, modified.text)
-    common.append(
-      .cacheControl, lifetime == .forever ? "public, max-age=31536000, immutable" : "no-cache")
+    common.append(.cacheControl, caching)
     for field in fields { common.append(FieldName(field.name), field.value) }
     let digest = Hex.encode(SHA256.hash(content).bytes.prefix(16))
     let forms: [(StaticString, [UInt8]?)] = [

@@ -41,16 +41,14 @@ public struct PostgreSQLReport: Sendable {
     isReadOnly = settings["transaction_read_only"] == "on"
     unsafeSettings = ["fsync", "full_page_writes"].filter { settings[$0] == "off" }
     connectionLimit = Int(settings["max_connections"] ?? "") ?? 0
-    var standbys = 0
-    var milliseconds: Int64 = 0
-    var isOpen = false
-    try connection.forEach(
-      """
-      SELECT (SELECT count(*) FROM pg_stat_replication),
-        (extract(epoch FROM clock_timestamp()) * 1000)::bigint,
-        has_database_privilege('public', current_database(), 'CONNECT')
-      """
-    ) { row in (standbys, milliseconds, isOpen) = (try row[0], try row[1], try row[2]) }
+    let (standbys, milliseconds, isOpen): (Int, Int64, Bool) =
+      try connection.one(
+        """
+        SELECT (SELECT count(*) FROM pg_stat_replication),
+          (extract(epoch FROM clock_timestamp()) * 1000)::bigint,
+          has_database_privilege('public', current_database(), 'CONNECT')
+        """
+      ) { row in (try row[0], try row[1], try row[2]) } ?? (0, 0, false)
     hasOnlyAsynchronousStandbys =
       standbys > 0 && settings["synchronous_standby_names", default: ""].isEmpty
     isOpenToAllRoles = isOpen
