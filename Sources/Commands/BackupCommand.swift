@@ -31,18 +31,10 @@ struct BackupCommand: Command {
     var progress = CopyProgress()
     defer { Terminal.clearProgress() }
     do {
-      switch configuration.store {
-      case .file(let file):
-        try Backup.make(
-          of: file, at: path, with: files, version: Product.version, madeAt: .now()
-        ) { progress.show($0, of: $1) }
-      case .postgreSQL(let address):
-        try Backup.make(
-          of: address, migrations: context.services.migrations, at: path,
-          with: files, version: Product.version, madeAt: .now()
-        ) { progress.show($0, of: $1) }
-      case .memory: throw CommandError.refused("the store is in memory")
-      }
+      try Backup.make(
+        of: configuration.store, migrations: context.services.migrations, at: path, with: files,
+        version: Product.version, madeAt: .now()
+      ) { progress.show($0, of: $1) }
     } catch { throw CommandError.refused("\(path) is not made: \(error)") }
     Terminal.clearProgress()
     try context.print(

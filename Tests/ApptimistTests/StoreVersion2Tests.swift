@@ -148,7 +148,8 @@ internal import Time
     try await store.acknowledge([Acknowledgement(device: Self.device(1), position: position)])
     #expect(try await Self.beginning(of: Self.device(1), in: store) == position)
     try Backup.make(
-      of: database, at: backup, with: [], version: "1", madeAt: Timestamp(seconds: 1)
+      of: .file(database), migrations: migrations, at: backup, with: [], version: "1",
+      madeAt: Timestamp(seconds: 1)
     ) { _, _ in }
     await store.store.close()
     let restored = "\(folder.path)/b.sqlite3"

@@ -12,7 +12,7 @@ internal import Time
 
   private func back(up files: [Backup.File] = []) throws {
     try Backup.make(
-      of: folder.database, at: path, with: files, version: "1.2.3",
+      of: .file(folder.database), migrations: notes, at: path, with: files, version: "1.2.3",
       madeAt: Timestamp(seconds: 1_700_000_000)
     ) { _, _ in }
   }
@@ -64,7 +64,8 @@ internal import Time
     for number in 0..<5 {
       let path = "\(folder.path)/\(number).backup"
       try Backup.make(
-        of: folder.database, at: path, with: [], version: "1", madeAt: Timestamp(seconds: 1)
+        of: .file(folder.database), migrations: notes, at: path, with: [], version: "1",
+        madeAt: Timestamp(seconds: 1)
       ) { _, _ in }
       let restored = "\(folder.path)/\(number).sqlite3"
       try Backup(opening: path, migrations: notes).restore(to: restored) { _, _ in }
@@ -134,7 +135,8 @@ internal import Time
   func writesAnyTime(_ seconds: Int64) async throws {
     await (try folder.open()).close()
     try Backup.make(
-      of: folder.database, at: path, with: [], version: "1", madeAt: Timestamp(seconds: seconds)
+      of: .file(folder.database), migrations: notes, at: path, with: [], version: "1",
+      madeAt: Timestamp(seconds: seconds)
     ) { _, _ in }
     let madeAt = try Backup(opening: path, migrations: notes).manifest.madeAt
     #expect("\(madeAt)".utf8.count == 24)

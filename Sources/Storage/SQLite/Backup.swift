@@ -43,48 +43,50 @@ public import Time
   public let files: [File]
   private let connection: SQLiteConnection
 
-  /// Copies a store that others may use meanwhile, and checks the copy.
+  /// Copies a store that others may use meanwhile, in one state, and checks the copy.
   ///
   /// - Parameters:
-  ///   - database: the store's file.
-  ///   - path: the file to make, which must not exist. It appears only when it is complete.
-  ///   - files: the files to keep with the store.
-  ///   - version: the program's version.
-  ///   - madeAt: the time, which is kept to the second.
-  ///   - tell: takes the progress.
-  /// - Throws: ``StoreError``; `.corrupt` if the store itself is damaged.
-  public static func make(
-    of database: String, at path: String, with files: [File], version: String,
-    madeAt: Timestamp, telling tell: Progress
-  ) throws {
-    try checkIsNew(path)
-    guard unsafe access(database, R_OK) == 0 else {
-      throw DatabaseFile.systemError("read the store \(database)")
-    }
-    try make(at: path, with: files, version: version, madeAt: madeAt) { copy in
-      let source = try SQLiteConnection(reading: database)
-      try copy.copyAll(from: source, telling: tell)
-      // Of one piece: no log beside it.
-      try copy.run("PRAGMA journal_mode = DELETE")
-    }
-  }
-
-  /// Copies a PostgreSQL database that nodes may use meanwhile, in one state.
-  ///
-  /// - Parameters:
-  ///   - address: the database.
+  ///   - store: the store, a file or a PostgreSQL database.
   ///   - migrations: all migrations of all services in the program.
   ///   - path: the file to make, which must not exist. It appears only when it is complete.
   ///   - files: the files to keep with the store.
   ///   - version: the program's version.
   ///   - madeAt: the time, which is kept to the second.
-  ///   - tell: takes the progress, in rows.
-  /// - Throws: ``StoreError``; `.incompatibleSchema` unless the database has exactly the program's migrations.
+  ///   - tell: takes the progress, of a PostgreSQL database in rows.
+  /// - Throws: ``StoreError``; `.corrupt` if the store itself is damaged, `.incompatibleSchema` unless a PostgreSQL database
+  ///   has exactly the program's migrations.
   public static func make(
-    of address: PostgreSQLAddress, migrations: [Migration], at path: String, with files: [File],
+    of store: StoreLocation, migrations: [Migration], at path: String, with files: [File],
     version: String, madeAt: Timestamp, telling tell: Progress
   ) throws {
     try checkIsNew(path)
+    try makeFile(path) { part in
+      try fill(part, with: files) { copy in
+        switch store {
+        case .file(let database): try fill(copy, from: database, telling: tell)
+        case .postgreSQL(let address): try fill(copy, from: address, migrations, telling: tell)
+        case .memory: throw StoreError(.other, "the store is in memory")
+        }
+      }
+      try BackupManifest.append(to: part.name, files: files, version: version, madeAt: madeAt)
+    }
+  }
+
+  private static func fill(
+    _ copy: SQLiteConnection, from database: String, telling tell: Progress
+  ) throws {
+    guard unsafe access(database, R_OK) == 0 else {
+      throw DatabaseFile.systemError("read the store \(database)")
+    }
+    try copy.copyAll(from: SQLiteConnection(reading: database), telling: tell)
+    // Of one piece: no log beside it.
+    try copy.run("PRAGMA journal_mode = DELETE")
+  }
+
+  private static func fill(
+    _ copy: SQLiteConnection, from address: PostgreSQLAddress, _ migrations: [Migration],
+    telling tell: Progress
+  ) throws {
     let source = try PostgreSQLConnection(forCopyingAt: address)
     let pending = try PostgreSQLMigrator(source, migrations).check()
     guard pending == 0 else {
@@ -92,23 +94,11 @@ public import Time
         "the database lacks \(pending) migrations of this program; start `awd serve` once")
     }
     try source.begin("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-    try make(at: path, with: files, version: version, madeAt: madeAt) { copy in
-      try SQLiteMigrator(copy, migrations).migrate()
-      try copy.run("PRAGMA foreign_keys = OFF")
-      try copy.control("BEGIN")
-      try TableCopy.copy(from: source, to: copy, telling: tell)
-      try copy.control("COMMIT")
-    }
-  }
-
-  private static func make(
-    at path: String, with files: [File], version: String, madeAt: Timestamp,
-    filling fill: (SQLiteConnection) throws -> Void
-  ) throws {
-    try Self.makeFile(path) { part in
-      try Self.fill(part, with: files, fill)
-      try BackupManifest.append(to: part.name, files: files, version: version, madeAt: madeAt)
-    }
+    try SQLiteMigrator(copy, migrations).migrate()
+    try copy.run("PRAGMA foreign_keys = OFF")
+    try copy.control("BEGIN")
+    try TableCopy.copy(from: source, to: copy, telling: tell)
+    try copy.control("COMMIT")
   }
 
   /// Makes the database of a backup. When this returns, nobody has it open.
