@@ -25,14 +25,14 @@ public enum Preconditions {
   ) -> Outcome {
     let reads = head.method == .get || head.method == .head
     let lastModified = validators.lastModified
-    if let matches = listed(.ifMatch, in: head, validators.entityTag, .strong) {
+    if let matches = listed(.ifMatch, in: head, validators.entityTag, isStrong: true) {
       guard matches else { return .failed }
     } else if let lastModified,
       let date = date(.ifUnmodifiedSince, in: head, validators, now: now), lastModified > date
     {
       return .failed
     }
-    if let matches = listed(.ifNoneMatch, in: head, validators.entityTag, .weak) {
+    if let matches = listed(.ifNoneMatch, in: head, validators.entityTag, isStrong: false) {
       return matches ? reads ? .notModified : .failed : .proceed
     }
     guard reads, let lastModified,
@@ -44,12 +44,11 @@ public enum Preconditions {
 
   /// Returns whether the fields of a name list a tag; nil without such a field.
   private static func listed(
-    _ name: FieldName, in head: RequestHead, _ etag: EntityTag?,
-    _ comparison: EntityTagComparison
+    _ name: FieldName, in head: RequestHead, _ etag: EntityTag?, isStrong: Bool
   ) -> Bool? {
     var result: Bool?
     head.forEachValue(name) { value in
-      result = result == true || EntityTag.list(value, matches: etag, comparison)
+      result = result == true || EntityTag.list(value, matches: etag, isStrong: isStrong)
     }
     return result
   }

@@ -81,14 +81,3 @@ struct MigrationPlan {
     }
   }
 }
-
-extension DatabaseConnection {
-  /// The numbers of the migrations that the database has, by owner.
-  func appliedMigrations() throws -> [String: Set<Int>] {
-    var applied: [String: Set<Int>] = [:]
-    try forEach("SELECT owner, number FROM store_migrations") { row in
-      applied[try row[0], default: []].insert(try row[1])
-    }
-    return applied
-  }
-}

@@ -54,7 +54,11 @@ struct SQLiteMigrator {
   func check() throws -> Int { try pending().count }
 
   private func pending() throws -> [MigrationPlan.Step] {
-    try plan.pending(after: connection.appliedMigrations())
+    var applied: [String: Set<Int>] = [:]
+    try connection.forEach("SELECT owner, number FROM store_migrations") { row in
+      applied[try row[0], default: []].insert(try row[1])
+    }
+    return try plan.pending(after: applied)
   }
 
   private func apply(_ migration: MigrationPlan.Step) throws {
