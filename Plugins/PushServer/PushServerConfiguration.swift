@@ -28,9 +28,7 @@ public struct PushServerConfiguration: ServiceConfiguration {
   /// Reads the section, and records its faults.
   public init(_ section: ConfigurationSection) {
     push = PushMode(section, default: .on, hasWeb: false)
-    if push == .off {
-      section.reject("push", "expected \"on\" or \"log\", as the service does nothing but push")
-    }
+    if push == .off { section.reject("push", "expected \"on\" or \"log\"") }
     pushServices = PushConfiguration(section.beside("push"))
     let many = 1...1_000_000_000
     let key = section.string("relay_key", default: "")
