@@ -34,8 +34,7 @@ struct RelayProof: Sendable {
     guard (now - Self.life...now + Self.leeway).contains(moment) else {
       throw .forged("the timestamp is more than 3 days old or 5 minutes ahead")
     }
-    self.signature = signature
-    self.timestamp = timestamp
+    (self.signature, self.timestamp) = (signature, timestamp)
   }
 
   /// Returns whether the relay has signed a body at this moment.

@@ -11,8 +11,7 @@ public struct Frame: Sendable {
 
     /// Makes limits; the defaults are those that a service has for what devices send.
     public init(header: Int = 4 << 10, data: Int = 1 << 20) {
-      self.header = header
-      self.data = data
+      (self.header, self.data) = (header, data)
     }
 
     /// The longest message that keeps to the limits, in bytes.

@@ -33,8 +33,7 @@ public struct HeaderChannel: ~Copyable {
   /// - Returns: nil if the peer's key is of low order, or the own one.
   public init?(own: EncryptionKeyPair, peer: EncryptionPublicKey, dataNonce: BoxNonce) {
     guard peer != own.publicKey, let key = BoxKey(own: own, peer: peer) else { return nil }
-    self.key = key
-    self.dataNonce = dataNonce
+    (self.key, self.dataNonce) = (key, dataNonce)
     outgoing = Counter(next: own.publicKey < peer ? 1 : 2)
     incoming = Counter(next: own.publicKey < peer ? 2 : 1)
   }

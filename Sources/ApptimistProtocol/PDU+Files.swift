@@ -27,9 +27,7 @@ extension PDU {
 
     /// Makes the PDU.
     public init(directory: EncryptionPublicKey, error: ErrorCode = .done, filename: ShortBytes) {
-      self.directory = directory
-      self.error = error
-      self.filename = filename
+      (self.directory, self.error, self.filename) = (directory, error, filename)
     }
 
     init(from reader: inout ByteReader) throws(WireError) {

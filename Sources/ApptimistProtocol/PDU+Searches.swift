@@ -23,8 +23,7 @@ extension PDU {
 
     /// Makes the PDU.
     public init(maxUsers: UInt16, text: ShortBytes) {
-      self.maxUsers = maxUsers
-      self.text = text
+      (self.maxUsers, self.text) = (maxUsers, text)
     }
 
     init(from reader: inout ByteReader) throws(WireError) { (maxUsers, text) = try reader.fields() }

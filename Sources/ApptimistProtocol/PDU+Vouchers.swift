@@ -16,8 +16,7 @@ extension PDU {
 
     /// Makes the PDU.
     public init(subject: EncryptionPublicKey, signature: Signature) {
-      self.subject = subject
-      self.signature = signature
+      (self.subject, self.signature) = (subject, signature)
     }
 
     init(from reader: inout ByteReader) throws(WireError) {
@@ -42,8 +41,7 @@ extension PDU {
 
     /// Makes the PDU.
     public init(subject: EncryptionPublicKey, vouchers: [EncryptionPublicKey]) {
-      self.subject = subject
-      self.vouchers = vouchers
+      (self.subject, self.vouchers) = (subject, vouchers)
     }
 
     init(from reader: inout ByteReader) throws(WireError) {

@@ -18,8 +18,7 @@ public struct ServiceDocument: Hashable, Sendable, Encodable {
 
   /// Makes the document of a service that speaks version 1 alone.
   public init(service: String, identity: ServiceIdentity) {
-    self.service = service
-    self.identity = identity
+    (self.service, self.identity) = (service, identity)
     versions = [Int(PDU.version)]
     (versionsSignature, push, pushKey) = (nil, nil, nil)
   }
@@ -38,8 +37,7 @@ public struct ServiceDocument: Hashable, Sendable, Encodable {
   ) {
     (self.push, self.pushKey) = (push, pushKey)
     let versions = [PDU.version, Version2.number]
-    self.service = service
-    self.identity = identity
+    (self.service, self.identity) = (service, identity)
     self.versions = versions.map(Int.init)
     versionsSignature = authentication.sign(
       Version2.service(identity.encryptionKey, speaks: versions))

@@ -20,8 +20,7 @@ public struct ServiceIdentity: Hashable, Sendable {
     guard !encryptionKey.isLowOrder,
       authenticationKey.verifies(signature, over: encryptionKey)
     else { return nil }
-    self.encryptionKey = encryptionKey
-    self.authenticationKey = authenticationKey
+    (self.encryptionKey, self.authenticationKey) = (encryptionKey, authenticationKey)
     self.signature = signature
   }
 

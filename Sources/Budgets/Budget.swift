@@ -60,8 +60,7 @@ public final class Budget<Owner: Hashable & Sendable>: Sendable {
   ///   - share: the amount that one owner may hold.
   ///   - loss: the holding that an owner loses first.
   public init(capacity: Int, share: Int, loss: Loss = .largest) {
-    self.share = share
-    self.loss = loss
+    (self.share, self.loss) = (share, loss)
     state = Lock(State(statistics: BudgetStatistics(capacity: capacity)))
   }
 

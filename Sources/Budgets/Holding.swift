@@ -43,7 +43,6 @@ final class HoldingRecord<Owner: Hashable & Sendable>: @unchecked Sendable {
   let lastUse = Atomic<Int64>(0)
 
   init(owner: Owner?, onLoss: @escaping @Sendable () -> Void) {
-    self.owner = owner
-    self.onLoss = onLoss
+    (self.owner, self.onLoss) = (owner, onLoss)
   }
 }

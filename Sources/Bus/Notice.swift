@@ -8,10 +8,7 @@ public struct Topic: Sendable, Hashable {
   public let key: [UInt8]
 
   /// Makes a topic of a service's.
-  public init(_ service: String, _ key: [UInt8] = []) {
-    self.service = service
-    self.key = key
-  }
+  public init(_ service: String, _ key: [UInt8] = []) { (self.service, self.key) = (service, key) }
 }
 
 /// The news that something has changed in the store, for nodes that keep something of it in memory.
@@ -33,8 +30,7 @@ public struct Notice: Sendable, Hashable {
   ///   - topic: the subject of the notice.
   ///   - content: what has changed; with the topic's key ``limit`` bytes at most.
   public init(_ topic: Topic, _ content: [UInt8] = []) {
-    self.topic = topic
-    self.content = content
+    (self.topic, self.content) = (topic, content)
   }
 }
 

@@ -18,8 +18,7 @@ final class CommandEnvironment: Sendable {
   ///   - variables: the environment variables.
   ///   - services: all services that are built in.
   init(variables: [String: String], services: [any Service.Type]) {
-    self.variables = variables
-    self.services = services
+    (self.variables, self.services) = (variables, services)
   }
 
   /// Reads a service's section of the configuration that the arguments name. See

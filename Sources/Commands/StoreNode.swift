@@ -54,9 +54,7 @@ final class StoreNode: Sendable {
   }
 
   /// The seal for notices to other nodes; nil if there are none.
-  var seal: NoticeSeal? {
-    get async throws { try await registry?.seal(clock: now) }
-  }
+  var seal: NoticeSeal? { get async throws { try await registry?.seal(clock: now) } }
 
   /// Becomes one of the nodes, if this one has no other keys than they.
   ///

@@ -12,8 +12,7 @@ public struct ListenAddress: Sendable, Hashable {
 
   /// Makes an address of its parts.
   public init(_ endpoint: Endpoint, isSecure: Bool = false) {
-    self.endpoint = endpoint
-    self.isSecure = isSecure
+    (self.endpoint, self.isSecure) = (endpoint, isSecure)
   }
 
   /// True if only this machine can reach the address: a loopback address or a Unix-domain socket.

@@ -13,8 +13,7 @@ public struct P256KeyPair: Sendable {
     guard let key, key.group == "prime256v1", let publicKey = P256PublicKey(of: key) else {
       throw Unusable()
     }
-    self.key = key
-    self.publicKey = publicKey
+    (self.key, self.publicKey) = (key, publicKey)
   }
 
   /// Makes a new pair.

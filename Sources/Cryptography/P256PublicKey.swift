@@ -18,8 +18,7 @@ public struct P256PublicKey: Sendable {
     guard bytes.count == Self.length, bytes[0] == 4, let key = P256.parameters(),
       unsafe EVP_PKEY_set1_encoded_public_key(key.pointer, bytes, bytes.count) == 1
     else { return nil }
-    self.key = key
-    self.bytes = bytes
+    (self.key, self.bytes) = (key, bytes)
   }
 
   /// Takes the public half of a pair, or returns nil if OpenSSL fails.

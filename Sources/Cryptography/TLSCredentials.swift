@@ -28,9 +28,7 @@ public final class TLSCredentials: Sendable {
     do throws(PEM.KeyError) {
       self.key = try PEM.privateKey(in: key)
     } catch { throw error == .encrypted ? .encryptedKey : .noKey }
-    self.chain = chain
-    self.notBefore = notBefore
-    self.notAfter = notAfter
+    (self.chain, self.notBefore, self.notAfter) = (chain, notBefore, notAfter)
     defer { ERR_clear_error() }
     guard unsafe X509_check_private_key(own.pointer, self.key.pointer) == 1 else { throw .mismatch }
     // What OpenSSL's security level forbids, such as a short RSA key, is told now and not in the first handshake.

@@ -27,9 +27,7 @@ internal import Transport
     guard let handle = unsafe curl_easy_init() else {
       throw HTTPClientError(.outOfResources, "libcurl has no memory for a transfer")
     }
-    self.id = id
-    self.responsesBefore = responsesBefore
-    self.completion = completion
+    (self.id, self.responsesBefore, self.completion) = (id, responsesBefore, completion)
     unsafe self.handle = unsafe handle
     assembler = ResponseAssembler(options)
     unsafe words.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))

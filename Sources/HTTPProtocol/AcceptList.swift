@@ -11,10 +11,7 @@ public struct AcceptList: Sendable {
   /// - Parameters:
   ///   - head: the request.
   ///   - name: ``FieldName/accept`` or ``FieldName/acceptEncoding``.
-  public init(_ head: RequestHead, _ name: FieldName) {
-    self.head = head
-    self.name = name
-  }
+  public init(_ head: RequestHead, _ name: FieldName) { (self.head, self.name) = (head, name) }
 
   /// True if the request has no such field, so that nothing is preferred.
   public var isAbsent: Bool { head.first(name) == nil }

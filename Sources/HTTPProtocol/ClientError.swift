@@ -12,10 +12,7 @@ public struct ClientError<Failure: Sendable & Hashable>: Error, Sendable, Hashab
   /// - Parameters:
   ///   - code: the kind of failure.
   ///   - message: the failure in words, without anything that may be secret.
-  public init(_ code: Failure, _ message: String) {
-    self.code = code
-    self.message = message
-  }
+  public init(_ code: Failure, _ message: String) { (self.code, self.message) = (code, message) }
 
   /// Compares the kinds of failure.
   public static func == (left: Self, right: Self) -> Bool { left.code == right.code }

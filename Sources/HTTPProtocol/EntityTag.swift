@@ -27,9 +27,7 @@ extension EntityTag {
   ///   - tag: the tag, or nil if there is none to match.
   ///   - isStrong: whether a weak tag of the list counts as another than the strong one (section 8.8.3.2).
   /// - Returns: whether it matches.
-  static func list(
-    _ value: ArraySlice<UInt8>, matches tag: EntityTag?, isStrong: Bool
-  ) -> Bool {
+  static func list(_ value: ArraySlice<UInt8>, matches tag: EntityTag?, isStrong: Bool) -> Bool {
     if value.count == 1, value.first == UInt8(ascii: "*") { return true }
     guard let tag else { return false }
     var rest = value

@@ -16,9 +16,7 @@ public struct Request: Sendable {
   ///   - body: the body, chunks joined.
   ///   - origin: the origin of the request.
   public init(head: RequestHead, body: [UInt8] = [], origin: RequestOrigin) {
-    self.head = head
-    self.body = body
-    self.origin = origin
+    (self.head, self.body, self.origin) = (head, body, origin)
   }
 }
 

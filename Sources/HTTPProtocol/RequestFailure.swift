@@ -10,10 +10,7 @@ public struct RequestFailure: Error, Equatable, Sendable {
   /// - Parameters:
   ///   - status: the status of the response.
   ///   - reason: the fault, without bytes of the peer.
-  public init(_ status: Status, _ reason: String) {
-    self.status = status
-    self.reason = reason
-  }
+  public init(_ status: Status, _ reason: String) { (self.status, self.reason) = (status, reason) }
 
   /// A failure of syntax, with status 400.
   init(_ reason: String) { self.init(.badRequest, reason) }

@@ -41,9 +41,7 @@ public struct Response: Sendable {
   ///   - fields: the header fields.
   ///   - body: the body.
   public init(_ status: Status, fields: HeaderFields = HeaderFields(), body: Body = .none) {
-    self.status = status
-    self.fields = fields
-    self.body = body
+    (self.status, self.fields, self.body) = (status, fields, body)
   }
 
   /// A response with a text body.

@@ -13,8 +13,7 @@ public struct Validators: Sendable {
   ///   - entityTag: the tag of the representation that would be sent, or nil.
   ///   - lastModified: the moment of the last modification, or nil if it is not known.
   public init(entityTag: EntityTag?, lastModified: HTTPDate?) {
-    self.entityTag = entityTag
-    self.lastModified = lastModified
+    (self.entityTag, self.lastModified) = (entityTag, lastModified)
     lastModifiedText = lastModified.map { Array($0.text.utf8) } ?? []
   }
 }

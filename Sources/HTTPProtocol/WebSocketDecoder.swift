@@ -74,8 +74,7 @@ public struct WebSocketDecoder: Sendable {
   ///   - role: the end that decodes.
   ///   - maximumMessage: the longest message taken, in bytes; a longer one is a violation, 1009.
   public init(role: Role, maximumMessage: Int) {
-    self.role = role
-    self.maximumMessage = maximumMessage
+    (self.role, self.maximumMessage) = (role, maximumMessage)
   }
 
   /// Reads on.
@@ -165,8 +164,7 @@ public struct WebSocketDecoder: Sendable {
       emptyFragments = 0
     }
     if !opcode.isControl { isFragmented = !isFinal }
-    self.opcode = opcode
-    self.isFinal = isFinal
+    (self.opcode, self.isFinal) = (opcode, isFinal)
     stage = .length
     return nil
   }

@@ -61,9 +61,7 @@ final class HTTP1Connection: ServedProtocol {
   private static let chargeLimit = 64 << 10
 
   init(_ connection: Connection, _ peer: Peer, _ server: ServerLoop) {
-    self.connection = connection
-    self.peer = peer
-    self.server = server
+    (self.connection, self.peer, self.server) = (connection, peer, server)
     loop = connection.loop
     parser = RequestParser(limits: server.core.limits)
     since = loop.now

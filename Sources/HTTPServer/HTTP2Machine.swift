@@ -98,8 +98,7 @@ final class HTTP2Machine {
 
   /// - Returns: nil when memory is short.
   init?(_ limits: Limits, now: Int64) {
-    self.limits = limits
-    self.now = now
+    (self.limits, self.now) = (limits, now)
     allowance = HTTP2Allowance(now: now)
     idleSince = now
     session = HTTP2Session(for: self, headerListSize: limits.request.head)

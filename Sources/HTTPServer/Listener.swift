@@ -24,8 +24,7 @@ final class Listener {
   private static let rest = Duration.milliseconds(250)
 
   init?(_ socket: ListeningSocket, _ server: ServerLoop) {
-    self.socket = socket
-    self.server = server
+    (self.socket, self.server) = (socket, server)
     watch = SocketWatch(socket.descriptor, on: server.loop) { [unowned self] _ in accept() }
     guard let watch else {
       Glibc.close(socket.descriptor)

@@ -32,9 +32,7 @@ final class ServerCore: Sendable {
     tls = try options.credentials.map(TLSIdentity.init)
     var limits = RequestParser.Limits()
     limits.head = options.head
-    self.limits = limits
-    self.options = options
-    self.responder = responder
+    (self.limits, self.options, self.responder) = (limits, options, responder)
     let connections = min(options.connections, ServerCore.descriptors)
     placeShare = options.connectionsPerAddress ?? max(1, connections / 4)
     places = Budget(capacity: connections, share: placeShare, loss: .idlest)

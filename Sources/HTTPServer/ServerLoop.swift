@@ -20,8 +20,7 @@ final class ServerLoop: @unchecked Sendable {
   private var preparedDateLine: [UInt8] = []
 
   init(_ loop: EventLoop, core: ServerCore, index: Int) {
-    self.loop = loop
-    self.core = core
+    (self.loop, self.core) = (loop, core)
     requestBase = UInt64(index) << 48
   }
 

@@ -11,9 +11,7 @@ final class TLSHandshake: ServedProtocol {
   private let deadline: Int64
 
   init(_ connection: Connection, _ peer: Peer, _ server: ServerLoop) {
-    self.connection = connection
-    self.peer = peer
-    self.server = server
+    (self.connection, self.peer, self.server) = (connection, peer, server)
     deadline = connection.loop.now(after: server.core.options.headerTimeout)
   }
 

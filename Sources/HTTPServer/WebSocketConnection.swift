@@ -28,9 +28,7 @@ final class WebSocketConnection: ServedProtocol {
   private init(
     _ connection: Connection, _ peer: Peer, _ server: ServerLoop, _ acceptance: WebSocketAcceptance
   ) {
-    self.connection = connection
-    self.peer = peer
-    self.server = server
+    (self.connection, self.peer, self.server) = (connection, peer, server)
     machine = WebSocketMachine(role: .server, limits: acceptance.limits, now: connection.loop.now)
     highWaterMark = acceptance.highWaterMark
     lowWaterMark = acceptance.lowWaterMark

@@ -7,10 +7,7 @@ public final class WebSocketSession: Sendable {
   public let loop: EventLoop
   private let id: ConnectionID
 
-  init(loop: EventLoop, id: ConnectionID) {
-    self.loop = loop
-    self.id = id
-  }
+  init(loop: EventLoop, id: ConnectionID) { (self.loop, self.id) = (loop, id) }
 
   /// Sends a message; if more than the high-water mark would wait, the session is closed with 1013 instead.
   ///

@@ -36,9 +36,7 @@ public struct SignedToken: Sendable {
     guard let (name, keyID, type, isCritical) = parts else { throw .malformed }
     guard let algorithm = name.flatMap(SignatureAlgorithm.init) else { throw .algorithm }
     guard !isCritical, type?.lowercased() ?? "jwt" == "jwt" else { throw .kind }
-    self.algorithm = algorithm
-    self.keyID = keyID
-    self.bytes = bytes
+    (self.algorithm, self.keyID, self.bytes) = (algorithm, keyID, bytes)
   }
 
   /// The token's content, if a key's other half has signed it.

@@ -22,9 +22,7 @@ public struct Distribution: Sendable, Equatable {
   ///   - sum: the sum of all values.
   public init(bounds: [Double], counts: [UInt64], sum: Double) {
     precondition(counts.count == bounds.count + 1, "a distribution has a bucket above its bounds")
-    self.bounds = bounds
-    self.counts = counts
-    self.sum = sum
+    (self.bounds, self.counts, self.sum) = (bounds, counts, sum)
   }
 
   /// Counts a value.

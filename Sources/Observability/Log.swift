@@ -61,8 +61,7 @@ public struct Log: Sendable {
       line.append("seconds", .integer(LogRates.span.components.seconds))
       return line.finished()
     }
-    self.format = format
-    self.clock = clock
+    (self.format, self.clock) = (format, clock)
   }
 
   /// Changes the level, for all copies of this log.

@@ -68,8 +68,7 @@ private final class LineQueue: Sendable {
   private let line: @Sendable (LogRates.Sum) -> [UInt8]
 
   init(descriptor: Int32, line: @escaping @Sendable (LogRates.Sum) -> [UInt8]) {
-    self.descriptor = descriptor
-    self.line = line
+    (self.descriptor, self.line) = (descriptor, line)
   }
 
   /// Counts an event.

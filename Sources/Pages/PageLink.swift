@@ -10,10 +10,7 @@ public struct PageLink: Sendable, Equatable {
   /// - Parameters:
   ///   - title: the text of the link.
   ///   - url: the target.
-  public init(_ title: String, url: String) {
-    self.title = title
-    self.url = url
-  }
+  public init(_ title: String, url: String) { (self.title, self.url) = (title, url) }
 
   /// The link as an HTML element.
   public var html: String { "<a href=\"\(url.htmlEscaped)\">\(title.htmlEscaped)</a>" }

@@ -22,10 +22,7 @@ public struct PushAddress: Hashable, Sendable {
   public let bytes: [UInt8]
 
   /// Takes a stored address, which was checked before it was stored.
-  public init(stored kind: PushKind, _ bytes: [UInt8]) {
-    self.kind = kind
-    self.bytes = bytes
-  }
+  public init(stored kind: PushKind, _ bytes: [UInt8]) { (self.kind, self.bytes) = (kind, bytes) }
 
   /// Checks an address.
   ///

@@ -79,8 +79,7 @@ public struct PushQueue: Sendable {
   ) throws -> Int {
     try transaction.execute(
       """
-      DELETE FROM push_outbox
-      WHERE service = ? AND device = ? AND position > ? AND position <= ?
+      DELETE FROM push_outbox WHERE service = ? AND device = ? AND position > ? AND position <= ?
         AND (lease_owner IS NULL OR ? = 1)
       """, service, device, first, last, evenLeased)
     return transaction.changes

@@ -105,8 +105,7 @@ struct PushStore: Sendable {
   private func giveBack(_ push: Push, _ transaction: borrowing Transaction) throws {
     try transaction.execute(
       """
-      UPDATE push_outbox SET lease_owner = NULL, lease_end = 0, attempts = attempts - 1
-      WHERE id = ?
+      UPDATE push_outbox SET lease_owner = NULL, lease_end = 0, attempts = attempts - 1 WHERE id = ?
       """, push.id)
   }
 

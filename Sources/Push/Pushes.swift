@@ -50,8 +50,7 @@ public final class Pushes: Sendable {
   ) {
     self.configuration = configuration
     self.store = PushStore(store: store, clock: clock)
-    self.log = log
-    self.publicURL = publicURL
+    (self.log, self.publicURL) = (log, publicURL)
     registry = metrics
     self.metrics = PushMetrics(metrics, clock: clock)
     logProvider = LogProvider(log: log, showsPayloads: configuration.showsPayloads, clock: clock)

@@ -34,8 +34,7 @@ final class RouteNode: Sendable {
       case .rest: break
       }
     }
-    self.literals = literals
-    self.digits = digits
+    (self.literals, self.digits) = (literals, digits)
     self.prefixes = prefixes.sorted { $0.bytes.count > $1.bytes.count }
     self.any = any
   }

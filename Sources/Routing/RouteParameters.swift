@@ -15,8 +15,7 @@ public struct RouteParameters: Sendable {
   init(of head: RequestHead, names: [String], matches: RouteMatches) {
     path = head.path
     isEncoded = head.isPathEncoded
-    self.names = names
-    self.matches = matches
+    (self.names, self.matches) = (names, matches)
   }
 
   /// The bytes that a parameter matched, percent-decoded.

@@ -55,8 +55,7 @@ public final class RouteTable: Responder {
     unrouted = metrics.counters(
       "awd_http_requests_total", "Requests",
       ["service": "none", "route": "none", "method": "any"], by: "status", 100...599)
-    self.log = log
-    self.proxies = proxies
+    (self.log, self.proxies) = (log, proxies)
   }
 
   /// Decides whether a peer is a trusted proxy.

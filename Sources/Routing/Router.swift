@@ -51,8 +51,7 @@ public struct Router: Sendable {
   ///   - service: the name of the service.
   ///   - hosts: the hosts that the routes answer to, at any port. Empty means any.
   public init(service: String, hosts: [HostName] = []) {
-    self.service = service
-    self.hosts = hosts
+    (self.service, self.hosts) = (service, hosts)
   }
 
   /// Adds a route for `GET` and `HEAD`, answered inline on the event loop.

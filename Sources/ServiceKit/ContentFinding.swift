@@ -22,10 +22,7 @@ public struct ContentFinding: Sendable, Equatable {
   /// - Parameters:
   ///   - grade: the seriousness.
   ///   - message: the thing and its state, in one line.
-  public init(_ grade: Grade, _ message: String) {
-    self.grade = grade
-    self.message = message
-  }
+  public init(_ grade: Grade, _ message: String) { (self.grade, self.message) = (grade, message) }
 
   /// Finds that something is as it should be.
   public static func good(_ message: String) -> Self { Self(.good, message) }

@@ -20,7 +20,6 @@ public struct ServiceExample: Sendable, Equatable {
   ///   - outcome: the outcome in a few words.
   ///   - command: the command as it is typed into a shell.
   public init(_ outcome: String, _ command: String) {
-    self.outcome = outcome
-    self.command = command
+    (self.outcome, self.command) = (outcome, command)
   }
 }

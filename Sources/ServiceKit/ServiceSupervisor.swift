@@ -26,8 +26,7 @@ public final class ServiceSupervisor: Sendable {
     sleep: @escaping @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
   ) {
     self.services = services.map { (type(of: $0).name, $0) }
-    self.log = log
-    self.sleep = sleep
+    (self.log, self.sleep) = (log, sleep)
   }
 
   /// Runs the services until cancelled, or until none has anything left to do.

@@ -12,8 +12,7 @@
   @usableFromInline final let parameterCount: Int
 
   init(_ sql: StaticString, parameterCount: Int = 0) {
-    self.sql = sql
-    self.parameterCount = parameterCount
+    (self.sql, self.parameterCount) = (sql, parameterCount)
   }
 
   /// True if the statement has been stepped and not yet reset.

@@ -70,9 +70,7 @@ public struct StoreError: Error, Sendable {
   }
 
   init(_ code: Code, _ message: String, resultCode: ResultCode? = nil) {
-    self.code = code
-    self.resultCode = resultCode
-    self.message = message
+    (self.code, self.resultCode, self.message) = (code, resultCode, message)
   }
 
   /// PostgreSQL has no such text, and so neither has SQLite.

@@ -48,8 +48,7 @@ public final class ConnectionAttempt {
     host: String, port: UInt16, within limit: Duration, on loop: EventLoop,
     completion: @escaping (Result<Int32, Failure>) -> Void
   ) {
-    self.loop = loop
-    self.completion = completion
+    (self.loop, self.completion) = (loop, completion)
     deadline = loop.now(after: limit)
     timer = LoopTimer(on: loop) { [self] in timeIsOver() }
     timer?.start(after: limit)

@@ -14,8 +14,7 @@ public final class LoopTimer {
   ///   - loop: the loop.
   ///   - fire: called when the time is over.
   public init(on loop: EventLoop, _ fire: @escaping () -> Void) {
-    self.loop = loop
-    self.fire = fire
+    (self.loop, self.fire) = (loop, fire)
     unsafe uv_timer_init(loop.loop, handle)
     // libuv holds the handle, and it the timer, until the handle is closed.
     unsafe handle.pointee.data = Unmanaged.passRetained(self).toOpaque()

@@ -33,8 +33,7 @@ public final class SocketWatch {
   ///   - act: called with the events that came.
   /// - Returns: nil if the system can't watch the descriptor.
   public init?(_ descriptor: Int32, on loop: EventLoop, act: @escaping (Events) -> Void) {
-    self.loop = loop
-    self.act = act
+    (self.loop, self.act) = (loop, act)
     guard unsafe uv_poll_init(loop.loop, handle, descriptor) == 0 else {
       unsafe handle.deallocate()
       return nil

@@ -40,8 +40,7 @@ public struct WebURL: Sendable, Hashable {
     guard text.lowercased().hasPrefix(origin), rest.isEmpty || "/?".contains(rest.prefix(1)),
       port != "0"
     else { return nil }
-    self.scheme = scheme
-    self.host = host
+    (self.scheme, self.host) = (scheme, host)
     self.port = port.flatMap { UInt16($0) }
     self.path = path
     query = unsafe Self.part(CURLUPART_QUERY, of: handle)

@@ -45,9 +45,7 @@ public struct WebApp: Sendable {
     pages: [Source], worker: [UInt8], apart: Set<String> = [],
     clock: @escaping @Sendable () -> Timestamp
   ) {
-    self.path = path
-    self.fields = fields
-    self.clock = clock
+    (self.path, self.fields, self.clock) = (path, fields, clock)
     modified = HTTPDate(clock().seconds)
     for part in parts {
       let content = text(part.bytes)

@@ -14,10 +14,7 @@ public struct WireError: Error, Hashable, Sendable {
   public let offset: Int
 
   /// Makes an error.
-  public init(_ reason: Reason, at offset: Int) {
-    self.reason = reason
-    self.offset = offset
-  }
+  public init(_ reason: Reason, at offset: Int) { (self.reason, self.offset) = (reason, offset) }
 }
 
 extension WireError: CustomStringConvertible {

@@ -49,9 +49,7 @@ public struct Certificate: Sendable {
     guard let der = x509.der, let notBefore = x509.notBefore, let notAfter = x509.notAfter else {
       throw CertificateError("the certificate's validity is no time")
     }
-    self.der = der
-    self.notBefore = notBefore
-    self.notAfter = notAfter
+    (self.der, self.notBefore, self.notAfter) = (der, notBefore, notAfter)
     subject = x509.subject
     issuer = x509.issuer
     commonName = x509.commonName

@@ -50,8 +50,7 @@ public final class SchemaValidator: Sendable {
         schemas[version] = try Schema(file: file)
       } catch { problems.append("\(error)") }
     }
-    self.schemas = schemas
-    self.problems = problems
+    (self.schemas, self.problems) = (schemas, problems)
   }
 
   /// Validates a document.

@@ -30,9 +30,7 @@ public struct SignatureError: Error, Sendable, Hashable {
   public internal(set) var signature: Int?
 
   init(_ code: Code, _ message: String, signature: Int? = nil) {
-    self.code = code
-    self.message = message
-    self.signature = signature
+    (self.code, self.message, self.signature) = (code, message, signature)
   }
 }
 

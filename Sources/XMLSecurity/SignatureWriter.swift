@@ -21,8 +21,7 @@ public struct SignatureWriter {
     guard certificates.isEmpty || holders == 1 else {
       throw SigningError("exactly one of the certificates must hold the key")
     }
-    self.key = key
-    self.certificates = certificates
+    (self.key, self.certificates) = (key, certificates)
   }
 
   /// Signs a document.

@@ -24,9 +24,7 @@ public struct XMLError: Error, Sendable, Hashable {
   public let message: String
 
   init(_ code: Code, line: Int? = nil, _ message: String) {
-    self.code = code
-    self.line = line
-    self.message = message
+    (self.code, self.line, self.message) = (code, line, message)
   }
 }
 

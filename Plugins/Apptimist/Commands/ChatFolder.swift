@@ -138,9 +138,7 @@ struct ChatFolder: Sendable {
     } catch { throw failure(name, error) }
   }
 
-  private func malformed(_ name: String) -> ChatError {
-    failure(name, "the file is malformed")
-  }
+  private func malformed(_ name: String) -> ChatError { failure(name, "the file is malformed") }
 
   private func failure(_ name: String, _ problem: some CustomStringConvertible) -> ChatError {
     ChatError(description: "\(path)/\(name): \(problem)")

@@ -148,9 +148,7 @@ actor ChatSession {
   private func verify(_ answer: String) async throws {
     let partner = try await find("")
     guard let key = partner.authenticationKey, let number = device.safetyNumber(with: partner)
-    else {
-      throw ChatError(description: "this service knows no keys of signatures")
-    }
+    else { throw ChatError(description: "this service knows no keys of signatures") }
     if ["yes", "no"].contains(answer) {
       if answer == "yes" { await device.accept(key, of: partner.key) }
       self.partner = try await device.user(partner.key)

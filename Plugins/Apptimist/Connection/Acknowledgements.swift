@@ -19,10 +19,7 @@ final class Acknowledgements: Sendable {
   private let log: Log
   private let state = Lock(State())
 
-  init(store: ApptimistStore, log: Log) {
-    self.store = store
-    self.log = log
-  }
+  init(store: ApptimistStore, log: Log) { (self.store, self.log) = (store, log) }
 
   /// Takes note of a position; it is on disk within a second.
   func note(_ acknowledgement: Acknowledgement) {

@@ -46,13 +46,9 @@ final class SessionConnection: WebSocketHandler, HubMember, @unchecked Sendable 
     place: Holding<ClientNetwork>, backend: Backend, longestMessage: Int,
     session: Session
   ) {
-    self.network = network
-    self.place = place
-    self.socket = socket
+    (self.network, self.place, self.socket) = (network, place, socket)
     loop = socket.loop
-    self.id = id
-    self.backend = backend
-    self.longestMessage = longestMessage
+    (self.id, self.backend, self.longestMessage) = (id, backend, longestMessage)
     epoch = backend.nodes?.registry.epoch ?? 0
     self.session = session
     handle(.opened)
@@ -133,8 +129,7 @@ final class SessionConnection: WebSocketHandler, HubMember, @unchecked Sendable 
       backend.ended(id)
       return perform(session.handle(.ended))
     }
-    self.place = place
-    self.login = login
+    (self.place, self.login) = (place, login)
     socket.limitMessages(to: longestMessage)
     backend.hub.join(self, of: login.user)?.evict()
     backend.nodes?.joined(id, of: login.user)

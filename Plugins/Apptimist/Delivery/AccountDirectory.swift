@@ -28,8 +28,7 @@ final class AccountDirectory: Sendable {
   private let state = Lock(State())
 
   init(_ store: ApptimistStore, readsForumsAnew: Bool = false) {
-    self.store = store
-    self.readsForumsAnew = readsForumsAnew
+    (self.store, self.readsForumsAnew) = (store, readsForumsAnew)
   }
 
   /// Resolves a key.

@@ -59,10 +59,7 @@ struct ForumFanOut: Sendable {
   /// Opens and seals posts, beside the event loops.
   private let threads = ThreadPool(named: "awd-forums", niceness: 5)
 
-  init(keys: ServiceKeys, store: ApptimistStore) {
-    self.keys = keys
-    self.store = store
-  }
+  init(keys: ServiceKeys, store: ApptimistStore) { (self.keys, self.store) = (keys, store) }
 
   /// The copies of a post, to be made and delivered batch by batch.
   ///

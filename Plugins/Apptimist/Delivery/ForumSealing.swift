@@ -19,9 +19,7 @@ struct ForumSealing: Sendable {
   ///
   /// - Throws: `.dataDoesNotOpen` or `.wrongProof`.
   init(_ post: Post, forum: EncryptionKeyPair, _ keys: ServiceKeys) throws(ErrorCode) {
-    self.post = post
-    self.forum = forum
-    self.keys = keys
+    (self.post, self.forum, self.keys) = (post, forum, keys)
     id = MessageID(header: post.header, data: post.data[...])
     switch post.origin {
     case .version1:

@@ -29,10 +29,7 @@ struct LockTable: Sendable {
   /// - Parameters:
   ///   - lease: the time after which a lock ends that is not renewed.
   ///   - limit: the most locks of a session.
-  init(lease: Duration, limit: Int) {
-    self.lease = lease
-    self.limit = limit
-  }
+  init(lease: Duration, limit: Int) { (self.lease, self.limit) = (lease, limit) }
 
   /// Locks a file for a session, or renews its lock.
   mutating func lock(

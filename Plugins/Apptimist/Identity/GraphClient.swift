@@ -19,8 +19,7 @@ struct GraphClient: Sendable {
     options.timeout = app.timeout
     options.bodyLimit = 64 << 10
     client = try HTTPClient(options)
-    self.app = app
-    self.clock = clock
+    (self.app, self.clock) = (app, clock)
   }
 
   /// Asks Facebook whether a token was given to a user of the app, and still holds.

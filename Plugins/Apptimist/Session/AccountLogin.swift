@@ -14,9 +14,7 @@ package struct AccountLogin: Hashable, Sendable {
   package init(
     user: EncryptionPublicKey, authenticationKey: AuthenticationPublicKey, isVersion1: Bool
   ) {
-    self.user = user
-    self.authenticationKey = authenticationKey
-    self.isVersion1 = isVersion1
+    (self.user, self.authenticationKey, self.isVersion1) = (user, authenticationKey, isVersion1)
   }
 
   /// Returns whether the login holds for an account with a key, which may have no version 1 any more.

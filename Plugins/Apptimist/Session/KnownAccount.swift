@@ -8,7 +8,6 @@ package struct KnownAccount: Hashable, Sendable {
 
   /// Describes an account.
   package init(isForum: Bool, authenticationKey: AuthenticationPublicKey) {
-    self.isForum = isForum
-    self.authenticationKey = authenticationKey
+    (self.isForum, self.authenticationKey) = (isForum, authenticationKey)
   }
 }

@@ -17,9 +17,7 @@ package struct StreamEntry: Hashable, Sendable {
 
   /// Describes an entry.
   package init(position: StreamPosition, id: MessageID, content: Content) {
-    self.position = position
-    self.id = id
-    self.content = content
+    (self.position, self.id, self.content) = (position, id, content)
   }
 }
 
@@ -42,8 +40,6 @@ package struct StreamPage: Hashable, Sendable {
 
   /// Describes a page.
   package init(entries: [StreamEntry], end: StreamPosition, isLast: Bool) {
-    self.entries = entries
-    self.end = end
-    self.isLast = isLast
+    (self.entries, self.end, self.isLast) = (entries, end, isLast)
   }
 }

@@ -89,8 +89,7 @@ extension ApptimistStore {
     try transaction.execute(
       """
       INSERT INTO apptimist_files (directory, name, size, content) VALUES (?, ?, ?, ?)
-      ON CONFLICT (directory, name)
-      DO UPDATE SET size = excluded.size, content = excluded.content
+      ON CONFLICT (directory, name) DO UPDATE SET size = excluded.size, content = excluded.content
       """, directory.number, name.text, content.count, content)
     try charge(directory.owner, content.count &- (old ?? 0), transaction)
     return .done

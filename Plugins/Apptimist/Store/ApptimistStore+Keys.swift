@@ -107,8 +107,7 @@ extension ApptimistStore {
       try transaction.execute(
         """
         DELETE FROM apptimist_invitations WHERE hash IN
-          (SELECT hash FROM apptimist_invitations WHERE expires_at <= ?
-           ORDER BY expires_at LIMIT ?)
+          (SELECT hash FROM apptimist_invitations WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)
         """, now.milliseconds, Self.expired)
       let areFull = isFull || transaction.changes == Self.expired
       guard let wakes = mailboxes.wakes else { return areFull }

@@ -54,8 +54,7 @@ extension ApptimistStore {
       }
       try transaction.execute(
         """
-        INSERT INTO apptimist_links (slot, part, network, expires, content)
-        VALUES (?, ?, ?, ?, ?)
+        INSERT INTO apptimist_links (slot, part, network, expires, content) VALUES (?, ?, ?, ?, ?)
         """, place.slot, place.part, network, end.milliseconds, content)
       let taken: Int? = try transaction.one("SELECT count(DISTINCT slot) FROM apptimist_links") {
         try $0[0]

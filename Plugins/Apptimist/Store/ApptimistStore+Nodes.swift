@@ -18,8 +18,7 @@ extension ApptimistStore {
     return try await store.read { snapshot in
       try snapshot.all(
         """
-        SELECT u.key, q.last_position, u.is_closed
-        FROM generate_series(0, length(?1) / 32 - 1) i
+        SELECT u.key, q.last_position, u.is_closed FROM generate_series(0, length(?1) / 32 - 1) i
           JOIN apptimist_users u ON u.key = substr(?1, 32 * i + 1, 32)
           JOIN apptimist_queues q ON q.owner = u.id
         """, keys
@@ -53,8 +52,7 @@ extension ApptimistStore {
             CROSS JOIN LATERAL (
               SELECT * FROM apptimist_entries WHERE owner = u.id AND position = w.position OFFSET 0
             ) AS e
-        ) AS e JOIN apptimist_contents c ON c.id = e.content
-        WHERE e.bytes <= ?3
+        ) AS e JOIN apptimist_contents c ON c.id = e.content WHERE e.bytes <= ?3
         """, positions, keys, limits.pageBytes
       ) { row in
         let user: EncryptionPublicKey = try row[0]

@@ -65,8 +65,7 @@ struct ApptimistStore: Sendable {
       _, _, _ in
     }
   ) {
-    self.store = store
-    self.limits = limits
+    (self.store, self.limits) = (store, limits)
     mailboxes = Mailboxes(limits: limits, wakes: wakes)
     deliveries =
       store.isShared

@@ -222,8 +222,7 @@ struct Mailboxes: Sendable {
     return try transaction.value(
       """
       SELECT position FROM apptimist_entries
-      WHERE owner = ? AND sender = ? AND position > ? AND begins_run = 1
-      ORDER BY position LIMIT 1
+      WHERE owner = ? AND sender = ? AND position > ? AND begins_run = 1 ORDER BY position LIMIT 1
       """, user, sender, position)
   }
 

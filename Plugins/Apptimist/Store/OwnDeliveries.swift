@@ -16,10 +16,7 @@ final class OwnDeliveries: Deliveries {
   /// The users whose mailboxes on disk may lack something, or nil if anybody's may.
   private let lacking = Lock<Set<EncryptionPublicKey>?>(nil)
 
-  init(_ store: Store, _ mailboxes: Mailboxes) {
-    self.store = store
-    self.mailboxes = mailboxes
-  }
+  init(_ store: Store, _ mailboxes: Mailboxes) { (self.store, self.mailboxes) = (store, mailboxes) }
 
   func deliver(
     _ pieces: [ArraySlice<MessageCopy>], from login: AccountLogin

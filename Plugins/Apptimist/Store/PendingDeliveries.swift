@@ -85,8 +85,7 @@ struct PendingDeliveries {
   ///   - next: the number of the next message, or nil if the database gives it.
   ///   - recorded: the oldest message that somebody is still to get, as far as the file says.
   init(next: LogNumber? = nil, recorded: LogNumber = LogNumber(rawValue: 0)) {
-    self.next = next
-    self.recorded = recorded
+    (self.next, self.recorded) = (next, recorded)
   }
 
   /// The users for whom deliveries are pending.

@@ -107,8 +107,7 @@ struct Wakes: Sendable {
     for (outbox, position) in waiting {
       try transaction.execute(
         """
-        UPDATE push_outbox SET position = ?
-        WHERE service = ? AND device = ? AND lease_owner IS NULL
+        UPDATE push_outbox SET position = ? WHERE service = ? AND device = ? AND lease_owner IS NULL
         """, position, queue.service, outbox)
     }
     for (owner, device, position, due, outbox, address, tag) in wakes {

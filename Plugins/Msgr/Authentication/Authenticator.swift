@@ -11,8 +11,7 @@ final class Authenticator: Sendable {
 
   /// Makes an authenticator for the accounts of a store.
   init(_ store: MsgrStore, _ passwords: PasswordVerifier) {
-    self.store = store
-    self.passwords = passwords
+    (self.store, self.passwords) = (store, passwords)
   }
 
   /// Does something for a caller, once it is known.

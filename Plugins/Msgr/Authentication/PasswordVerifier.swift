@@ -39,8 +39,7 @@ final class PasswordVerifier: Sendable {
     report: RefusalReport, metrics: Metrics,
     tellOfFailure: @escaping @Sendable (FailedLogins.Failure) -> Void = { _ in }
   ) throws {
-    self.store = store
-    self.tellOfFailure = tellOfFailure
+    (self.store, self.tellOfFailure) = (store, tellOfFailure)
     cost = configuration.passwordCost
     verified = VerifiedPasswords(
       key: randomBytes(32), lifetime: configuration.passwordCache, limit: 1 << 16,

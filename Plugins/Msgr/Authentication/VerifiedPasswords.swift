@@ -37,8 +37,7 @@ final class VerifiedPasswords: Sendable {
   ///   - clock: tells the time.
   init(key: [UInt8], lifetime: Duration, limit: Int, clock: @escaping @Sendable () -> Timestamp) {
     function = KeyedHash(key: key)
-    self.lifetime = lifetime
-    self.clock = clock
+    (self.lifetime, self.clock) = (lifetime, clock)
     entries = RecentValues(limit: limit)
   }
 

@@ -24,8 +24,7 @@ struct ServiceDescription: Sendable {
     fields.append(.cacheControl, "no-cache")
     fields.append(.entityTag, tag.text)
     fields.append(.lastModified, modified.text)
-    self.fields = fields
-    self.clock = clock
+    (self.fields, self.clock) = (fields, clock)
   }
 
   /// Returns the response to a request for the description.

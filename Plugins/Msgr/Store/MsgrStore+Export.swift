@@ -78,9 +78,7 @@ private actor Export {
   private var position: MessageID? = .zero
 
   init(_ store: MsgrStore, _ caller: Caller, beginning: [UInt8]) {
-    self.store = store
-    self.caller = caller
-    self.beginning = beginning
+    (self.store, self.caller, self.beginning) = (store, caller, beginning)
   }
 
   func piece() async throws -> [UInt8]? {

@@ -40,8 +40,7 @@ extension MsgrStore {
   func use(_ invitation: InvitationHash, _ transaction: borrowing Transaction) throws {
     try transaction.execute(
       """
-      UPDATE msgr_invitations SET uses = uses - 1
-      WHERE hash = ? AND uses > 0 AND expires_at > ?
+      UPDATE msgr_invitations SET uses = uses - 1 WHERE hash = ? AND uses > 0 AND expires_at > ?
       """, invitation.digest, now)
     guard transaction.changes == 1 else { throw RequestRefusal.badInvitation }
   }

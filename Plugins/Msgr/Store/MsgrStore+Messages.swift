@@ -277,8 +277,7 @@ extension MsgrStore {
     try snapshot.all(
       """
       SELECT id, sender, NULL, text, sent_at, is_add_request, title, priority, link, NULL, NULL
-      FROM msgr_messages
-      WHERE recipient = ? AND id > ? AND sent_at > ? ORDER BY id LIMIT ?
+      FROM msgr_messages WHERE recipient = ? AND id > ? AND sent_at > ? ORDER BY id LIMIT ?
       """, name, position, now - limits.messageAge, Self.pageSize, transform: Self.message)
   }
 

@@ -24,8 +24,7 @@ extension MsgrStore {
     return try await store.read { snapshot in
       try snapshot.all(
         """
-        SELECT username, last_id FROM msgr_users
-        WHERE username = ANY (string_to_array(?, chr(10)))
+        SELECT username, last_id FROM msgr_users WHERE username = ANY (string_to_array(?, chr(10)))
         """, list
       ) { (try $0[0], try $0[1]) }
     }

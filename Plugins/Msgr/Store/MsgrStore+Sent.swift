@@ -95,13 +95,10 @@ extension MsgrStore {
     try snapshot.all(
       """
       SELECT id, sender, NULL, text, sent_at, is_add_request, title, priority, link, NULL, NULL
-      FROM msgr_messages
-      WHERE recipient = ?1 AND id > ?2 AND sent_at > ?3
+      FROM msgr_messages WHERE recipient = ?1 AND id > ?2 AND sent_at > ?3
       UNION ALL
       SELECT id, sender, recipient, text, sent_at, 0, NULL, NULL, NULL, client_id, device_id
-      FROM msgr_sent
-      WHERE sender = ?1 AND id > ?2 AND sent_at > ?3
-      ORDER BY 1 LIMIT ?4
+      FROM msgr_sent WHERE sender = ?1 AND id > ?2 AND sent_at > ?3 ORDER BY 1 LIMIT ?4
       """, name, position, now - limits.messageAge, Self.pageSize, transform: Self.message)
   }
 
@@ -120,12 +117,10 @@ extension MsgrStore {
         """
         SELECT id, sender, recipient, text, sent_at, is_add_request, title, priority, link,
           NULL, NULL
-        FROM msgr_messages
-        WHERE recipient = ?1 AND sender = ?2 AND id < ?3 AND sent_at > ?4
+        FROM msgr_messages WHERE recipient = ?1 AND sender = ?2 AND id < ?3 AND sent_at > ?4
         UNION ALL
         SELECT id, sender, recipient, text, sent_at, 0, NULL, NULL, NULL, client_id, device_id
-        FROM msgr_sent
-        WHERE sender = ?1 AND recipient = ?2 AND id < ?3 AND sent_at > ?4
+        FROM msgr_sent WHERE sender = ?1 AND recipient = ?2 AND id < ?3 AND sent_at > ?4
         ORDER BY 1 DESC LIMIT ?5
         """, caller.name, other, position, now - limits.messageAge, count, transform: Self.message)
     }

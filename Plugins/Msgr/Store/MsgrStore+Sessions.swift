@@ -64,13 +64,10 @@ extension MsgrStore {
       SELECT t.hash, d.device_id, coalesce(t.device_name, ''),
         coalesce(t.created_at, d.bound_at) AS created, coalesce(t.used_at, d.bound_at),
         CASE WHEN d.endpoint IS NULL THEN 0 ELSE 1 END
-      FROM msgr_devices d
-      LEFT JOIN msgr_tokens t ON t.device_id = d.device_id AND t.used_at > ?2
+      FROM msgr_devices d LEFT JOIN msgr_tokens t ON t.device_id = d.device_id AND t.used_at > ?2
       WHERE d.username = ?1
-      UNION ALL
-      SELECT hash, NULL, name, created_at, used_at, 0 FROM msgr_publishers
-      WHERE username = ?1 AND used_at > ?2
-      ORDER BY created DESC
+      UNION ALL SELECT hash, NULL, name, created_at, used_at, 0 FROM msgr_publishers
+      WHERE username = ?1 AND used_at > ?2 ORDER BY created DESC
       """, name, now - limits.tokenAge
     ) { row in
       let device: DeviceID? = try row[1]

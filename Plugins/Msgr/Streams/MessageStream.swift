@@ -67,8 +67,7 @@ final class MessageStream: WebSocketHandler, HubMember, @unchecked Sendable {
   ///   - service: does the work.
   ///   - beginning: whose stream it is, and where it begins.
   init(_ session: WebSocketSession, _ service: MessageService, _ beginning: StreamBeginning) {
-    self.session = session
-    self.service = service
+    (self.session, self.service) = (session, service)
     id = beginning.id
     token = beginning.token
     start = beginning.start

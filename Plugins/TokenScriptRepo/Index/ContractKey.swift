@@ -28,8 +28,7 @@ struct ContractKey: Hashable, Sendable {
       let middle = Self.number(digits.extracting(16..<32)),
       let low = Self.number(digits.extracting(32..<40))
     else { return nil }
-    self.high = high
-    self.middle = middle
+    (self.high, self.middle) = (high, middle)
     self.low = UInt32(truncatingIfNeeded: low)
   }
 

@@ -27,8 +27,7 @@ actor RepositoryIndexer {
   ///   - repository: the state of the service, which gets each new index and its checks.
   ///   - words: the chains' words on the owners of contracts.
   init(_ repository: Repository, _ words: AtomicReference<ChainWords>) {
-    self.repository = repository
-    self.words = words
+    (self.repository, self.words) = (repository, words)
     durations = repository.context.metrics.histogram(
       "awd_tokenscript_index_duration_seconds", "Duration of an index build",
       bounds: [0.01, 0.1, 0.5, 1, 5, 10, 60].map { .seconds($0) })

@@ -35,8 +35,7 @@ actor IndexListing {
   ///   - headers: the header fields of responses.
   ///   - threads: the threads that make pages.
   init(_ headers: ResponseHeaders, on threads: ThreadPool) {
-    self.headers = headers
-    self.threads = threads
+    (self.headers, self.threads) = (headers, threads)
   }
 
   /// Responds to `/`.

@@ -32,9 +32,7 @@ final class Publisher: Sendable {
   ///   - indexer: makes the index after a change.
   ///   - survey: asks the chains for the owners of contracts.
   init(_ repository: Repository, _ indexer: RepositoryIndexer, _ survey: ChainSurvey) {
-    self.repository = repository
-    self.indexer = indexer
-    self.survey = survey
+    (self.repository, self.indexer, self.survey) = (repository, indexer, survey)
     questions = AttemptTable(span: .seconds(3600), size: 1 << 12, clock: repository.clock)
   }
 

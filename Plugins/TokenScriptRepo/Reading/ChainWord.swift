@@ -44,13 +44,11 @@ package struct ChainWord: Equatable, Sendable {
     roles: [EthereumAddress: Bool] = [:], registered: [String] = [], entries: [Entry] = [],
     time: Timestamp
   ) {
-    self.owner = owner
-    self.name = name
+    (self.owner, self.name) = (owner, name)
     self.scripts = Self.bounded(scripts)
     self.roles = roles
     self.registered = Self.bounded(registered)
-    self.entries = entries
-    self.time = time
+    (self.entries, self.time) = (entries, time)
   }
 
   /// Returns whether the word is the same but for its time; none is the same as one that tells nothing.

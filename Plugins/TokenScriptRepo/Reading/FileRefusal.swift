@@ -15,8 +15,7 @@ package struct FileRefusal: Error, Equatable, Sendable {
   ) {
     self.reason = reason
     self.detail = detail.bounded(to: 1000)
-    self.isMalformed = isMalformed
-    self.isTransient = isTransient
+    (self.isMalformed, self.isTransient) = (isMalformed, isTransient)
   }
 
   /// The reason with its detail.

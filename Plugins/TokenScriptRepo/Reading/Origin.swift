@@ -9,8 +9,7 @@ package struct Origin: Hashable, Sendable {
 
   /// Makes an origin.
   package init(_ contract: EthereumAddress, on chain: ChainID) {
-    self.contract = contract
-    self.chain = chain
+    (self.contract, self.chain) = (contract, chain)
   }
 }
 

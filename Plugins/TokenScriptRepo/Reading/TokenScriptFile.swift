@@ -104,9 +104,7 @@ package struct TokenScriptFile: Equatable, Sendable {
 
   /// Makes a file that no check has looked at.
   package init(schema: SchemaVersion, root: String, contracts: [Contract] = []) {
-    self.schema = schema
-    self.root = root
-    self.contracts = contracts
+    (self.schema, self.root, self.contracts) = (schema, root, contracts)
   }
 
   /// The addresses that the file is served for, each once.

@@ -53,8 +53,7 @@ final class Content: Sendable {
     at entry: RepositoryFolder.Entry, in folder: RepositoryFolder, _ digest: SHA256.Digest,
     _ size: Int
   ) {
-    self.digest = digest
-    self.size = size
+    (self.digest, self.size) = (digest, size)
     source = (folder.path, entry)
   }
 

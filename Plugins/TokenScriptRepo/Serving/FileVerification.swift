@@ -41,8 +41,7 @@ final class FileVerification: Sendable {
     }
     schemas = reader.schemas
     reader.schemas = nil
-    self.reader = reader
-    self.rules = rules
+    (self.reader, self.rules) = (reader, rules)
   }
 
   /// Verifies a file, which keeps a core busy for some milliseconds.

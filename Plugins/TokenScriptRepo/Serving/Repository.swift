@@ -29,8 +29,7 @@ final class Repository: Sendable {
 
   /// Makes the state before the first index.
   init(_ context: ServiceContext, _ configuration: TokenScriptConfiguration) {
-    self.configuration = configuration
-    self.context = context
+    (self.configuration, self.context) = (configuration, context)
     store = ContractStore(context.store)
     hosts = context.hosts.map(\.description)
     headers = ResponseHeaders(

@@ -40,8 +40,7 @@ struct ValidationRequest: Sendable {
     guard parts.count == 2, let chain = ChainID(parts[0]),
       let contract = EthereumAddress(utf8: parts[1].utf8)
     else { throw HTTPError(.badRequest, "sourceId: expected the chain and the contract, 1-0x…") }
-    self.contract = contract
-    self.chain = chain
+    (self.contract, self.chain) = (contract, chain)
     guard let base64 = body.base64Xml else {
       source = .url(body.sourceUrl ?? "")
       return

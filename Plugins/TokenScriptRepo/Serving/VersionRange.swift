@@ -16,8 +16,7 @@ struct VersionRange: Sendable, Equatable, CustomStringConvertible {
   static let any = VersionRange(description: "", bounds: [])
 
   private init(description: String, bounds: [Bound]) {
-    self.description = description
-    self.bounds = bounds
+    (self.description, self.bounds) = (description, bounds)
   }
 
   /// Reads a range, or returns nil for other text.

@@ -205,8 +205,7 @@ extension ContractStore {
       SELECT signer = ?1, coalesce(network = ?2, FALSE) AND issuer = ?3, issuer = 0, count(*),
         CAST(sum(size * (1 - withdrawn)) AS BIGINT), CAST(sum(origins) AS BIGINT)
       FROM tokenscript_published
-      WHERE NOT (signer = ?1 AND schema = ?4 AND contract = ?5 AND chain = ?6)
-      GROUP BY 1, 2, 3
+      WHERE NOT (signer = ?1 AND schema = ?4 AND contract = ?5 AND chain = ?6) GROUP BY 1, 2, 3
       """, signer, network, judge.rules.isIssuers(submission.file), place.schema, place.contract,
       chain
     ) { row in
@@ -298,8 +297,7 @@ extension ContractStore {
       publication.digest)
     try transaction.execute(
       """
-      UPDATE tokenscript_accepted SET withdrawn = 1
-      WHERE signer = ? AND schema = ? AND sha256 = ?
+      UPDATE tokenscript_accepted SET withdrawn = 1 WHERE signer = ? AND schema = ? AND sha256 = ?
       """, place.signer, place.schema, publication.digest)
     try note(change, transaction)
   }

@@ -24,9 +24,7 @@ final class SchemaWorkers: SchemaCheck {
   ///   - schemas: the folder of the schemas.
   ///   - cpuTime: the CPU time for one document.
   init(program: String, schemas: String, cpuTime: Duration) {
-    self.program = program
-    self.schemas = schemas
-    self.cpuTime = cpuTime
+    (self.program, self.schemas, self.cpuTime) = (program, schemas, cpuTime)
   }
 
   /// Checks a document in a child process.

@@ -30,8 +30,7 @@ extension Version2 {
     ///   - result: the content, or an error that is not ``ErrorCode/done``.
     public init(to type: UInt8, request: UInt32, _ result: Result<Content, ErrorCode>) {
       self.type = type & 0x7f
-      self.request = request
-      self.result = result
+      (self.request, self.result) = (request, result)
     }
 
     init(_ start: HeaderStart, from reader: inout ByteReader) throws(WireError) {
@@ -84,10 +83,7 @@ extension Version2 {
     public var count: UInt16
 
     /// Makes the answer's fields.
-    public init(next: Cursor, count: UInt16) {
-      self.next = next
-      self.count = count
-    }
+    public init(next: Cursor, count: UInt16) { (self.next, self.count) = (next, count) }
   }
 }
 

@@ -131,8 +131,7 @@ extension Version2 {
 
     /// Makes the fields.
     public init(max: UInt16 = 0, cursor: Cursor = Cursor()) {
-      self.max = max
-      self.cursor = cursor
+      (self.max, self.cursor) = (max, cursor)
     }
 
     init(from reader: inout ByteReader) throws(WireError) { (max, cursor) = try reader.fields() }
@@ -149,8 +148,7 @@ extension Version2 {
 
     /// Makes the PDU's fields.
     public init(subject: EncryptionPublicKey, page: PageQuery = PageQuery()) {
-      self.subject = subject
-      self.page = page
+      (self.subject, self.page) = (subject, page)
     }
 
     init(from reader: inout ByteReader) throws(WireError) { (subject, page) = try reader.fields() }
@@ -167,8 +165,7 @@ extension Version2 {
 
     /// Makes the PDU's fields.
     public init(text: ShortBytes, page: PageQuery = PageQuery()) {
-      self.text = text
-      self.page = page
+      (self.text, self.page) = (text, page)
     }
 
     init(from reader: inout ByteReader) throws(WireError) { (page, text) = try reader.fields() }
@@ -185,8 +182,7 @@ extension Version2 {
 
     /// Makes the PDU's fields.
     public init(directory: EncryptionPublicKey, filename: ShortBytes) {
-      self.directory = directory
-      self.filename = filename
+      (self.directory, self.filename) = (directory, filename)
     }
 
     init(from reader: inout ByteReader) throws(WireError) {

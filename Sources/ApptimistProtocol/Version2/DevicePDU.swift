@@ -57,8 +57,7 @@ extension Version2 {
 
     /// Makes the PDU.
     public init(request: UInt32, _ body: Body) {
-      self.request = request
-      self.body = body
+      (self.request, self.body) = (request, body)
       type = body.parts.type.rawValue
     }
 

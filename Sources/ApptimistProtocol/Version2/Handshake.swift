@@ -21,8 +21,7 @@ extension Version2 {
       with identity: ServiceIdentity, device: EncryptionPublicKey, service: EncryptionPublicKey,
       offer: VersionOffer
     ) {
-      self.device = device
-      self.service = service
+      (self.device, self.service) = (device, service)
       hash = SHA512.hash(
         Version2.label("handshake") + identity.encryptionKey.bytes
           + identity.authenticationKey.bytes

@@ -71,8 +71,7 @@ extension Version2 {
     public init(
       voucher: EncryptionPublicKey, authenticationKey: AuthenticationPublicKey, signature: Signature
     ) {
-      self.voucher = voucher
-      self.authenticationKey = authenticationKey
+      (self.voucher, self.authenticationKey) = (voucher, authenticationKey)
       self.signature = signature
     }
 

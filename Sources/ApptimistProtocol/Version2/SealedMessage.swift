@@ -37,9 +37,7 @@ extension Version2 {
     ///   - message: the message's fields.
     ///   - service: the service's encryption key.
     public init(_ kind: Kind, of message: PDU.Message, at service: EncryptionPublicKey) {
-      self.kind = kind
-      self.message = message
-      self.service = service
+      (self.kind, self.message, self.service) = (kind, message, service)
       sender = kind == .copy ? message.to : message.from
       receiver = kind == .copy ? message.recipient : message.to
     }
@@ -116,8 +114,7 @@ extension Version2 {
 
     /// Takes a content and its signature.
     public init(_ content: [UInt8], signature: Signature) {
-      self.content = content
-      self.signature = signature
+      (self.content, self.signature) = (content, signature)
     }
 
     /// Signs a content.

@@ -104,10 +104,7 @@ extension Version2 {
     public var uri: ShortText
 
     /// Makes the PDU's fields.
-    public init(reason: UInt8, uri: ShortText) {
-      self.reason = reason
-      self.uri = uri
-    }
+    public init(reason: UInt8, uri: ShortText) { (self.reason, self.uri) = (reason, uri) }
 
     init(from reader: inout ByteReader) throws(WireError) {
       reason = try reader.read(UInt8.self)

@@ -27,8 +27,7 @@ final class FCMProvider: PushProvider {
     metrics: Metrics
   ) throws {
     let account = try ServiceAccount(configuration)
-    self.configuration = configuration
-    self.clock = clock
+    (self.configuration, self.clock) = (configuration, clock)
     url = "\(configuration.url)/v1/projects/\(account.project)/messages:send"
     target = "\(configuration.url) \(account.project)"
     var options = HTTPClientOptions()

@@ -64,8 +64,7 @@ final class WebPushProvider: PushProvider {
     if !configuration.roots.isEmpty { options.certificateAuthorities = configuration.roots }
     ownClient = try HTTPClient(options)
     allowed = configuration.allowed
-    self.clock = clock
-    self.randomBytes = randomBytes
+    (self.clock, self.randomBytes) = (clock, randomBytes)
   }
 
   func push(_ push: Push, _ payload: PushPayload) async -> PushOutcome {

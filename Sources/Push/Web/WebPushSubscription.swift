@@ -18,9 +18,7 @@ public struct WebPushSubscription: Sendable, Hashable {
 
   /// Takes a subscription whose parts were checked.
   public init(endpoint: PushEndpoint, key: [UInt8], secret: [UInt8]) {
-    self.endpoint = endpoint
-    self.key = key
-    self.secret = secret
+    (self.endpoint, self.key, self.secret) = (endpoint, key, secret)
   }
 
   /// Reads an address: the key, the secret and the URL.

@@ -29,8 +29,7 @@ package struct NotificationConnection {
     var arrays = PostgreSQLParameters()
     try arrays.append(texts: messages.map { Self.channel(of: $0.node) })
     try arrays.append(texts: messages.map(\.text))
-    try connection.execute(
-      text: "SELECT pg_notify(c, m) FROM unnest($1, $2) AS n (c, m)", arrays)
+    try connection.execute(text: "SELECT pg_notify(c, m) FROM unnest($1, $2) AS n (c, m)", arrays)
   }
 
   private static func channel(of node: NodeID) -> String { "awd_\(node)" }

@@ -63,8 +63,7 @@ public struct PostgreSQLAddress: Sendable, Hashable {
       ["/", "@", "127."].contains(where: host.hasPrefix) || ["localhost", "::1"].contains(host)
     }
     isUnverified = !areHere && mode != "verify-full"
-    self.url = url
-    self.password = password
+    (self.url, self.password) = (url, password)
   }
 }
 

@@ -8,10 +8,7 @@ final class PreparedStatement {
   /// The types of the parameters, or nil before the first use.
   var types: [Oid]?
 
-  init(name: String, text: PostgreSQLText) {
-    self.name = name
-    self.text = text
-  }
+  init(name: String, text: PostgreSQLText) { (self.name, self.text) = (name, text) }
 }
 
 /// One use of a prepared statement of a PostgreSQL connection, with its values and then its rows.
@@ -25,8 +22,7 @@ final class PreparedStatement {
   private var row = -1
 
   init(_ sql: StaticString, on connection: PostgreSQLConnection, as prepared: PreparedStatement) {
-    self.connection = connection
-    self.prepared = prepared
+    (self.connection, self.prepared) = (connection, prepared)
     super.init(sql, parameterCount: prepared.text.parameterCount)
   }
 

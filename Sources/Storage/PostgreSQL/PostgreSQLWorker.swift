@@ -55,8 +55,7 @@ struct PostgreSQLWorker<Context: ~Copyable>: ~Copyable {
   private var locked: [Job<Context>] = []
 
   init(_ crew: PostgreSQLCrew<Context>, _ connection: PostgreSQLConnection?) {
-    self.crew = crew
-    self.connection = connection
+    (self.crew, self.connection) = (crew, connection)
     if connection != nil { crew.availability.connected() }
   }
 

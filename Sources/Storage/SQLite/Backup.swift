@@ -19,10 +19,7 @@ public import Time
     /// - Parameters:
     ///   - path: the name in the backup.
     ///   - content: the content.
-    public init(path: String, content: [UInt8]) {
-      self.path = path
-      self.content = content
-    }
+    public init(path: String, content: [UInt8]) { (self.path, self.content) = (path, content) }
 
     /// True if the path stays below the folder that it is joined to.
     fileprivate var isInside: Bool {

@@ -24,8 +24,7 @@ public struct BackupManifest: Sendable, Codable, Equatable {
     }
 
     init(name: String, size: Int, digest: SHA256.Digest) {
-      self.name = name
-      self.size = size
+      (self.name, self.size) = (name, size)
       sha256 = digest.hex
     }
   }

@@ -13,9 +13,7 @@ internal import CSQLite
   ///   - database: the handle of the connection.
   ///   - sql: the literal that the text was, if it wasn't made while the program runs.
   /// - Throws: SQLite's error, or `.other` if there is no statement, or a second one, which would never run.
-  init(
-    _ text: String, on database: OpaquePointer, from sql: StaticString = ""
-  ) throws(StoreError) {
+  init(_ text: String, on database: OpaquePointer, from sql: StaticString = "") throws(StoreError) {
     var handle: OpaquePointer?
     var hasRest = false
     var text = text

@@ -103,8 +103,7 @@ public actor Device {
     reconnection = Reconnection(url, options)
     self.options = options
     self.client = try client ?? WebSocketClient(options.webSocket)
-    self.onState = onState
-    self.onLearned = onLearned
+    (self.onState, self.onLearned) = (onState, onLearned)
     user = keys.user
     machine = DeviceMachine(participant, account: account, place: place, options)
   }

@@ -17,8 +17,7 @@ public struct DeviceKeys: Sendable {
   ///   - encryption: the pair for boxes.
   ///   - authentication: the pair for signatures.
   public init(encryption: EncryptionKeyPair, authentication: AuthenticationKeyPair) {
-    self.encryption = encryption
-    self.authentication = authentication
+    (self.encryption, self.authentication) = (encryption, authentication)
   }
 
   /// Makes new pairs.

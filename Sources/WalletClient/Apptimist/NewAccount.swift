@@ -21,8 +21,7 @@ public struct NewAccount: Sendable, Hashable {
     guard let name = AccountName(name), let uid = ShortBytes(uid),
       token.utf8.count <= Version2.longestToken
     else { return nil }
-    self.name = name
-    self.uid = uid
+    (self.name, self.uid) = (name, uid)
     self.token = Array(token.utf8)
   }
 }

@@ -13,9 +13,7 @@ struct Participant: Sendable {
     guard keys.user != service.encryptionKey,
       let box = BoxKey(own: keys.encryption, peer: service.encryptionKey)
     else { return nil }
-    self.keys = keys
-    self.service = service
-    self.box = box
+    (self.keys, self.service, self.box) = (keys, service, box)
   }
 
   var user: EncryptionPublicKey { keys.user }

@@ -26,8 +26,7 @@ public struct ServicePin: Sendable, Hashable {
   ///   - identity: the service's keys.
   ///   - versions: the versions; an app whose service speaks version 2 pins that.
   public init(_ identity: ServiceIdentity, versions: Versions = .version2) {
-    self.identity = identity
-    self.versions = versions
+    (self.identity, self.versions) = (identity, versions)
   }
 
   /// Pins a service by its own document. Only its signed part rules version 1 out.

@@ -55,9 +55,7 @@ public struct TokenLink: Sendable, Equatable {
   public private(set) var signer: String?
 
   private init(_ kind: Kind, _ contract: EthereumAddress, on chain: ChainID?) {
-    self.kind = kind
-    self.contract = contract
-    self.chain = chain
+    (self.kind, self.contract, self.chain) = (kind, contract, chain)
   }
 
   /// Reads an address and, unless that is nil, the chain's number.

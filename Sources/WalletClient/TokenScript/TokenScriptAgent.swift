@@ -84,8 +84,7 @@ public struct TokenScriptAgent: Sendable {
     self.contracts = contracts
     options.reach = .publicAddresses
     foreignClient = contracts == nil ? client : try HTTPClient(options)
-    self.log = log
-    self.clock = clock
+    (self.log, self.clock) = (log, clock)
   }
 
   /// Downloads or updates the TokenScript of a contract.

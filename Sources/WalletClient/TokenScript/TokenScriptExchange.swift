@@ -37,9 +37,7 @@ public struct TokenScriptExchange: Sendable {
     public init(
       modified: HTTPDate, namespace: TokenScriptNamespace?, isOtherSigners: Bool = false
     ) {
-      self.modified = modified
-      self.namespace = namespace
-      self.isOtherSigners = isOtherSigners
+      (self.modified, self.namespace, self.isOtherSigners) = (modified, namespace, isOtherSigners)
     }
   }
 
@@ -72,8 +70,7 @@ public struct TokenScriptExchange: Sendable {
   ///   - now: the wallet's clock.
   public init(namespaces: [TokenScriptNamespace], local: LocalFile?, now: HTTPDate) {
     self.namespaces = namespaces.isEmpty ? [nil] : namespaces
-    self.local = local
-    self.now = now
+    (self.local, self.now) = (local, now)
   }
 
   /// Returns the first action.

@@ -37,9 +37,7 @@ public struct TokenScriptRequest: Sendable {
     guard let parsed = EthereumAddress(address) else { throw .malformed }
     self.address = parsed
     spelling = address
-    self.network = network
-    self.namespaces = namespaces
-    self.signer = signer
+    (self.network, self.namespaces, self.signer) = (network, namespaces, signer)
   }
 
   /// Returns the URL of the file.

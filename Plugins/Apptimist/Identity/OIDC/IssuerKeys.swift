@@ -47,8 +47,7 @@ final class IssuerKeys: Sendable {
     options.timeout = configuration.timeout
     options.bodyLimit = Self.documentLimit
     client = try HTTPClient(options)
-    self.configuration = configuration
-    self.clock = clock
+    (self.configuration, self.clock) = (configuration, clock)
   }
 
   /// The key that a token names.

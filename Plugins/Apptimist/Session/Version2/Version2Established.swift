@@ -30,8 +30,7 @@ struct Version2Established: ~Copyable, StreamState {
     _ beginning: StreamBeginning, _ limits: SessionLimits
   ) {
     self.link = link
-    self.login = login
-    self.device = device
+    (self.login, self.device) = (login, device)
     given = beginning.start
     cursor = StreamCursor(after: beginning.start, ownLimit: limits.ownEntries)
   }

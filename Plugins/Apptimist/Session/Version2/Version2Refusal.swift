@@ -13,8 +13,7 @@ struct Version2Refusal: ~Copyable {
     _ context: inout SessionContext
   ) {
     self.link = link
-    self.request = request
-    self.error = error
+    (self.request, self.error) = (request, error)
     context.count(.refused)
     context.actions.append(.wait(context.setup.silence))
   }

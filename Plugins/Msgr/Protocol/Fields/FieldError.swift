@@ -10,8 +10,7 @@ package struct FieldError: Error, Hashable {
     nil, "the body is no JSON object, or has a name twice, half a character or too large a number")
 
   package init(_ field: FieldID?, _ message: String) {
-    self.field = field
-    self.message = message
+    (self.field, self.message) = (field, message)
   }
 
   /// The fault as a sentence that names the field.

@@ -21,9 +21,7 @@ package struct Publication: Hashable, Sendable {
     package init(
       title: String? = nil, priority: PublishedPriority? = nil, link: PublishedLink? = nil
     ) {
-      self.title = title
-      self.priority = priority
-      self.link = link
+      (self.title, self.priority, self.link) = (title, priority, link)
     }
 
     /// True if there is nothing.

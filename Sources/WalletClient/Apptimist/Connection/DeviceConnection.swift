@@ -14,9 +14,7 @@ final class DeviceConnection {
   private let wire: any DeviceWire
 
   private init(_ socket: WebSocket, _ wire: any DeviceWire, version: UInt8) {
-    self.socket = socket
-    self.wire = wire
-    self.version = version
+    (self.socket, self.wire, self.version) = (socket, wire, version)
   }
 
   /// Connects with a fresh ephemeral key.

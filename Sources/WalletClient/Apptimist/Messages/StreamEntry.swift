@@ -36,8 +36,7 @@ public struct DeviceMessage: Sendable, Hashable {
   public let place: StreamPlace
 
   init(_ message: PDU.Message, data: ArraySlice<UInt8>, id: MessageID, place: StreamPlace) {
-    self.id = id
-    self.place = place
+    (self.id, self.place) = (id, place)
     time = message.time
     to = message.to
     from = message.from
@@ -85,8 +84,7 @@ public struct OutgoingMessage: Sendable, Hashable {
   }
 
   init(_ header: PDU.Message, box: [UInt8]) {
-    self.header = header
-    self.box = box
+    (self.header, self.box) = (header, box)
     id = MessageID(of: header, data: box[...])
   }
 

@@ -52,8 +52,7 @@ struct Version1Request {
   }
 
   private init(_ parts: [Part], expecting reply: PartialReply) {
-    self.parts = parts
-    self.reply = reply
+    (self.parts, self.reply) = (parts, reply)
   }
 
   private init(

@@ -9,8 +9,7 @@ final class Version2Wire: DeviceWire {
   private var channel: Version2.Channel?
 
   init(_ ephemeral: EncryptionKeyPair, _ service: ServiceIdentity) {
-    self.ephemeral = ephemeral
-    self.service = service
+    (self.ephemeral, self.service) = (ephemeral, service)
   }
 
   func seal(_ pdu: OutgoingPDU) throws -> [UInt8] {
