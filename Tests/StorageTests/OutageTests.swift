@@ -223,6 +223,10 @@ internal import Threading
     try await store.write { try add("before", $0) }
     let retries = store.statistics.retries
     try setReadOnly("on")
+    // The server reads its configuration soon.
+    try await waitUntil {
+      try server.query("SHOW default_transaction_read_only", in: "postgres") == "on"
+    }
     async let late: Void = store.write { try add("after", $0) }
     try await waitUntil { store.statistics.retries > retries + 2 }
     try setReadOnly("off")
