@@ -42,10 +42,12 @@ struct PostgreSQLEngine: Engine {
     for thread in threads { thread.join() }
   }
 
-  /// Makes a connection that writes. It finds out first whether the server is another one than before.
+  /// Makes a connection that writes. It finds out first whether the server is another one than before. Its plans use indexes, as
+  /// a write has few rows and the tables may have many, whatever the statistics say.
   private func connect() throws(StoreError) -> PostgreSQLConnection {
     let connection = try PostgreSQLConnection(address, lockTimeout: configuration.busyTimeout)
     try connection.keepHistory()
+    try connection.run("SET enable_seqscan = off")
     return connection
   }
 
@@ -56,11 +58,11 @@ struct PostgreSQLEngine: Engine {
     return connection
   }
 
-  /// Makes a connection for calls. Its plans use indexes, as a call has few rows and the tables may have many, whatever the
-  /// statistics say; and they are kept, as planning a call by the lengths of its arrays would take longer than running it.
+  /// Makes a connection for calls. Its plans are kept, as planning a call by the lengths of its arrays would take longer than
+  /// running it.
   private func connectLane() throws(StoreError) -> PostgreSQLConnection {
     let connection = try connect()
-    try connection.run("SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan")
+    try connection.run("SET plan_cache_mode = force_generic_plan")
     try connection.run(
       "SET lock_timeout = \(PostgreSQLWorker<Transaction>.lockPatience.milliseconds)")
     return connection
