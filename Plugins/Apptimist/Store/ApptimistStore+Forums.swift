@@ -134,12 +134,14 @@ extension ApptimistStore {
     in name: Filename.Reserved, of directory: AccountNumber,
     _ database: borrowing some Queryable & ~Copyable
   ) throws -> Set<EncryptionPublicKey> {
-    let content = try content(of: name.rawValue, in: directory, database) ?? []
-    var keys = Set<EncryptionPublicKey>(minimumCapacity: content.count / 32)
-    for start in stride(from: 0, through: content.count - 32, by: 32) {
-      if let key = EncryptionPublicKey(content[start..<start + 32]) { keys.insert(key) }
+    Set(Self.keys(in: try content(of: name.rawValue, in: directory, database) ?? []))
+  }
+
+  /// Reads the keys in the content of a reserved file, in their order.
+  static func keys(in content: [UInt8]) -> [EncryptionPublicKey] {
+    stride(from: 0, through: content.count - 32, by: 32).compactMap {
+      EncryptionPublicKey(content[$0..<$0 + 32])
     }
-    return keys
   }
 
   /// Keeps a forum's secret key.

@@ -76,9 +76,7 @@ extension ApptimistStore {
         .subtracting(keys(in: .editors, of: directory.number, transaction))
         .subtracting(keys(in: .moderators, of: directory.number, transaction))
       let old = try content(of: name.text, in: directory.number, transaction) ?? []
-      var readers = stride(from: 0, to: old.count, by: 32).compactMap {
-        EncryptionPublicKey(old[$0..<min($0 + 32, old.count)])
-      }
+      var readers = Self.keys(in: old)
       if let new, !readers.contains(new.user) { readers.append(new.user) }
       let changed = readers.filter { !removed.contains($0) }.flatMap(\.bytes)
       return changed == old ? .done : try put(changed, into: name, of: directory, transaction)
