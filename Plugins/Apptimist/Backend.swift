@@ -71,8 +71,9 @@ final class Backend: Sendable {
     metrics = ApptimistMetrics(context.metrics, hub: hub, clients: clients)
     ephemeralKeys = EphemeralKeys(
       store: store, keys: keys, age: configuration.ephemeralKeyAge, clock: context.clock)
+    let checker = try AccountChecker(configuration.chains)
     accounts = AccountService(
-      store: store, identity: try IdentityProvider(configuration, clock: context.clock),
+      store: store, identity: try IdentityProvider(configuration, checker, clock: context.clock),
       clients: clients, log: context.log, clock: context.clock)
     let directory = AccountDirectory(store, readsForumsAnew: nodes != nil)
     messages = MessageDelivery(
@@ -82,9 +83,8 @@ final class Backend: Sendable {
       store, directory, keys: keys, node: nodes?.node, gateChains: Set(configuration.chains.keys),
       locks: LockTable(lease: configuration.lockLease, limit: configuration.locks))
     gates = GateService(
-      store: store, files: files, clients: clients,
-      checker: try AccountChecker(configuration.chains), log: context.log, clock: context.clock,
-      interval: configuration.gateInterval)
+      store: store, files: files, clients: clients, checker: checker, log: context.log,
+      clock: context.clock, interval: configuration.gateInterval)
     lists = ListPages(
       store: store, accounts: accounts, hash: keys.cursorHash, max: configuration.pageMax)
     acknowledgements = Acknowledgements(store: store, log: context.log)

@@ -64,7 +64,8 @@ internal import Time
   }
 
   private static func client(_ more: String = "") throws -> SignInClient {
-    try SignInClient(configuration(more)) { now }
+    let configuration = try configuration(more)
+    return SignInClient(configuration.siwe, try AccountChecker(configuration.chains)) { now }
   }
 
   private static func token(_ message: String, _ signature: [UInt8]) -> [UInt8] {
@@ -172,7 +173,8 @@ internal import Time
     // As it was made while everybody could.
     _ = try await register(accounts(.open), [], uid: vectors.uid)
     #expect(try await store.account(key)?.user.flags == [])
-    let wallets = accounts(try IdentityProvider(configuration) { Self.now })
+    let wallets = accounts(
+      try IdentityProvider(configuration, AccountChecker(configuration.chains)) { Self.now })
     guard case .refused(.identity) = try await register(wallets, [], uid: vectors.uid) else {
       Issue.record("an account without a signature")
       return
@@ -219,7 +221,10 @@ internal import Time
     let configuration = try Self.configuration(
       "chain_calls_per_address = 2\n[chains]\n1 = \"\(chain.url)\"")
     let accounts = AccountService(
-      store: store, identity: try IdentityProvider(configuration) { Self.now },
+      store: store,
+      identity: try IdentityProvider(
+        configuration, AccountChecker(configuration.chains)
+      ) { Self.now },
       clients: ClientAccounting(configuration.clients) { Self.now },
       log: Log(level: .error, descriptor: -1)
     ) { Self.now }

@@ -1,3 +1,4 @@
+internal import Chains
 internal import Time
 
 /// Decides who may make an account.
@@ -30,14 +31,21 @@ enum IdentityProvider: Sendable {
 
   /// Makes the provider that the configuration names.
   ///
+  /// - Parameters:
+  ///   - configuration: names the provider.
+  ///   - checker: asks chains about signatures.
+  ///   - clock: tells the time.
   /// - Throws: ``HTTPClientError`` if no client can be made.
-  init(_ configuration: ApptimistConfiguration, clock: @escaping @Sendable () -> Timestamp) throws {
+  init(
+    _ configuration: ApptimistConfiguration, _ checker: AccountChecker,
+    clock: @escaping @Sendable () -> Timestamp
+  ) throws {
     switch configuration.identity {
     case .open: self = .open
     case .invite: self = .invite
     case .facebook: self = .facebook(try GraphClient(configuration.facebook, clock: clock))
     case .oidc: self = .oidc(try OIDCClient(configuration.oidc, clock: clock))
-    case .siwe: self = .siwe(try SignInClient(configuration, clock: clock))
+    case .siwe: self = .siwe(SignInClient(configuration.siwe, checker, clock: clock))
     }
   }
 

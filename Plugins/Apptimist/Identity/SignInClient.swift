@@ -12,14 +12,10 @@ struct SignInClient: Sendable {
   private let checker: AccountChecker
   private let clock: @Sendable () -> Timestamp
 
-  /// Makes a client with the endpoints of chains.
-  ///
-  /// - Throws: ``HTTPClientError``.
-  init(_ configuration: ApptimistConfiguration, clock: @escaping @Sendable () -> Timestamp) throws {
-    rules = configuration.siwe
-    checker = try AccountChecker(configuration.chains)
-    self.clock = clock
-  }
+  /// Makes a client that asks chains by a checker.
+  init(
+    _ rules: SignInRules, _ checker: AccountChecker, clock: @escaping @Sendable () -> Timestamp
+  ) { (self.rules, self.checker, self.clock) = (rules, checker, clock) }
 
   /// The identity of an account (CAIP-10). Its address is in lower case, as devices have no Keccak.
   private static func uid(of address: EthereumAddress, on chain: ChainID) -> String {
