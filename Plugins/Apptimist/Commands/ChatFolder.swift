@@ -1,6 +1,5 @@
 internal import ApptimistProtocol
 internal import Cryptography
-internal import FoundationEssentials
 internal import Glibc
 internal import SystemCalls
 internal import WalletClient
@@ -91,14 +90,13 @@ struct ChatFolder: Sendable {
   /// Reads whom the user allows and blocks.
   func people() throws(ChatError) -> PrivateFile {
     guard let json = try read("people") else { return PrivateFile() }
-    do { return try JSONDecoder().decode(PrivateFile.self, from: Data(json)) } catch {
-      throw malformed("people")
-    }
+    guard let people = JSONValue.decode(PrivateFile.self, json) else { throw malformed("people") }
+    return people
   }
 
   /// Writes whom the user allows and blocks.
-  func keep(_ people: PrivateFile) throws {
-    try write([UInt8](JSONEncoder().encode(people)), to: "people")
+  func keep(_ people: PrivateFile) throws(ChatError) {
+    try write(JSONValue.encode(people), to: "people")
   }
 
   private func text(of name: String) throws(ChatError) -> String? {

@@ -48,7 +48,7 @@ public enum JSONValue: Sendable, Hashable, Codable {
   public var text: String? { if case .text(let text) = self { text } else { nil } }
 
   /// Returns a value as JSON in UTF-8: keys sorted, no blanks.
-  static func encode(_ value: some Encodable) -> [UInt8] {
+  package static func encode(_ value: some Encodable) -> [UInt8] {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     // It fails for numbers that JSON has not, and none is made here.
@@ -56,7 +56,7 @@ public enum JSONValue: Sendable, Hashable, Codable {
   }
 
   /// Returns the value in JSON, or nil if it is none of this type.
-  static func decode<Value: Decodable>(_ type: Value.Type, _ json: [UInt8]) -> Value? {
+  package static func decode<Value: Decodable>(_ type: Value.Type, _ json: [UInt8]) -> Value? {
     try? JSONDecoder().decode(type, from: Data(json))
   }
 }
@@ -68,9 +68,8 @@ extension FixedBytes where Self: Codable {
   /// - Throws: `DecodingError`.
   public init(from decoder: any Decoder) throws {
     let json = try decoder.singleValueContainer()
-    guard let value = Self(hex: try json.decode(String.self)),
-      try json.decode(String.self) == value.hex
-    else {
+    let text = try json.decode(String.self)
+    guard let value = Self(hex: text), text == value.hex else {
       throw DecodingError.dataCorruptedError(in: json, debugDescription: "no lower-case digits")
     }
     self = value
