@@ -12,6 +12,22 @@ extension WebAppBrowserTests {
     try #require(WalletSignature.signer(of: hash, WalletSignature.sign(hash, with: secret) ?? []))
   }
 
+  /// Serves the page to people with wallets.
+  private static func site(at port: UInt16, chains: String = "") throws -> WebAppSite {
+    try WebAppSite(
+      service: "apptimist",
+      configuration: """
+        web = true
+        identity = "siwe"
+        gate_interval = "2s"
+        [apptimist.siwe]
+        domain = "127.0.0.1:\(port)"
+        uri = "http://127.0.0.1:\(port)/siren"
+        [chains]
+        \(chains)
+        """, port: Int(port))
+  }
+
   /// Opens the page, and makes an account with a wallet that announces itself.
   private func sign(
     in name: String, _ secret: [UInt8], at site: WebAppSite
@@ -57,19 +73,7 @@ extension WebAppBrowserTests {
     let secrets = (1...3).map { [UInt8](repeating: $0, count: 32) }
     let chain = try await AccountChain(owner: try Self.address(of: secrets[0]).checksummed)
     let reserved = try ReservedPort()
-    let origin = "127.0.0.1:\(reserved.number)"
-    let site = try WebAppSite(
-      service: "apptimist",
-      configuration: """
-        web = true
-        identity = "siwe"
-        gate_interval = "2s"
-        [apptimist.siwe]
-        domain = "\(origin)"
-        uri = "http://\(origin)/siren"
-        [chains]
-        1 = "\(chain.url)"
-        """, port: Int(reserved.number))
+    let site = try Self.site(at: reserved.number, chains: "1 = \"\(chain.url)\"")
     let anna = try sign(in: "anna", secrets[0], at: site)
     let bert = try sign(in: "bert", secrets[1], at: site)
     let cleo = try sign(in: "cleo", secrets[2], at: site)
@@ -131,16 +135,7 @@ extension WebAppBrowserTests {
   @Test func aNewAccountOfAKnownPersonIsTold() throws {
     let secrets = (4...5).map { [UInt8](repeating: $0, count: 32) }
     let reserved = try ReservedPort()
-    let origin = "127.0.0.1:\(reserved.number)"
-    let site = try WebAppSite(
-      service: "apptimist",
-      configuration: """
-        web = true
-        identity = "siwe"
-        [apptimist.siwe]
-        domain = "\(origin)"
-        uri = "http://\(origin)/siren"
-        """, port: Int(reserved.number))
+    let site = try Self.site(at: reserved.number)
     let anna = try sign(in: "anna", secrets[0], at: site)
     let bert = try sign(in: "bert", secrets[1], at: site)
     try anna.find("bert")
