@@ -59,7 +59,7 @@ enum Syntax {
 
   /// Reads a date and time as RFC 3339 writes it.
   static func moment(_ text: Substring) -> Timestamp? {
-    // XML Schema has a day’s hour 24, no zone, and blanks, too.
+    // XML Schema has a day's hour 24, no zone, and blanks, too.
     guard text.hasSuffix("Z") || text.dropLast(5).last.map("+-".contains) == true,
       text.dropFirst(11).prefix(2) != "24", text.count >= 20, !text.contains(" ")
     else { return nil }

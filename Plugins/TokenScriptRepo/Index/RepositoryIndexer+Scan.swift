@@ -22,7 +22,7 @@ extension RepositoryIndexer {
     var memory: ContractStore.Memory
   }
 
-  /// The configuration’s rules, with the chains’ last words.
+  /// The configuration's rules, with the chains' last words.
   var rules: RepositoryRules {
     var rules = configuration.rules
     rules.words = words.value.byOrigin
