@@ -37,8 +37,6 @@ struct PushStore: Sendable {
   ) async throws -> (pushes: [Push], next: Timestamp?) {
     let now = now
     let names = "," + services.map { "\($0)," }.joined()
-    let next = try await store.read { try Self.next(at: now, kind, names, $0) }
-    guard let next, next <= now else { return ([], next) }
     return try await store.write(isolation: .rowLocks) { transaction in
       // Without waiting for other nodes that lease pushes. Where one leases an account's at this moment, its pushes aren't
       // seen yet, and so these are left to it; some accounts share a lock, as a server has room for few.
@@ -50,7 +48,7 @@ struct PushStore: Sendable {
           WHERE is_next = 1 AND kind = ?5 AND due_at <= ?3 AND lease_end <= ?3
             AND ?6 LIKE '%,' || service || ',%' AND (
               SELECT count(*) FROM push_outbox l
-              WHERE l.account = o.account AND l.lease_owner IS NOT NULL AND l.service = o.service
+              WHERE l.account = o.account AND l.is_next = 1 AND l.service = o.service
                 AND l.lease_end > ?3) < ?7
           ORDER BY due_at LIMIT ?4 /*postgresql FOR UPDATE SKIP LOCKED */)
         RETURNING id, service, device, account, kind, address, push_id, content, urgency,
@@ -69,44 +67,50 @@ struct PushStore: Sendable {
           due: try row[13] as Timestamp, isLocked: try row[14] as Bool
         )
       }
-      for lease in leased where !lease.isLocked { try giveBack(lease.push, transaction) }
-      let pushes = leased.filter(\.isLocked)
-        .sorted { ($0.due, $0.push.id) < ($1.due, $1.push.id) }.map(\.push)
+      let pushes = leased.sorted { ($0.due, $0.push.id) < ($1.due, $1.push.id) }
+      let excess = try giveBackExcess(of: leased, now, transaction)
       return (
-        try withinShares(pushes, now, transaction), try Self.next(at: now, kind, names, transaction)
+        pushes.map(\.push).filter { !excess.contains($0.id) },
+        try Self.next(at: now, kind, names, transaction)
       )
     }
   }
 
-  /// Gives back what is more than an account's share, the latest due first.
-  private func withinShares(
-    _ leased: [Push], _ now: Timestamp, _ transaction: borrowing Transaction
-  ) throws -> [Push] {
-    guard store.isShared || Set(leased.map { PushOwner($0) }).count < leased.count else {
-      return leased
-    }
-    let excesses: [(owner: PushOwner, count: Int)] = try transaction.all(
+  /// Gives back pushes of accounts whose lock another node has, and what is more than an account's share, the latest due
+  /// first.
+  ///
+  /// - Returns: the pushes that were given back.
+  private func giveBackExcess(
+    of leased: [(push: Push, due: Timestamp, isLocked: Bool)], _ now: Timestamp,
+    _ transaction: borrowing Transaction
+  ) throws -> Set<Push.ID> {
+    var excess = leased.filter { !$0.isLocked }.map(\.push.id)
+    // In a store of one node, an account has more than its share only by what was leased together.
+    let shares = Dictionary(grouping: leased.filter(\.isLocked).map(\.push)) { PushOwner($0) }
+      .values.filter { store.isShared || $0.count > 1 }
+    let firsts = shares.enumerated().map { "\"\($0)\":\($1[0].id)" }
+    try transaction.forEach(
       """
-      SELECT service, account, count(*) FROM push_outbox
-      WHERE lease_owner IS NOT NULL AND lease_end > ?1
-      GROUP BY service, account HAVING count(*) > ?2
-      """, now, Self.ofAccount
-    ) { (PushOwner(service: try $0[0], account: try $0[1]), try $0[2] - Self.ofAccount) }
-    var pushes = leased
-    for excess in excesses {
-      for _ in 0..<excess.count {
-        guard let last = pushes.lastIndex(where: { PushOwner($0) == excess.owner }) else { break }
-        try giveBack(pushes.remove(at: last), transaction)
-      }
+      SELECT CAST(key AS BIGINT), (
+        SELECT (
+          SELECT count(*) FROM push_outbox l
+          WHERE l.account = o.account AND l.is_next = 1 AND l.service = o.service
+            AND l.lease_end > ?2)
+        FROM push_outbox o WHERE o.id = CAST(CAST(value AS TEXT) AS BIGINT))
+      FROM json_each(?1 /*postgresql ::json */)
+      """, "{\(firsts.joined(separator: ","))}", now
+    ) { row in
+      let (share, count): (Int, Int) = (try row[0], try row[1])
+      excess += shares[share].suffix(max(0, count - Self.ofAccount)).map(\.id)
     }
-    return pushes
-  }
-
-  private func giveBack(_ push: Push, _ transaction: borrowing Transaction) throws {
-    try transaction.execute(
-      """
-      UPDATE push_outbox SET lease_owner = NULL, lease_end = 0, attempts = attempts - 1 WHERE id = ?
-      """, push.id)
+    for push in excess {
+      try transaction.execute(
+        """
+        UPDATE push_outbox SET lease_owner = NULL, lease_end = 0, attempts = attempts - 1
+        WHERE id = ?
+        """, push)
+    }
+    return Set(excess)
   }
 
   /// Makes the lease of a push as long as it was at first, for another attempt.
@@ -130,7 +134,7 @@ struct PushStore: Sendable {
       SELECT due_at FROM push_outbox o
       WHERE is_next = 1 AND kind = ?2 AND lease_end <= ?1 AND ?3 LIKE '%,' || service || ',%' AND (
         SELECT count(*) FROM push_outbox l
-        WHERE l.account = o.account AND l.lease_owner IS NOT NULL AND l.service = o.service
+        WHERE l.account = o.account AND l.is_next = 1 AND l.service = o.service
           AND l.lease_end > ?1) < ?4
       ORDER BY due_at LIMIT 1
       """, now, kind, names, ofAccount)

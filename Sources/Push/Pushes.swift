@@ -12,7 +12,14 @@ public final class Pushes: Sendable {
   public static let migrations = [
     Migration(
       owner: "push", number: 1, sqlite: PackageResources.step1_sqlite_sql,
-      postgreSQL: PackageResources.step1_postgresql_sql)
+      postgreSQL: PackageResources.step1_postgresql_sql),
+    // An index that leasing changes nothing in, so that PostgreSQL writes a leased row beside the old one and no index.
+    Migration(
+      owner: "push", number: 2,
+      sql: """
+        DROP INDEX push_outbox_leased;
+        CREATE INDEX push_outbox_by_account ON push_outbox (account) WHERE is_next = 1;
+        """),
   ]
 
   /// The most pushes to browsers that ask for a place while all are taken.
