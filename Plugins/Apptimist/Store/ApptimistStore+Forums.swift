@@ -111,21 +111,30 @@ extension ApptimistStore {
     }
   }
 
-  /// Looks up the user or forum with a key.
+  /// Looks up the user or forum with a key, by one query, as it is done for each post where nodes share the store.
   ///
   /// - Returns: nil if there is none.
   func recipient(_ key: EncryptionPublicKey) async throws -> MessageRecipient? {
-    try await store.read { snapshot in
-      guard let directory = try directory(key, snapshot) else { return nil }
-      guard directory.isForum else { return .user }
-      let forum = Forum(
-        author: directory.author, editors: try keys(in: .editors, of: directory.number, snapshot),
-        moderators: try keys(in: .moderators, of: directory.number, snapshot),
-        subscribers: try keys(in: .subscribers, of: directory.number, snapshot),
-        boxedSecret: try snapshot.one(
-          "SELECT boxed FROM apptimist_secrets WHERE forum = ?", directory.number
-        ) { try $0[0] }, isClosed: try Self.isClosed(directory.number, snapshot))
-      return .forum(forum)
+    try await store.read(isOneQuery: true) { snapshot in
+      try snapshot.one(
+        """
+        SELECT a.key, e.content, m.content, s.content, k.boxed, u.is_closed
+        FROM apptimist_users u LEFT JOIN apptimist_users a ON a.id = u.author
+          LEFT JOIN apptimist_files e ON e.directory = u.id AND e.name = 'editors'
+          LEFT JOIN apptimist_files m ON m.directory = u.id AND m.name = 'moderators'
+          LEFT JOIN apptimist_files s ON s.directory = u.id AND s.name = 'subscribers'
+          LEFT JOIN apptimist_secrets k ON k.forum = u.id
+        WHERE u.key = ? AND u.kind <> ?
+        """, key, StoredKind.deleted
+      ) { row in
+        guard let author: EncryptionPublicKey = try row[0] else { return .user }
+        return .forum(
+          Forum(
+            author: author, editors: Set(Self.keys(in: try row[1] ?? [])),
+            moderators: Set(Self.keys(in: try row[2] ?? [])),
+            subscribers: Set(Self.keys(in: try row[3] ?? [])), boxedSecret: try row[4],
+            isClosed: try row[5]))
+      }
     }
   }
 
