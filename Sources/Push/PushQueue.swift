@@ -38,6 +38,8 @@ public struct PushQueue: Sendable {
     created: Timestamp, due: Timestamp, expires: Timestamp, atMost most: Int?,
     _ transaction: borrowing Transaction
   ) throws {
+    // Without it, each identifier would open the system's source of randomness.
+    var generator = SystemRandomNumberGenerator()
     try transaction.execute(
       """
       INSERT INTO push_outbox (
@@ -47,9 +49,9 @@ public struct PushQueue: Sendable {
         CASE WHEN EXISTS (
           SELECT 1 FROM push_outbox WHERE service = ?1 AND device = ?2
           ORDER BY id DESC LIMIT 1 /*postgresql FOR KEY SHARE */) THEN 0 ELSE 1 END)
-      """, service, device, account, address.kind, address.bytes, UUID().uuidString.lowercased(),
-      content, urgency,
-      collapseKey, position, created, expires, due)
+      """, service, device, account, address.kind, address.bytes,
+      UUID.random(using: &generator).uuidString.lowercased(), content, urgency, collapseKey,
+      position, created, expires, due)
     guard let most else { return }
     try transaction.execute(
       """
