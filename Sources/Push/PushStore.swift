@@ -166,19 +166,9 @@ struct PushStore: Sendable {
     _ source: any PushSource
   ) async throws {
     switch settlement {
-    case .delivered, .logged, .dropped:
-      try await store.perform(
-        SettleOperation.Input(
-          push: push.id, owner: owner, target: settlement == .delivered ? target : nil),
-        by: SettleOperation.self)
-    case .retried(let time):
-      try await store.write(isolation: .rowLocks) { transaction in
-        try transaction.execute(
-          """
-          UPDATE push_outbox SET due_at = ?, lease_owner = NULL, lease_end = 0
-          WHERE id = ? AND lease_owner = ?
-          """, time, push.id, owner)
-      }
+    case .delivered: try await end(push, owner, target: target)
+    case .logged, .dropped: try await end(push, owner)
+    case .retried(let time): try await end(push, owner, retry: time)
     case .unbound(let moment):
       try await store.write(isolation: .rowLocks) { transaction in
         let isLeased = try transaction.exists(
@@ -189,6 +179,14 @@ struct PushStore: Sendable {
           "DELETE FROM push_outbox WHERE id = ? AND lease_owner = ?", push.id, owner)
       }
     }
+  }
+
+  private func end(
+    _ push: Push, _ owner: [UInt8], target: String? = nil, retry: Timestamp? = nil
+  ) async throws {
+    try await store.perform(
+      SettleOperation.Input(push: push.id, owner: owner, target: target, retry: retry),
+      by: SettleOperation.self)
   }
 
   /// Returns whether a push service has ever taken a push.

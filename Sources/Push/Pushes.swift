@@ -13,13 +13,9 @@ public final class Pushes: Sendable {
     Migration(
       owner: "push", number: 1, sqlite: PackageResources.step1_sqlite_sql,
       postgreSQL: PackageResources.step1_postgresql_sql),
-    // An index that leasing changes nothing in, so that PostgreSQL writes a leased row beside the old one and no index.
     Migration(
-      owner: "push", number: 2,
-      sql: """
-        DROP INDEX push_outbox_leased;
-        CREATE INDEX push_outbox_by_account ON push_outbox (account) WHERE is_next = 1;
-        """),
+      owner: "push", number: 2, sqlite: PackageResources.step2_sqlite_sql,
+      postgreSQL: PackageResources.step2_postgresql_sql),
   ]
 
   /// The most pushes to browsers that ask for a place while all are taken.
