@@ -149,7 +149,9 @@ async def run(program: str, seconds: float):
     await load.end()
     for node in nodes:
         node.stop()
-    if any("deadlock detected" in (server.folder / "log").read_text() for server in (database, spare)):
+    # The second server has no log before it is needed.
+    logs = [log for server in (database, spare) if (log := server.folder / "log").exists()]
+    if any("deadlock detected" in log.read_text() for log in logs):
         raise Broken("PostgreSQL has seen a deadlock")
     print(f"order: {load.figures()}, all quick again within {faults.slowest:.1f} s of each fault, seed {SEED}, "
           + ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in sorted(faults.counts.items())))
