@@ -144,16 +144,13 @@ let plugins: [Target] = [
   .target(
     name: "Apptimist",
     dependencies: [
-      "Addresses", "ApptimistProtocol", "ApptimistSession", "Budgets", "Bus", "Chains",
-      "CommandLine",
-      "Configuration", "Cryptography", "Delivery", "Ethereum", "HTTPClient", "HTTPProtocol",
-      "HTTPServer",
-      "JSONWebTokens",
-      "Observability", "Push", "Routing", "ServiceKit", "Storage", "SystemCalls", "Text",
-      "Threading",
-      "Time", "Transport", "URLs", "WalletClient", "WebApps", "WebSocketClient", "Wire",
+      "Addresses", "ApptimistProtocol", "Budgets", "Bus", "Chains", "CommandLine", "Configuration",
+      "Cryptography", "Delivery", "Ethereum", "HTTPClient", "HTTPProtocol", "HTTPServer",
+      "JSONWebTokens", "Observability", "Push", "Routing", "ServiceKit", "Storage", "SystemCalls",
+      "Text", "Threading", "Time", "Transport", "URLs", "WalletClient", "WebApps",
+      "WebSocketClient", "Wire",
     ],
-    path: "Plugins/Apptimist", exclude: ["Session", "Web/nacl-fast.LICENSE", "Web/qrcode.LICENSE"],
+    path: "Plugins/Apptimist", exclude: ["Web/nacl-fast.LICENSE", "Web/qrcode.LICENSE"],
     resources: [.embedInCode("Commands/chat.txt"), .embedInCode("Store/Steps")]
       + [
         "account.js", "app.css", "app.js", "apptimist.js", "chat.js", "contents.js", "details.js",
@@ -162,30 +159,20 @@ let plugins: [Target] = [
         "passphrase.js", "people.js", "qr.js", "qrcode.js", "settings.js", "siwe.js", "store.js",
         "wakes.js", "worker.js",
       ].map { .embedInCode("Web/\($0)") }),
-  // The sessions without I/O, apart so that a fuzzer needs nothing else.
-  .target(
-    name: "ApptimistSession",
-    dependencies: ["ApptimistProtocol", "Cryptography", "Delivery", "HTTPProtocol"],
-    path: "Plugins/Apptimist/Session"),
   .target(
     name: "Msgr",
     dependencies: [
       "Addresses", "Budgets", "Bus", "Chains", "CommandLine", "Configuration", "Cryptography",
-      "Delivery", "Ethereum", "HTTPProtocol", "HTTPServer", "JSON", "JSONWebTokens", "MsgrProtocol",
-      "Observability", "Push", "Routing", "ServiceKit", "Storage", "SystemCalls", "Threading",
-      "Time", "Transport", "URLs", "WebApps", "Wire",
+      "Delivery", "Ethereum", "HTTPProtocol", "HTTPServer", "JSON", "JSONWebTokens",
+      "Observability", "Push", "Routing", "ServiceKit", "Storage", "SystemCalls", "Text",
+      "Threading", "Time", "Transport", "URLs", "WebApps", "Wire",
     ],
-    path: "Plugins/Msgr", exclude: ["Protocol"],
+    path: "Plugins/Msgr",
     resources: [.embedInCode("openapi.json"), .embedInCode("Store/Steps")]
       + [
         "api.html", "api.js", "app.js", "archive.js", "icon.svg", "index.html",
         "manifest.webmanifest", "msgr.js", "page.js", "settings.js", "worker.js",
       ].map { .embedInCode("Web/\($0)") }),
-  // Reads the fields and values of Msgr; apart from the service so that it can be fuzzed.
-  .target(
-    name: "MsgrProtocol",
-    dependencies: ["HTTPProtocol", "JSON", "Text", "Time", "URLs", "Wire"],
-    path: "Plugins/Msgr/Protocol"),
   .target(
     name: "PushServer",
     dependencies: [
@@ -194,20 +181,16 @@ let plugins: [Target] = [
       "Time", "Wire",
     ],
     path: "Plugins/PushServer", resources: [.embedInCode("Steps")]),
-  // Reads TokenScripts; apart from the service so that it can be fuzzed.
-  .target(
-    name: "TokenScriptReading", dependencies: ["Cryptography", "Ethereum", "Time", "XMLSecurity"],
-    path: "Plugins/TokenScriptRepo/Reading"),
   .target(
     name: "TokenScriptRepo",
     dependencies: [
       "Addresses", "Budgets", "Bus", "CSpawn", "Chains", "CommandLine", "Compression",
       "Configuration",
       "Cryptography", "Ethereum", "HTTPClient", "HTTPProtocol", "Observability", "Pages", "QRCode",
-      "Routing", "ServiceKit", "Storage", "SystemCalls", "Threading", "Time", "TokenScriptReading",
+      "Routing", "ServiceKit", "Storage", "SystemCalls", "Threading", "Time",
       "WalletClient", "Wire", "XMLSecurity",
     ],
-    path: "Plugins/TokenScriptRepo", exclude: ["Reading"],
+    path: "Plugins/TokenScriptRepo",
     resources: [
       .embedInCode("Commands/new.tsml"), .embedInCode("Demo/Files"),
       .embedInCode("Store/Steps"),
@@ -265,11 +248,10 @@ let tests: [Target] = [
   .testTarget(
     name: "ApptimistTests",
     dependencies: [
-      "Addresses", "Apptimist", "ApptimistProtocol", "ApptimistSession", "Bus", "Chains",
-      "CommandLine", "Commands", "Configuration", "Cryptography", "Delivery", "Ethereum",
-      "HTTPClient", "HTTPProtocol", "HTTPServer",
-      "Observability", "Push",
-      "Routing", "ServiceKit", "Storage", "TestSupport", "Threading", "Time", "WebApps", "Wire",
+      "Addresses", "Apptimist", "ApptimistProtocol", "Bus", "Chains", "CommandLine", "Commands",
+      "Configuration", "Cryptography", "Delivery", "Ethereum", "HTTPClient", "HTTPProtocol",
+      "HTTPServer", "Observability", "Push", "Routing", "ServiceKit", "Storage", "TestSupport",
+      "Threading", "Time", "WebApps", "Wire",
       "awd",
     ],
     exclude: ["JavaScript", "Python"]),
@@ -341,7 +323,7 @@ let tests: [Target] = [
     dependencies: [
       "Addresses", "Budgets", "Bus", "COpenSSL", "CommandLine", "Configuration", "Cryptography",
       "Delivery", "Ethereum", "HTTP2StandIn", "HTTPClient", "HTTPProtocol", "HTTPServer", "JSON",
-      "JSONWebTokens", "Msgr", "MsgrProtocol", "Observability", "Push", "Routing", "ServiceKit",
+      "JSONWebTokens", "Msgr", "Observability", "Push", "Routing", "ServiceKit",
       "Storage", "TestSupport", "Threading", "Time", "URLs", "WebApps", "Wire", "awd",
     ]),
   .testTarget(name: "ObservabilityTests", dependencies: ["Observability", "TestSupport", "Time"]),
@@ -373,7 +355,7 @@ let tests: [Target] = [
       "Addresses", "Chains", "CommandLine", "Compression", "Configuration", "Cryptography",
       "Ethereum",
       "HTTPClient", "HTTPProtocol", "HTTPServer", "Observability", "Pages", "Routing", "ServiceKit",
-      "Storage", "SystemCalls", "TestSupport", "Threading", "Time", "TokenScriptReading",
+      "Storage", "SystemCalls", "TestSupport", "Threading", "Time",
       "TokenScriptRepo", "Wire", "XMLSecurity", "awd",
     ],
     exclude: ["Python"]),
@@ -416,18 +398,18 @@ let fuzzers: [Target] = [
   fuzzer("HTTP2Head", ["HTTPProtocol"]),
   fuzzer("HTTPParser", ["HTTPProtocol"]),
   fuzzer("IDToken", ["Apptimist", "JSONWebTokens"]),
-  fuzzer("Msgr", ["HTTPProtocol", "JSON", "MsgrProtocol", "Push"]),
+  fuzzer("Msgr", ["HTTPProtocol", "JSON", "Msgr", "Push"]),
   fuzzer("MultipartForm", ["HTTPProtocol"]),
   fuzzer("PDU", ["ApptimistProtocol", "Wire"]),
   fuzzer("ReturnData", ["Cryptography", "Ethereum"]),
   fuzzer(
     "Session",
-    ["ApptimistProtocol", "ApptimistSession", "Cryptography", "Delivery", "HTTPProtocol"]),
+    ["Apptimist", "ApptimistProtocol", "Cryptography", "Delivery", "HTTPProtocol"]),
   fuzzer("TokenLink", ["Cryptography", "Ethereum", "WalletClient"]),
-  fuzzer("TokenScript", ["Cryptography", "Time", "TokenScriptReading", "XMLSecurity"]),
+  fuzzer("TokenScript", ["Cryptography", "Time", "TokenScriptRepo", "XMLSecurity"]),
   fuzzer(
     "Version2",
-    ["ApptimistProtocol", "ApptimistSession", "Cryptography", "Delivery", "HTTPProtocol"]),
+    ["Apptimist", "ApptimistProtocol", "Cryptography", "Delivery", "HTTPProtocol"]),
   fuzzer("WebLink", ["WalletClient"]),
   fuzzer("WebSocket", ["HTTPProtocol"]),
   .testTarget(name: "FuzzerTests", dependencies: ["TestSupport"]),

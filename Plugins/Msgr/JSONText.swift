@@ -1,5 +1,4 @@
 internal import FoundationEssentials
-internal import MsgrProtocol
 
 /// The JSON that the service writes.
 enum JSONText {

@@ -2,7 +2,6 @@ internal import Chains
 public import Configuration
 internal import Cryptography
 internal import Ethereum
-internal import MsgrProtocol
 internal import Push
 public import ServiceKit
 internal import Threading

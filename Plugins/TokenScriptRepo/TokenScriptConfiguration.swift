@@ -3,7 +3,6 @@ public import Configuration
 internal import Ethereum
 internal import Glibc
 public import ServiceKit
-internal import TokenScriptReading
 
 /// The section `[tokenscript]`.
 public struct TokenScriptConfiguration: ServiceConfiguration {

@@ -8,7 +8,6 @@ public import ServiceKit
 public import Storage
 internal import Threading
 internal import Time
-internal import TokenScriptReading
 
 /// Serves signed TokenScripts to wallets, from a repository of files that is indexed by their contracts.
 public struct TokenScriptService: Migrating, Commanding, Demonstrating, Running, Reloading {

@@ -9,7 +9,6 @@ internal import Testing
 internal import Threading
 
 @testable import Apptimist
-@testable import ApptimistSession
 
 /// Gives the same random posts, truncations, changes of forums and accounts, and doings of devices to both types of
 /// ``Deliveries``, and compares what is answered and all that is stored.

@@ -14,7 +14,6 @@ internal import Threading
 internal import Time
 
 @testable import Apptimist
-@testable import ApptimistSession
 
 /// An endpoint where each address has a balance.
 private final class TokenEndpoint: Responder {

@@ -1,5 +1,4 @@
 internal import ApptimistProtocol
-internal import ApptimistSession
 internal import Cryptography
 internal import HTTPProtocol
 internal import Testing

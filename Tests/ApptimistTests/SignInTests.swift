@@ -1,6 +1,5 @@
 internal import Addresses
 internal import ApptimistProtocol
-internal import ApptimistSession
 internal import Chains
 internal import Configuration
 internal import Cryptography

@@ -1,6 +1,5 @@
 internal import ApptimistProtocol
 internal import Cryptography
-internal import ApptimistSession
 internal import Observability
 internal import Storage
 internal import TestSupport

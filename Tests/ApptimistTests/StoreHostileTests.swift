@@ -1,5 +1,4 @@
 internal import ApptimistProtocol
-internal import ApptimistSession
 internal import Storage
 internal import TestSupport
 internal import Testing

@@ -3,7 +3,7 @@ internal import Delivery
 internal import TestSupport
 internal import Testing
 
-@testable import ApptimistSession
+@testable import Apptimist
 
 @Suite struct StreamCursorTests {
   private func position(_ number: Int64) -> StreamPosition { StreamPosition(rawValue: number) }

@@ -1,6 +1,5 @@
 internal import Foundation
 internal import HTTPProtocol
-internal import MsgrProtocol
 internal import Storage
 internal import TestSupport
 internal import Testing

@@ -1,6 +1,5 @@
 internal import Configuration
 internal import Foundation
-internal import MsgrProtocol
 internal import Observability
 internal import ServiceKit
 internal import Storage

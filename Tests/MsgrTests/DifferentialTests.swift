@@ -1,5 +1,4 @@
 internal import Cryptography
-internal import MsgrProtocol
 internal import Push
 internal import Storage
 internal import TestSupport

@@ -1,7 +1,6 @@
 internal import Configuration
 internal import Foundation
 internal import HTTP2StandIn
-internal import MsgrProtocol
 internal import Observability
 internal import Storage
 internal import TestSupport

@@ -1,5 +1,4 @@
 internal import HTTPProtocol
-internal import MsgrProtocol
 internal import Storage
 internal import TestSupport
 internal import Testing

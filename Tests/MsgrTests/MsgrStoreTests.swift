@@ -1,6 +1,5 @@
 internal import Cryptography
 internal import HTTPProtocol
-internal import MsgrProtocol
 internal import Push
 internal import Storage
 internal import TestSupport

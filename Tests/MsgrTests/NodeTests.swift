@@ -2,7 +2,6 @@ internal import Bus
 internal import Cryptography
 internal import Delivery
 internal import Ethereum
-internal import MsgrProtocol
 internal import Storage
 internal import TestSupport
 internal import Testing

@@ -1,6 +1,5 @@
 internal import Foundation
 internal import HTTP2StandIn
-internal import MsgrProtocol
 internal import Observability
 internal import Storage
 internal import TestSupport

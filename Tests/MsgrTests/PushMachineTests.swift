@@ -1,4 +1,3 @@
-internal import MsgrProtocol
 internal import Observability
 internal import TestSupport
 internal import Testing

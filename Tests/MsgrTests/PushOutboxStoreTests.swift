@@ -1,5 +1,4 @@
 internal import Cryptography
-internal import MsgrProtocol
 internal import Observability
 internal import Storage
 internal import TestSupport

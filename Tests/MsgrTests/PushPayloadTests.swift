@@ -1,5 +1,4 @@
 internal import Foundation
-internal import MsgrProtocol
 internal import TestSupport
 internal import Testing
 

@@ -1,7 +1,6 @@
 internal import Foundation
 internal import Glibc
 internal import HTTPProtocol
-internal import MsgrProtocol
 internal import Observability
 internal import TestSupport
 internal import Testing

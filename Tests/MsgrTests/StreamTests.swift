@@ -5,7 +5,6 @@ internal import Dispatch
 internal import Foundation
 internal import HTTPProtocol
 internal import HTTPServer
-internal import MsgrProtocol
 internal import Observability
 internal import Storage
 internal import TestSupport

@@ -2,7 +2,6 @@ internal import Cryptography
 internal import Foundation
 internal import HTTPProtocol
 internal import JSONWebTokens
-internal import MsgrProtocol
 internal import Storage
 internal import TestSupport
 internal import Testing

@@ -1,4 +1,3 @@
-internal import MsgrProtocol
 internal import TestSupport
 internal import Testing
 internal import Time

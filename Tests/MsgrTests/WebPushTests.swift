@@ -2,7 +2,6 @@ internal import Configuration
 internal import Cryptography
 internal import Foundation
 internal import HTTP2StandIn
-internal import MsgrProtocol
 internal import Observability
 internal import Storage
 internal import TestSupport

@@ -5,7 +5,6 @@ internal import Synchronization
 internal import TestSupport
 internal import Testing
 internal import Time
-internal import TokenScriptReading
 internal import XMLSecurity
 
 @testable import TokenScriptRepo

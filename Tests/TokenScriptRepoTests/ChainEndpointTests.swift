@@ -5,7 +5,6 @@ internal import Foundation
 internal import HTTPProtocol
 internal import TestSupport
 internal import Testing
-internal import TokenScriptReading
 
 @testable import TokenScriptRepo
 

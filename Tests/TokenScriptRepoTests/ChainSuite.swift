@@ -7,7 +7,6 @@ internal import HTTPServer
 internal import TestSupport
 internal import Testing
 internal import Threading
-internal import TokenScriptReading
 
 @testable import TokenScriptRepo
 

@@ -10,7 +10,6 @@ internal import TestSupport
 internal import Testing
 internal import Threading
 internal import Time
-internal import TokenScriptReading
 
 @testable import TokenScriptRepo
 

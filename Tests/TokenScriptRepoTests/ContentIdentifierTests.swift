@@ -1,5 +1,6 @@
 internal import Testing
-internal import TokenScriptReading
+
+@testable import TokenScriptRepo
 
 /// Tests of the identifiers of IPFS, with what `ipfs add` and `ipfs add --cid-version=1` print.
 struct ContentIdentifierTests {

@@ -4,7 +4,6 @@ internal import Storage
 internal import TestSupport
 internal import Testing
 internal import Time
-internal import TokenScriptReading
 
 @testable import TokenScriptRepo
 

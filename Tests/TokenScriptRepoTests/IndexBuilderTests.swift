@@ -4,7 +4,6 @@ internal import HTTPProtocol
 internal import TestSupport
 internal import Testing
 internal import Time
-internal import TokenScriptReading
 internal import Wire
 
 @testable import TokenScriptRepo

@@ -5,7 +5,6 @@ internal import HTTPProtocol
 internal import TestSupport
 internal import Testing
 internal import Time
-internal import TokenScriptReading
 
 @testable import TokenScriptRepo
 

@@ -5,7 +5,6 @@ internal import HTTPProtocol
 internal import Storage
 internal import TestSupport
 internal import Testing
-internal import TokenScriptReading
 internal import XMLSecurity
 
 @testable import TokenScriptRepo

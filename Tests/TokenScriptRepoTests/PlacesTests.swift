@@ -5,7 +5,6 @@ internal import HTTPProtocol
 internal import TestSupport
 internal import Testing
 internal import Threading
-internal import TokenScriptReading
 internal import XMLSecurity
 
 @testable import TokenScriptRepo

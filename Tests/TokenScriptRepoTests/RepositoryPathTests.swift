@@ -2,7 +2,6 @@ internal import Cryptography
 internal import Ethereum
 internal import TestSupport
 internal import Testing
-internal import TokenScriptReading
 
 @testable import TokenScriptRepo
 

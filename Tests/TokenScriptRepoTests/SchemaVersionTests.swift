@@ -1,6 +1,5 @@
 internal import TestSupport
 internal import Testing
-internal import TokenScriptReading
 
 @testable import TokenScriptRepo
 

@@ -6,7 +6,6 @@ internal import TestSupport
 internal import Testing
 internal import Threading
 internal import Time
-internal import TokenScriptReading
 internal import XMLSecurity
 
 @testable import TokenScriptRepo

@@ -3,7 +3,6 @@ internal import Ethereum
 internal import TestSupport
 internal import Testing
 internal import Time
-internal import TokenScriptReading
 
 @testable import TokenScriptRepo
 

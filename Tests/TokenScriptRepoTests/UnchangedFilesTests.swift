@@ -5,7 +5,6 @@ internal import TestSupport
 internal import Testing
 internal import Threading
 internal import Time
-internal import TokenScriptReading
 internal import Wire
 
 @testable import TokenScriptRepo

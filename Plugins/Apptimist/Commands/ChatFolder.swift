@@ -72,15 +72,15 @@ struct ChatFolder: Sendable {
   }
 
   /// Reads the remembered facts about others.
-  func known() throws(ChatError) -> [KnownAccount] {
+  func known() throws(ChatError) -> [WalletClient.KnownAccount] {
     let lines = try text(of: "known")?.split(separator: "\n") ?? []
-    let accounts = lines.compactMap { KnownAccount(text: String($0)) }
+    let accounts = lines.compactMap { WalletClient.KnownAccount(text: String($0)) }
     guard accounts.count == lines.count else { throw malformed("known") }
     return accounts
   }
 
   /// Writes the remembered facts about another; of too many the oldest are forgotten.
-  func keep(_ account: KnownAccount) throws(ChatError) {
+  func keep(_ account: WalletClient.KnownAccount) throws(ChatError) {
     let others = try known().filter { $0.key != account.key }.suffix(Self.mostKnown - 1)
     try write(Array((others + [account]).map { $0.text + "\n" }.joined().utf8), to: "known")
   }

@@ -121,12 +121,12 @@ struct WalletChatCommand: Command {
   /// Returns the account to make at the first use.
   private static func account(
     _ arguments: CommandArguments, isNew: Bool
-  ) throws(CommandError) -> NewAccount? {
+  ) throws(CommandError) -> WalletClient.NewAccount? {
     guard isNew else { return nil }
     guard let name = arguments["name"] else {
       throw .usage("--name is missing: there is no account in the folder yet")
     }
-    let account = NewAccount(
+    let account = WalletClient.NewAccount(
       name: name, uid: arguments["uid"] ?? "", token: arguments["token"] ?? "")
     guard let account else {
       throw .usage(

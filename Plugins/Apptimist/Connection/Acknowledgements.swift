@@ -1,4 +1,3 @@
-internal import ApptimistSession
 internal import Observability
 internal import Storage
 internal import Threading

@@ -1,5 +1,4 @@
 internal import Addresses
-internal import ApptimistSession
 internal import Storage
 
 /// The one for whom a query is dealt with.

@@ -1,4 +1,3 @@
-internal import ApptimistSession
 internal import Cryptography
 internal import Delivery
 internal import Observability

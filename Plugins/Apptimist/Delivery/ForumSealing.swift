@@ -1,5 +1,4 @@
 internal import ApptimistProtocol
-internal import ApptimistSession
 internal import Cryptography
 
 /// Seals the content of a post anew for each reader, with the forum's secret (page "Forums").

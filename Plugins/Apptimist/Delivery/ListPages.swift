@@ -1,6 +1,5 @@
 internal import Addresses
 internal import ApptimistProtocol
-internal import ApptimistSession
 internal import Cryptography
 internal import Wire
 

@@ -1,5 +1,4 @@
 internal import ApptimistProtocol
-internal import ApptimistSession
 
 /// Copies of posts that are delivered together, each with the index of its post.
 struct CopyGroup {

@@ -1,5 +1,4 @@
 internal import ApptimistProtocol
-internal import ApptimistSession
 
 /// The rights of a user in the directory of a user or a forum (page "Files").
 struct DirectoryAccess: Hashable, Sendable {

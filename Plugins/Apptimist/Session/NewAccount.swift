@@ -1,31 +1,24 @@
-package import ApptimistProtocol
-package import Cryptography
+internal import ApptimistProtocol
+internal import Cryptography
 
 /// An account that somebody wants to make.
-package struct NewAccount: Sendable {
+struct NewAccount: Sendable {
   /// The key by which it will be known.
-  package let key: EncryptionPublicKey
+  let key: EncryptionPublicKey
   /// The key with which its signatures will be verified.
-  package let authenticationKey: AuthenticationPublicKey
-  package let name: AccountName
+  let authenticationKey: AuthenticationPublicKey
+  let name: AccountName
   /// The identity at the identity provider; empty for a forum.
-  package let uid: String
+  let uid: String
   /// A secret that proves ``uid`` to the identity provider.
-  package let token: [UInt8]
+  var token: [UInt8] = []
   /// True if the device has proved that it has both secret keys, as version 2 asks for.
-  package let isProven: Bool
+  var isProven = false
   /// True if the account is to have no version 1.
-  package let isClosed: Bool
+  var isClosed = false
+}
 
-  /// Describes an account.
-  package init(
-    key: EncryptionPublicKey, authenticationKey: AuthenticationPublicKey, name: AccountName,
-    uid: String, token: [UInt8] = [], isProven: Bool = false, isClosed: Bool = false
-  ) {
-    (self.key, self.authenticationKey, self.name, self.uid) = (key, authenticationKey, name, uid)
-    (self.token, self.isProven, self.isClosed) = (token, isProven, isClosed)
-  }
-
+extension NewAccount {
   /// Takes the account that a device of version 1 wants.
   init(_ new: PDU.New, name: AccountName, uid: String) {
     self.init(

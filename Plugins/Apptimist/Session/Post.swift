@@ -1,21 +1,21 @@
-package import ApptimistProtocol
-package import Cryptography
+internal import ApptimistProtocol
+internal import Cryptography
 
 /// A message that a user sent.
-package struct Post: Sendable {
+struct Post: Sendable {
   /// The device that sent it.
-  package enum Origin: Hashable, Sendable {
+  enum Origin: Hashable, Sendable {
     case version1
     /// A device of version 2, which knows the request by a number; posts to forums are signed with the key.
     case version2(request: UInt32, signer: AuthenticationPublicKey)
   }
 
-  package let message: PDU.Message
+  let message: PDU.Message
   /// The header of version 1 in clear.
-  package let header: [UInt8]
+  let header: [UInt8]
   /// The data as it came, boxed for somebody else.
-  package let data: [UInt8]
-  package let origin: Origin
+  let data: [UInt8]
+  let origin: Origin
 
   /// Takes a message that came; nil if it does not name the user as its sender.
   init?(_ message: PDU.Message, _ received: ReceivedPDU, by user: EncryptionPublicKey) {
@@ -36,5 +36,5 @@ package struct Post: Sendable {
   }
 
   /// The length of header and data, in bytes.
-  package var size: Int { header.count + data.count }
+  var size: Int { header.count + data.count }
 }

@@ -1,7 +1,7 @@
-package import ApptimistProtocol
+internal import ApptimistProtocol
 
 /// The outcome of a post.
-package enum PostOutcome: Hashable, Sendable {
+enum PostOutcome: Hashable, Sendable {
   /// All copies are on disk.
   ///
   /// - isKnown: whether all of them had been queued before.

@@ -1,10 +1,10 @@
-package import ApptimistProtocol
-package import Cryptography
+internal import ApptimistProtocol
+internal import Cryptography
 
 /// Something that a session needs to know, or to have done, before it goes on.
 ///
 /// Large cases are indirect, so that sessions and actions stay small.
-package enum Query: Sendable {
+enum Query: Sendable {
   /// Claims the connection's ephemeral key for it alone.
   case claim(EncryptionPublicKey)
   /// Makes an account, if the identity provider permits it.
@@ -62,13 +62,13 @@ package enum Query: Sendable {
 }
 
 /// A search for accounts: in version 2 for a page of them.
-package enum AccountSearch: Hashable, Sendable {
+enum AccountSearch: Hashable, Sendable {
   case name(Version2.TextQuery)
   case uid(Version2.TextQuery)
   case key(EncryptionPublicKey)
 
   /// Returns the number of accounts that are wanted, which may be as many as a limit allows.
-  package func count(upTo limit: Int) -> Int {
+  func count(upTo limit: Int) -> Int {
     switch self {
     case .key: 1
     case .name(let query), .uid(let query):

@@ -1,8 +1,8 @@
-package import ApptimistProtocol
-package import Cryptography
+internal import ApptimistProtocol
+internal import Cryptography
 
 /// The result of a query.
-package enum Reply: Sendable {
+enum Reply: Sendable {
   /// Tells whether the ephemeral key is this connection's; false also if a login with it was noted before.
   case claimed(Bool)
   /// Tells whether there is such an account now.

@@ -7,9 +7,9 @@ internal import ApptimistProtocol
 /// One of version 1 asks one query at a time and receives nothing while one is open, so that everything is done in
 /// the order in which it came. Posts are the exception: while some are being queued, further ones are
 /// gathered, to be asked together next, and anything else waits until all of them are queued.
-package final class Session {
+final class Session {
   /// True if the session is one of version 1.
-  package let isVersion1: Bool
+  let isVersion1: Bool
   private var state: SessionState
   private var context: SessionContext
 
@@ -19,7 +19,7 @@ package final class Session {
   ///   - setup: the keys and limits of the session.
   ///   - version2: what version 2 needs beside them, or nil for version 1.
   /// - Returns: nil if no secret can be agreed on with the device's key.
-  package init?(_ setup: SessionSetup, _ version2: Version2Setup? = nil) {
+  init?(_ setup: SessionSetup, _ version2: Version2Setup? = nil) {
     isVersion1 = version2 == nil
     context = SessionContext(setup)
     if let version2 {
@@ -35,13 +35,13 @@ package final class Session {
   ///
   /// - Parameter event: the event; no message may be handed over while ``isWaiting``.
   /// - Returns: the actions, to be done in order.
-  package func handle(_ event: SessionEvent) -> SessionActions {
+  func handle(_ event: SessionEvent) -> SessionActions {
     state.handle(event, &context)
     return context.takeActions()
   }
 
   /// True if nothing can be received until a reply comes.
-  package var isWaiting: Bool {
+  var isWaiting: Bool {
     switch state {
     case .claiming: true
     case .joining(let joining): joining.isWaiting
@@ -54,7 +54,7 @@ package final class Session {
   }
 
   /// True if the connection is closed, or about to be.
-  package var isOver: Bool {
+  var isOver: Bool {
     switch state {
     case .leaving: true
     case .closed: true
@@ -65,5 +65,5 @@ package final class Session {
   /// Decides whether to read the user's mailbox; to be asked whenever the socket can take more.
   ///
   /// - Returns: the position after which to read, or nil if nothing is to be read now.
-  package func nextRead() -> StreamPosition? { state.nextRead() }
+  func nextRead() -> StreamPosition? { state.nextRead() }
 }

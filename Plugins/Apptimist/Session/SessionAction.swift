@@ -1,5 +1,5 @@
 /// Something that a session wants done.
-package enum SessionAction: Sendable {
+enum SessionAction: Sendable {
   /// Send a WebSocket message.
   case send([UInt8], Sent)
   /// Find out the reply to a query.
@@ -15,7 +15,7 @@ package enum SessionAction: Sendable {
   case count(Counted)
 
   /// A kind of message that devices are sent.
-  package enum Sent: Sendable {
+  enum Sent: Sendable {
     /// A message of the stream.
     case message
     /// A redirect to another URI.
@@ -25,7 +25,7 @@ package enum SessionAction: Sendable {
   }
 
   /// An event that is only counted.
-  package enum Counted: Hashable, Sendable {
+  enum Counted: Hashable, Sendable {
     /// A PDU of a known type came.
     case received(type: UInt8)
     /// A PDU came whose type is unknown, or not for devices to send.
@@ -38,7 +38,7 @@ package enum SessionAction: Sendable {
 /// Actions in the order in which they are to be done, which are taken one by one.
 ///
 /// Most events lead to one action, and the first one needs no memory of its own.
-package struct SessionActions: Sequence, IteratorProtocol, Sendable {
+struct SessionActions: Sequence, IteratorProtocol, Sendable {
   private var first: SessionAction?
   private var rest: [SessionAction] = []
   /// The number of actions of ``rest`` that were taken.
@@ -49,7 +49,7 @@ package struct SessionActions: Sequence, IteratorProtocol, Sendable {
   }
 
   /// Takes the next action, or returns nil if there is none.
-  package mutating func next() -> SessionAction? {
+  mutating func next() -> SessionAction? {
     if let action = first.take() { return action }
     guard taken < rest.count else { return nil }
     defer { taken += 1 }

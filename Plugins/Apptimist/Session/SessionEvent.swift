@@ -1,8 +1,8 @@
-package import Delivery
-package import HTTPProtocol
+internal import Delivery
+internal import HTTPProtocol
 
 /// Something that happens to a session.
-package enum SessionEvent: Sendable {
+enum SessionEvent: Sendable {
   /// The connection was upgraded.
   case opened
   /// A message came.

@@ -1,18 +1,15 @@
-package import ApptimistProtocol
+internal import ApptimistProtocol
 
 /// The limits of what a session takes, and of the time that it waits.
-package struct SessionLimits: Sendable {
+struct SessionLimits: Sendable {
   /// The limits of what a device sends at once.
-  package var frame = Frame.Limits()
+  var frame = Frame.Limits()
   /// The time in which a device has to log in after the upgrade.
-  package var loginTime = Duration.seconds(30)
+  var loginTime = Duration.seconds(30)
   /// The most entries that a mailbox has, and so the most of its own that a session leaves out.
-  package var ownEntries = 10_000
+  var ownEntries = 10_000
   /// The most posts that are gathered while others are being queued.
-  package var batchPosts = 128
+  var batchPosts = 128
   /// The most bytes that they have.
-  package var batchBytes = 256 << 10
-
-  /// The default limits.
-  package init() {}
+  var batchBytes = 256 << 10
 }

@@ -1,8 +1,8 @@
-package import ApptimistProtocol
-package import Cryptography
+internal import ApptimistProtocol
+internal import Cryptography
 
 /// The keys and limits of one session.
-package struct SessionSetup: Sendable {
+struct SessionSetup: Sendable {
   /// The service's key pair for headers and files.
   let encryption: EncryptionKeyPair
   /// The service's public keys.
@@ -14,23 +14,6 @@ package struct SessionSetup: Sendable {
   let limits: SessionLimits
   /// The time for which the session is silent if it is refused, before it is closed.
   let silence: Duration
-
-  /// Describes a session.
-  ///
-  /// - Parameters:
-  ///   - encryption: the service's key pair for headers and files.
-  ///   - identity: the service's public keys.
-  ///   - ephemeralKey: the device's key for this connection.
-  ///   - uri: the URI to which the device connected, without a query.
-  ///   - limits: the limits of what devices send, and of time.
-  ///   - silence: the time for which the session is silent if it is refused, before it is closed.
-  package init(
-    encryption: EncryptionKeyPair, identity: ServiceIdentity, ephemeralKey: EncryptionPublicKey,
-    uri: String, limits: SessionLimits, silence: Duration
-  ) {
-    (self.encryption, self.identity, self.ephemeralKey) = (encryption, identity, ephemeralKey)
-    (self.uri, self.limits, self.silence) = (uri, limits, silence)
-  }
 
   /// Returns whether a user or a forum can have a key. A forum's key needs no more: it cannot log in, and only those
   /// who give the service its secret have anything boxed with it.

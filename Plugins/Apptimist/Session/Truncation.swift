@@ -1,5 +1,5 @@
 /// The result of a request for truncation.
-package enum Truncation: Hashable, Sendable {
+enum Truncation: Hashable, Sendable {
   /// The message's content is deleted, and the stream tells so at this position.
   case first(StreamPosition)
   /// The message was truncated before.

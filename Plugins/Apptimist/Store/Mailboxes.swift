@@ -1,5 +1,4 @@
 internal import ApptimistProtocol
-internal import ApptimistSession
 internal import Storage
 
 /// The kinds of entries of a mailbox.

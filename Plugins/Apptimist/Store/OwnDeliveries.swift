@@ -1,4 +1,3 @@
-internal import ApptimistSession
 internal import Cryptography
 internal import Storage
 internal import Threading

@@ -1,5 +1,4 @@
 internal import ApptimistProtocol
-internal import ApptimistSession
 internal import Cryptography
 
 /// Messages that are in the message log but not in all of their recipients' mailboxes yet, in the order

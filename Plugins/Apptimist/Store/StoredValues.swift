@@ -1,5 +1,4 @@
 public import ApptimistProtocol
-internal import ApptimistSession
 public import Cryptography
 public import Storage
 

@@ -1,6 +1,5 @@
 internal import Addresses
 internal import Cryptography
-internal import MsgrProtocol
 
 /// The credentials of a request, not yet checked.
 enum Credentials: Sendable {

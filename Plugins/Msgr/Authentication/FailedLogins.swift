@@ -1,6 +1,5 @@
 internal import Addresses
 internal import Budgets
-internal import MsgrProtocol
 internal import Threading
 internal import Time
 

@@ -1,6 +1,5 @@
 internal import Addresses
 internal import Cryptography
-internal import MsgrProtocol
 internal import Observability
 internal import SystemCalls
 internal import Threading

@@ -1,5 +1,4 @@
 internal import Cryptography
-internal import MsgrProtocol
 internal import Threading
 internal import Time
 

@@ -1,7 +1,6 @@
 internal import CommandLine
 internal import Cryptography
 internal import FoundationEssentials
-internal import MsgrProtocol
 internal import Push
 internal import ServiceKit
 

@@ -1,6 +1,5 @@
 internal import FoundationEssentials
 internal import HTTPProtocol
-internal import MsgrProtocol
 internal import Routing
 
 extension MsgrRoutes {

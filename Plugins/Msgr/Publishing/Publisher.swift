@@ -1,5 +1,3 @@
-internal import MsgrProtocol
-
 /// A token that can do nothing but publish.
 struct Publisher: Hashable, Sendable {
   let hash: TokenHash

@@ -1,5 +1,4 @@
 internal import CommandLine
-internal import MsgrProtocol
 internal import ServiceKit
 
 /// `awd token new`.

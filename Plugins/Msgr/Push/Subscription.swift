@@ -1,6 +1,5 @@
 internal import Cryptography
 internal import JSONWebTokens
-internal import MsgrProtocol
 internal import Push
 internal import URLs
 

@@ -1,5 +1,4 @@
 internal import JSON
-internal import MsgrProtocol
 internal import Push
 
 /// The content of a push to a browser: JSON, in which the message is cut to fit.

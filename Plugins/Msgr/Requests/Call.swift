@@ -1,7 +1,6 @@
 internal import Addresses
 internal import Cryptography
 internal import HTTPProtocol
-internal import MsgrProtocol
 
 /// A request with its fields read.
 struct Call: Sendable {

@@ -1,5 +1,4 @@
 internal import HTTPProtocol
-internal import MsgrProtocol
 internal import Routing
 internal import Storage
 

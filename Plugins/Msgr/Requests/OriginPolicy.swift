@@ -1,5 +1,4 @@
 internal import HTTPProtocol
-internal import MsgrProtocol
 internal import Routing
 
 /// Decides which pages' requests are answered: the server's own, and those of origins that the operator has listed.

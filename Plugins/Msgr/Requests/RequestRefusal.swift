@@ -1,5 +1,4 @@
 internal import HTTPProtocol
-internal import MsgrProtocol
 internal import Routing
 
 /// The reason why a request is not done.

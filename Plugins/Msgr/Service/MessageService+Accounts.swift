@@ -1,5 +1,4 @@
 internal import Addresses
-internal import MsgrProtocol
 internal import Time
 
 extension MessageService {

@@ -1,5 +1,4 @@
 internal import Budgets
-internal import MsgrProtocol
 
 extension MessageService {
   /// The messages of a publisher in a minute.

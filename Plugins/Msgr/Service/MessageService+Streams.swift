@@ -1,7 +1,6 @@
 internal import Addresses
 internal import Delivery
 internal import HTTPProtocol
-internal import MsgrProtocol
 internal import Observability
 internal import Push
 internal import Routing

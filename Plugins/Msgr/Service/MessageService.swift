@@ -2,7 +2,6 @@ internal import Budgets
 internal import Bus
 internal import Cryptography
 internal import Delivery
-internal import MsgrProtocol
 internal import Observability
 internal import Push
 internal import ServiceKit

@@ -1,4 +1,3 @@
-package import MsgrProtocol
 package import Storage
 
 // The values of messages as columns.

@@ -1,4 +1,3 @@
-internal import MsgrProtocol
 internal import Storage
 
 /// The devices of a user that have streams.

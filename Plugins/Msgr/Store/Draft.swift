@@ -1,5 +1,4 @@
 internal import Cryptography
-internal import MsgrProtocol
 
 /// A message that a user wants sent.
 struct Draft: Sendable {

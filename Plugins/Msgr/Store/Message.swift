@@ -1,4 +1,3 @@
-internal import MsgrProtocol
 internal import Time
 
 /// A message in its recipient's inbox, or its sender's own copy.

@@ -1,4 +1,3 @@
-internal import MsgrProtocol
 internal import Storage
 
 /// The relation of two users after one has added the other.

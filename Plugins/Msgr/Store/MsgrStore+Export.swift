@@ -1,4 +1,3 @@
-internal import MsgrProtocol
 internal import Storage
 internal import Time
 

@@ -1,5 +1,4 @@
 internal import Ethereum
-internal import MsgrProtocol
 internal import Storage
 internal import Time
 

@@ -1,6 +1,5 @@
 internal import Cryptography
 internal import Ethereum
-internal import MsgrProtocol
 internal import Push
 internal import ServiceKit
 internal import Storage

@@ -1,7 +1,6 @@
 internal import Delivery
 internal import HTTPProtocol
 internal import HTTPServer
-internal import MsgrProtocol
 internal import Storage
 internal import Transport
 

@@ -1,6 +1,5 @@
 internal import HTTPProtocol
 internal import HTTPServer
-internal import MsgrProtocol
 internal import Routing
 internal import Storage
 

@@ -1,5 +1,4 @@
 internal import Delivery
-internal import MsgrProtocol
 internal import Storage
 
 extension MessageID: EntryPosition {}

@@ -1,6 +1,5 @@
 internal import Addresses
 internal import Ethereum
-internal import MsgrProtocol
 
 extension MessageService {
   /// Logs in the user whose wallet has signed, or makes an account by the rules of registrations.

@@ -1,5 +1,4 @@
 internal import Ethereum
-internal import MsgrProtocol
 internal import Routing
 internal import Time
 

@@ -3,7 +3,6 @@ internal import Budgets
 internal import Chains
 internal import Cryptography
 internal import Ethereum
-internal import MsgrProtocol
 internal import Observability
 internal import ServiceKit
 internal import Time

@@ -4,7 +4,6 @@ internal import Ethereum
 internal import HTTPClient
 internal import HTTPProtocol
 internal import Time
-internal import TokenScriptReading
 
 /// A contract, and the keys that may stand for it.
 struct ChainQuestion: Sendable {

@@ -4,7 +4,6 @@ internal import HTTPClient
 internal import Observability
 internal import Threading
 internal import Time
-internal import TokenScriptReading
 
 /// Asks the chains about contracts, in the background: about those of the index every hour, and about those that somebody
 /// publishes for at once.

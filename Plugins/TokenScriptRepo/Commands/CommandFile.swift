@@ -1,7 +1,6 @@
 internal import CommandLine
 internal import Glibc
 internal import SystemCalls
-internal import TokenScriptReading
 internal import XMLSecurity
 
 /// A file that a command works on.

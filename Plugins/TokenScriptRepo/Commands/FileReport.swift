@@ -1,7 +1,6 @@
 internal import CommandLine
 internal import Ethereum
 internal import Time
-internal import TokenScriptReading
 
 /// A report of the checks of one file.
 struct FileReport: Sendable {

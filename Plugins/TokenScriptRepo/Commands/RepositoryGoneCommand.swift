@@ -5,7 +5,6 @@ internal import ServiceKit
 internal import SystemCalls
 internal import Threading
 internal import Time
-internal import TokenScriptReading
 internal import Wire
 
 /// `awd repo gone`: withdraws files for good, by renaming them, and published ones in the store.

@@ -3,7 +3,6 @@ internal import Glibc
 internal import SystemCalls
 internal import Threading
 internal import Time
-internal import TokenScriptReading
 
 /// The index as a server would make it now, made without writing anything.
 struct RepositoryInspection {

@@ -2,7 +2,6 @@ internal import CommandLine
 internal import Ethereum
 internal import ServiceKit
 internal import Time
-internal import TokenScriptReading
 
 /// `awd repo list`: prints the specification's table, with a row for each contract of each file.
 struct RepositoryListCommand: Command {

@@ -5,7 +5,6 @@ internal import HTTPClient
 internal import HTTPProtocol
 internal import QRCode
 internal import ServiceKit
-internal import TokenScriptReading
 
 /// `awd repo preview`: puts up a file for a day, to be looked at in the viewer and on phones.
 struct RepositoryPreviewCommand: Command {

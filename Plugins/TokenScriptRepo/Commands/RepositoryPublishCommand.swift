@@ -6,7 +6,6 @@ internal import HTTPClient
 internal import HTTPProtocol
 internal import ServiceKit
 internal import Time
-internal import TokenScriptReading
 internal import XMLSecurity
 
 /// `awd repo publish`: sends a signed file to a repository.

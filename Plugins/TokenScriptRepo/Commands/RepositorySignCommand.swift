@@ -3,7 +3,6 @@ internal import ServiceKit
 internal import SystemCalls
 internal import Threading
 internal import Time
-internal import TokenScriptReading
 internal import XMLSecurity
 
 /// `awd repo sign`: adds a signature to a TokenScript.

@@ -2,7 +2,6 @@ internal import CommandLine
 internal import ServiceKit
 internal import Threading
 internal import Time
-internal import TokenScriptReading
 
 /// `awd repo verify`: tells whether a server would serve files, in its repository or elsewhere.
 struct RepositoryVerifyCommand: Command {

@@ -1,7 +1,6 @@
 internal import CommandLine
 public import ServiceKit
 internal import Time
-internal import TokenScriptReading
 
 extension TokenScriptConfiguration: Checking, BackedUp {
   /// The folders of the repository and the schemas.

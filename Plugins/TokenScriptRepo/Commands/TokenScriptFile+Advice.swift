@@ -1,5 +1,3 @@
-internal import TokenScriptReading
-
 extension TokenScriptFile {
   /// Returns the steps that an author takes to have a file served, in their order.
   ///

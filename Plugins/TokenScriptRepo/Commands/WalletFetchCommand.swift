@@ -4,7 +4,6 @@ internal import Ethereum
 internal import Glibc
 internal import Observability
 internal import ServiceKit
-internal import TokenScriptReading
 internal import WalletClient
 internal import XMLSecurity
 

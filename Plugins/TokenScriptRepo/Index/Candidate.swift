@@ -1,6 +1,5 @@
 internal import Ethereum
 internal import Time
-internal import TokenScriptReading
 
 /// A file that may be served for one contract in one schema version, on some chains.
 struct Candidate: Sendable {

@@ -1,5 +1,4 @@
 internal import Ethereum
-internal import TokenScriptReading
 
 /// The selection among the candidates for one contract and version: by chain, and then by signer.
 struct ChainSelection: Sendable {

@@ -1,5 +1,4 @@
 internal import Observability
-internal import TokenScriptReading
 
 extension ContractIndex {
   /// Logs the refusals that are new since another index, and a summary.

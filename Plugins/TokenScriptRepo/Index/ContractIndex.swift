@@ -1,7 +1,6 @@
 internal import Synchronization
 internal import Threading
 internal import Time
-internal import TokenScriptReading
 
 /// The whole index at one moment: an immutable snapshot that all requests share.
 final class ContractIndex: Sendable {

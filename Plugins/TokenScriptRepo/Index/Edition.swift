@@ -1,5 +1,4 @@
 internal import Ethereum
-internal import TokenScriptReading
 
 /// The index's entry for one contract in one schema version.
 struct Edition: Sendable {

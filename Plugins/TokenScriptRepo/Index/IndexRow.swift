@@ -1,7 +1,6 @@
 internal import Cryptography
 internal import Ethereum
 internal import Time
-internal import TokenScriptReading
 
 /// One row of the index: a file and one of its contracts.
 struct IndexRow: Sendable, Equatable {

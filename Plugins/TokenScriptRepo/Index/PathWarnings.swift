@@ -1,5 +1,4 @@
 internal import Ethereum
-internal import TokenScriptReading
 
 extension RepositoryPath {
   /// Compares the names in a file's path with its content.

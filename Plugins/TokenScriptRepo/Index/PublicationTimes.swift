@@ -1,7 +1,6 @@
 internal import Cryptography
 internal import Ethereum
 internal import Time
-internal import TokenScriptReading
 
 /// The times since when each URL has given its present response.
 struct PublicationTimes: Sendable {

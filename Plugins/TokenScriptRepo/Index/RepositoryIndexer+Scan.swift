@@ -2,7 +2,6 @@ internal import Observability
 internal import SystemCalls
 internal import Threading
 internal import Time
-internal import TokenScriptReading
 internal import Wire
 
 extension RepositoryIndexer {

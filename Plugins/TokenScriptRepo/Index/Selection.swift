@@ -1,6 +1,5 @@
 internal import Cryptography
 internal import Ethereum
-internal import TokenScriptReading
 
 /// The selection among candidates for one contract and version, all for one chain or for the same chains.
 struct Selection: Sendable {

@@ -3,7 +3,6 @@ internal import Ethereum
 internal import HTTPProtocol
 internal import Pages
 internal import QRCode
-internal import TokenScriptReading
 internal import Wire
 
 extension ContractPage {

@@ -1,6 +1,5 @@
 internal import Ethereum
 internal import Time
-internal import TokenScriptReading
 
 /// The page about one contract: what is served, every file for it, and what its issuer needs.
 struct ContractPage: Sendable {

@@ -5,7 +5,6 @@ internal import Pages
 internal import Routing
 internal import Threading
 internal import Time
-internal import TokenScriptReading
 internal import Wire
 
 /// Responds to `/` with the index, by page: HTML for people, or JSON for programs.

@@ -1,7 +1,6 @@
 internal import Ethereum
 internal import HTTPProtocol
 internal import Pages
-internal import TokenScriptReading
 
 extension IndexPage {
   private static let template = PageTemplate(PackageResources.index_html)

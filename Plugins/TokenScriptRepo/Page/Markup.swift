@@ -1,6 +1,5 @@
 internal import Pages
 internal import Time
-internal import TokenScriptReading
 
 /// The parts of pages that stand for single facts.
 ///

@@ -1,7 +1,6 @@
 internal import Cryptography
 internal import Ethereum
 internal import FoundationEssentials
-internal import TokenScriptReading
 
 /// The facts about a file that its author looks at in the viewer before it is published. It is stored with them.
 struct Preview: Codable, Sendable {

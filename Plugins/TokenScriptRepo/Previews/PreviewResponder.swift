@@ -5,7 +5,6 @@ internal import Routing
 internal import Storage
 internal import Threading
 internal import Time
-internal import TokenScriptReading
 internal import Wire
 
 /// Takes files from their authors, and shows each for a day to holders of its URL.

@@ -1,7 +1,6 @@
 internal import Cryptography
 internal import Ethereum
 internal import Time
-internal import TokenScriptReading
 
 /// A file that was published over HTTP, as the store has it.
 ///

@@ -2,7 +2,6 @@ internal import Cryptography
 internal import Ethereum
 internal import HTTPProtocol
 internal import Time
-internal import TokenScriptReading
 
 /// Decides whether a file is published, from its meaning, the operator's files and the stored ones, without I/O.
 struct PublicationJudge: Sendable {

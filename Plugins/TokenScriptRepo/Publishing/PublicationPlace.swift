@@ -1,7 +1,6 @@
 internal import Ethereum
 internal import HTTPProtocol
 internal import Routing
-internal import TokenScriptReading
 
 /// The place that a URL names for a file.
 struct PublicationPlace: Hashable, Sendable {

@@ -10,7 +10,6 @@ internal import ServiceKit
 internal import Storage
 internal import Threading
 internal import Time
-internal import TokenScriptReading
 internal import Wire
 internal import XMLSecurity
 

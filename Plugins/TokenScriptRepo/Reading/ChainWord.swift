@@ -1,45 +1,39 @@
-package import Ethereum
-package import Time
+internal import Ethereum
+internal import Time
 
 /// The last word of a chain about a contract.
-package struct ChainWord: Equatable, Sendable {
+struct ChainWord: Equatable, Sendable {
   /// An entry of ERC-7738's registry, which anybody may have made.
-  package struct Entry: Codable, Equatable, Sendable {
+  struct Entry: Codable, Equatable, Sendable {
     /// The number of the entry's token in decimal digits.
-    package let token: String
+    let token: String
     /// The name that its holder has given.
-    package let name: String
+    let name: String
     /// The URL of its icon, or an empty text.
-    package let icon: String
+    let icon: String
     /// The place of the script.
-    package let place: String
+    let place: String
     /// The present holder of the token if the contract's owner of then has made the entry, else nil.
-    package var holder: String?
-
-    /// Makes an entry.
-    package init(token: String, name: String, icon: String, place: String, holder: String? = nil) {
-      (self.token, self.name, self.icon, self.place) = (token, name, icon, place)
-      self.holder = holder
-    }
+    var holder: String?
   }
 
   /// The contract's owner (ERC-173), or nil if it has none.
-  package let owner: EthereumAddress?
+  let owner: EthereumAddress?
   /// The contract's name, or nil if it has none.
-  package let name: String?
+  let name: String?
   /// The places of the contract's scripts, by its own word (ERC-5169).
-  package let scripts: [String]
+  let scripts: [String]
   /// The keys that were asked for, with whether they have a role that stands for the contract.
-  package var roles: [EthereumAddress: Bool]
+  var roles: [EthereumAddress: Bool]
   /// The places of the contract's scripts, by the registry's word (ERC-7738), if it knows no entries.
-  package var registered: [String]
+  var registered: [String]
   /// The entries of the registry, in its order.
-  package var entries: [Entry]
+  var entries: [Entry]
   /// The time of the question.
-  package var time: Timestamp
+  var time: Timestamp
 
   /// Makes a word. Of a contract's places, which anybody can make, a bounded part is kept.
-  package init(
+  init(
     owner: EthereumAddress?, name: String? = nil, scripts: [String],
     roles: [EthereumAddress: Bool] = [:], registered: [String] = [], entries: [Entry] = [],
     time: Timestamp
@@ -52,19 +46,19 @@ package struct ChainWord: Equatable, Sendable {
   }
 
   /// Returns whether the word is the same but for its time; none is the same as one that tells nothing.
-  package func agrees(with other: ChainWord?) -> Bool {
+  func agrees(with other: ChainWord?) -> Bool {
     var other = other ?? ChainWord(owner: nil, scripts: [], time: time)
     other.time = time
     return self == other
   }
 
   /// Returns whether an entry is the contract's: its owner of then has made it, and the present one still holds it.
-  package func isOwners(_ entry: Entry) -> Bool {
+  func isOwners(_ entry: Entry) -> Bool {
     owner.map { entry.holder == $0.checksummed } ?? false
   }
 
   /// Returns the proof that a file is the contract's, or nil.
-  package func proof(of file: TokenScriptFile) -> IssuerProof? {
+  func proof(of file: TokenScriptFile) -> IssuerProof? {
     let keys = file.signer?.addresses ?? []
     if keys.contains(where: { $0 == owner || roles[$0] == true }) { return .signer }
     let named = scripts.lazy.compactMap { ContentIdentifiers.named(by: $0) }
@@ -74,7 +68,7 @@ package struct ChainWord: Equatable, Sendable {
   /// The bytes of places that are kept of a contract.
   private static let sizeLimit = 8192
 
-  package static func bounded(_ places: [String]) -> [String] {
+  static func bounded(_ places: [String]) -> [String] {
     var rest = sizeLimit
     return places.filter { place in
       guard isURI(place), place.utf8.count <= rest else { return false }
@@ -90,7 +84,7 @@ package struct ChainWord: Equatable, Sendable {
 }
 
 /// The proof that a file is its contract's own.
-package enum IssuerProof: Sendable {
+enum IssuerProof: Sendable {
   /// The signer, or who has lent it its standing, stands for the contract.
   case signer
   /// The contract names the bytes.

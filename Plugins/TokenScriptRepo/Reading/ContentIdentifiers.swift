@@ -1,7 +1,7 @@
 internal import Cryptography
 
 /// The names by which IPFS knows bytes (CIDs), as its usual tools give them: a file of UnixFS in chunks of 262,144 bytes.
-package enum ContentIdentifiers {
+enum ContentIdentifiers {
   private static let chunkSize = 262_144
   private static let unixFSCodec: UInt8 = 0x70
   private static let rawCodec: UInt8 = 0x55
@@ -10,7 +10,7 @@ package enum ContentIdentifiers {
   /// raw leaves version 1.
   ///
   /// - Parameter bytes: at most 174 chunks, which the links of one node can name.
-  package static func all(of bytes: [UInt8]) -> [String] {
+  static func all(of bytes: [UInt8]) -> [String] {
     let chunks = stride(from: 0, to: max(1, bytes.count), by: chunkSize).map {
       bytes[$0..<min($0 + chunkSize, bytes.count)]
     }
@@ -27,7 +27,7 @@ package enum ContentIdentifiers {
 
   /// Returns the identifier that a place names without a path behind it, `ipfs://[ipfs/]<cid>` or
   /// `https://<host>/ipfs/<cid>`; nil for any other place.
-  package static func named(by place: String) -> Substring? {
+  static func named(by place: String) -> Substring? {
     let parts = place.split(separator: "/", omittingEmptySubsequences: false)
     let isNamed =
       switch (parts.first, parts.count) {

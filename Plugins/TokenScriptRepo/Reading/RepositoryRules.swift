@@ -1,9 +1,9 @@
-package import Ethereum
+internal import Ethereum
 
 /// The configuration's rules: which findings refuse a file, and which of several files is served.
-package struct RepositoryRules: Sendable {
+struct RepositoryRules: Sendable {
   /// The consequence of a failed check.
-  package enum Check: String, Sendable, CaseIterable {
+  enum Check: String, Sendable, CaseIterable {
     /// The file is refused.
     case require
     /// The file is served with a warning.
@@ -13,7 +13,7 @@ package struct RepositoryRules: Sendable {
   }
 
   /// The choice among several signers' files for one contract and namespace.
-  package enum Choice: String, Sendable, CaseIterable {
+  enum Choice: String, Sendable, CaseIterable {
     /// The wallet gets the list.
     case ask
     /// The file of the contract's issuer is served; without one, the wallet gets the list.
@@ -23,7 +23,7 @@ package struct RepositoryRules: Sendable {
   }
 
   /// The meaning of a file's `Last-Modified`.
-  package enum Modified: String, Sendable, CaseIterable {
+  enum Modified: String, Sendable, CaseIterable {
     /// The signing time, or else the time at which the bytes were first seen.
     case signed
     /// The time at which the URL began to give the file, if that was later.
@@ -31,29 +31,26 @@ package struct RepositoryRules: Sendable {
   }
 
   /// The rule for the signature check.
-  package var signature = Check.require
+  var signature = Check.require
   /// The rule for the schema check.
-  package var schema = Check.warn
+  var schema = Check.warn
   /// The rule for the check of the signer's chain.
-  package var trust = Check.warn
+  var trust = Check.warn
   /// The rule for several signers' files.
-  package var choice = Choice.ask
+  var choice = Choice.ask
   /// The rule for `Last-Modified`.
-  package var modified = Modified.signed
+  var modified = Modified.signed
   /// The address of the key that deployed each contract; its owner is the contract's issuer.
-  package var deployers: [EthereumAddress: EthereumAddress] = [:]
+  var deployers: [EthereumAddress: EthereumAddress] = [:]
   /// The chains' words on contracts, which tell who else is the issuer.
-  package var words: [Origin: ChainWord] = [:]
-
-  /// Makes the default rules.
-  package init() {}
+  var words: [Origin: ChainWord] = [:]
 
   /// Decides whether a file is served.
   ///
   /// - Parameter file: a file with its findings.
   /// - Returns: the reason why it is not served, or nil; and the findings that only make warnings. That a signer is
   ///   not trusted is none of these: it is the ``SignerStanding`` of most.
-  package func judge(_ file: TokenScriptFile) -> (refusal: FileRefusal?, warnings: [String]) {
+  func judge(_ file: TokenScriptFile) -> (refusal: FileRefusal?, warnings: [String]) {
     var refusal: FileRefusal?
     var warnings: [String] = []
     // The issuer's key needs no certificate.
@@ -76,7 +73,7 @@ package struct RepositoryRules: Sendable {
   }
 
   /// Returns whether a file is the own one of all contracts that its tokens come from, of which there is one at least.
-  package func isIssuers(_ file: TokenScriptFile) -> Bool {
+  func isIssuers(_ file: TokenScriptFile) -> Bool {
     let chains = file.originChains
     return !chains.isEmpty
       && chains.allSatisfy { issuerProof(of: file, for: $0.key, on: $0.value) != nil }
@@ -88,7 +85,7 @@ package struct RepositoryRules: Sendable {
   ///   - file: a file with its findings.
   ///   - contract: the contract's address.
   ///   - chains: the chains.
-  package func issuerProof(
+  func issuerProof(
     of file: TokenScriptFile, for contract: EthereumAddress, on chains: [ChainID]
   ) -> IssuerProof? {
     if let deployer = deployers[contract], file.signer?.addresses.contains(deployer) == true {

@@ -1,7 +1,7 @@
-package import XMLSecurity
+internal import XMLSecurity
 
 /// A check of documents against the schemas of their versions.
-package protocol SchemaCheck: Sendable {
+protocol SchemaCheck: Sendable {
   /// Checks a document.
   ///
   /// - Parameters:
@@ -16,7 +16,7 @@ package protocol SchemaCheck: Sendable {
 
 extension SchemaValidator: SchemaCheck {
   /// Checks a document in this process, however long it takes.
-  package func finding(
+  func finding(
     for document: XMLDocument, of bytes: [UInt8], _ version: SchemaVersion
   ) -> TokenScriptFile.Finding {
     switch validate(document, version: version.path) {
@@ -30,14 +30,14 @@ extension SchemaValidator: SchemaCheck {
 
 extension TokenScriptFile.Finding {
   /// The finding without a schema of the version.
-  package static func missingSchema(_ version: SchemaVersion) -> Self {
+  static func missingSchema(_ version: SchemaVersion) -> Self {
     .failed(FileRefusal(reason: "there is no schema for its namespace", detail: version.path))
   }
 
   /// The finding for a document that the schema doesn't allow.
   ///
   /// - Parameter problems: the first problems in words.
-  package static func invalid(_ problems: String) -> Self {
+  static func invalid(_ problems: String) -> Self {
     .failed(FileRefusal(reason: "the schema does not allow it", detail: problems))
   }
 }

@@ -2,7 +2,7 @@
 ///
 /// Versions compare as their dates do. A value takes four bytes, so a request's path is matched against the index
 /// without allocation.
-package struct SchemaVersion: Hashable, Comparable, Sendable {
+struct SchemaVersion: Hashable, Comparable, Sendable {
   /// The year times 100 plus the month.
   private let number: UInt32
 
@@ -11,7 +11,7 @@ package struct SchemaVersion: Hashable, Comparable, Sendable {
   /// - Parameters:
   ///   - year: 0 to 9999.
   ///   - month: 1 to 12.
-  package init?(year: Int, month: Int) {
+  init?(year: Int, month: Int) {
     guard (0...9999).contains(year), (1...12).contains(month) else { return nil }
     number = UInt32(year * 100 + month)
   }
@@ -21,7 +21,7 @@ package struct SchemaVersion: Hashable, Comparable, Sendable {
   /// - Parameters:
   ///   - year: four ASCII digits.
   ///   - month: two ASCII digits.
-  package init?(year: ArraySlice<UInt8>, month: ArraySlice<UInt8>) {
+  init?(year: ArraySlice<UInt8>, month: ArraySlice<UInt8>) {
     guard let year = Self.number(year, digits: 4), let month = Self.number(month, digits: 2) else {
       return nil
     }
@@ -31,7 +31,7 @@ package struct SchemaVersion: Hashable, Comparable, Sendable {
   /// Reads a version as people write it, or returns nil for other text.
   ///
   /// - Parameter text: `YYYY/MM`.
-  package init?(_ text: some StringProtocol) {
+  init?(_ text: some StringProtocol) {
     let parts = Array(text.utf8).split(
       separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
     guard parts.count == 2 else { return nil }
@@ -41,7 +41,7 @@ package struct SchemaVersion: Hashable, Comparable, Sendable {
   /// Reads the version from the namespace of a TokenScript's root element, or returns nil for other namespaces.
   ///
   /// - Parameter namespace: `http://tokenscript.org/<YYYY>/<MM>/tokenscript`.
-  package init?(namespace: String) {
+  init?(namespace: String) {
     guard namespace.hasPrefix(Self.prefix), namespace.hasSuffix(Self.suffix),
       namespace.utf8.count == Self.prefix.utf8.count + 7 + Self.suffix.utf8.count
     else { return nil }
@@ -49,16 +49,16 @@ package struct SchemaVersion: Hashable, Comparable, Sendable {
   }
 
   /// The namespace URI of files in this version.
-  package var namespace: String { Self.prefix + path + Self.suffix }
+  var namespace: String { Self.prefix + path + Self.suffix }
 
   /// The version as `YYYY/MM`, as in URLs and in folders of schemas.
-  package var path: String {
+  var path: String {
     let digits = String(number + 1_000_000).dropFirst()
     return "\(digits.prefix(4))/\(digits.suffix(2))"
   }
 
   /// Orders versions by their dates.
-  package static func < (left: SchemaVersion, right: SchemaVersion) -> Bool {
+  static func < (left: SchemaVersion, right: SchemaVersion) -> Bool {
     left.number < right.number
   }
 
@@ -78,5 +78,5 @@ package struct SchemaVersion: Hashable, Comparable, Sendable {
 
 extension SchemaVersion: CustomStringConvertible {
   /// The version as `YYYY/MM`.
-  package var description: String { path }
+  var description: String { path }
 }

@@ -1,10 +1,10 @@
-package import XMLSecurity
+internal import XMLSecurity
 
 extension XMLElement {
   /// Returns the texts of the element's label, the best one first: the English one, or else the first.
   ///
   /// - Parameter limit: the largest number of bytes of a text.
-  package func labels(limit: Int) -> [String] {
+  func labels(limit: Int) -> [String] {
     guard let label = child(named: "label", in: namespace) else { return [] }
     let parts = label.children.prefix(Self.labelLimit).flatMap { part -> [XMLElement] in
       guard part.name == "plurals" else { return [part] }
@@ -24,7 +24,7 @@ extension XMLElement {
   ///   - name: the name of the elements.
   ///   - limit: the largest number of bytes of the text.
   /// - Returns: nil if there is none.
-  package func meta(_ name: String, limit: Int) -> String? {
+  func meta(_ name: String, limit: Int) -> String? {
     let parts = child(named: "meta", in: namespace)?.children(named: name, in: namespace) ?? []
     let text = Self.englishFirst(parts).first?.text.shown(limit: limit)
     return text?.isEmpty == true ? nil : text
@@ -45,7 +45,7 @@ extension String {
   /// Returns the text in one line, without control characters and marks of direction.
   ///
   /// - Parameter limit: the largest number of its bytes; a longer text ends with an ellipsis.
-  package func shown(limit: Int) -> String {
+  func shown(limit: Int) -> String {
     let line = split(whereSeparator: \.isWhitespace).joined(separator: " ")
     var text = ""
     text.unicodeScalars.append(
@@ -56,7 +56,7 @@ extension String {
   }
 
   /// The text if it is a URL that browsers and wallets may open: `https:`, `http:` or `ipfs:` in visible ASCII.
-  package var openable: String? {
+  var openable: String? {
     let isOpenable =
       utf8.count <= 2048 && utf8.allSatisfy { (0x21..<0x7f).contains($0) }
       && ["https://", "http://", "ipfs://"].contains { hasPrefix($0) }
@@ -64,5 +64,5 @@ extension String {
   }
 
   /// The text if it is the URL of an icon, which is not fetched in the clear.
-  package var openableIcon: String? { hasPrefix("http:") ? nil : openable }
+  var openableIcon: String? { hasPrefix("http:") ? nil : openable }
 }

@@ -1,7 +1,7 @@
-package import Ethereum
+internal import Ethereum
 
 /// The proof of a signer, from the best to none; the raw values are for people and programs.
-package enum SignerStanding: String, Sendable {
+enum SignerStanding: String, Sendable {
   /// The contract's deployer, owner or administrator stands behind the signature, or the contract names the bytes.
   case issuer
   /// A certificate chain leads to a root.
@@ -17,9 +17,7 @@ package enum SignerStanding: String, Sendable {
 extension RepositoryRules {
   /// Returns the standing of a file's signer for one of its contracts, or nil without a signature that holds, unless the
   /// contract names the bytes.
-  package func standing(
-    of file: TokenScriptFile, for contract: EthereumAddress?
-  ) -> SignerStanding? {
+  func standing(of file: TokenScriptFile, for contract: EthereumAddress?) -> SignerStanding? {
     if let contract,
       issuerProof(of: file, for: contract, on: file.originChains[contract] ?? []) != nil
     {

@@ -1,65 +1,51 @@
-package import Ethereum
-package import Time
+internal import Ethereum
+internal import Time
 
 /// The meaning of a file's bytes, with the findings of the checks.
 ///
 /// It depends neither on the file's path, nor on the clock, nor on the rules of the configuration, so it can be stored
 /// under the SHA-256 of the bytes.
-package struct TokenScriptFile: Equatable, Sendable {
+struct TokenScriptFile: Equatable, Sendable {
   /// An address in the file, once for each contract name and chain.
-  package struct Contract: Hashable, Sendable {
+  struct Contract: Hashable, Sendable {
     /// The address.
-    package let address: EthereumAddress
+    let address: EthereumAddress
     /// The contract's name in the file.
-    package let name: String
+    let name: String
     /// The chain that the file names it on; without a word in the file the main network.
-    package let chain: ChainID
+    let chain: ChainID
     /// True if the file's tokens come from this contract; the file merely uses the others.
-    package let isOrigin: Bool
-
-    /// Makes a contract.
-    package init(address: EthereumAddress, name: String, chain: ChainID, isOrigin: Bool) {
-      (self.address, self.name, self.chain, self.isOrigin) = (address, name, chain, isOrigin)
-    }
+    let isOrigin: Bool
   }
 
   /// The signer of the file's last signature.
-  package struct Signer: Hashable, Sendable {
+  struct Signer: Hashable, Sendable {
     /// The common name of the leaf certificate, or nil for a bare key.
-    package let commonName: String?
+    let commonName: String?
     /// The key identifier: the Ethereum address, or else the SHA-256 of the SubjectPublicKeyInfo.
-    package let key: String
+    let key: String
     /// The identifier of the key that has lent its standing to this one, by its certificate at the signing time, or nil.
-    package var authority: String?
+    var authority: String?
     /// The kind of the key, as ``XMLSecurity`` names it.
-    package let kind: String
+    let kind: String
     /// The XAdES signing time, which may lie in the future.
-    package let time: Timestamp?
+    let time: Timestamp?
     /// The end of the leaf certificate's validity, or nil for a bare key.
-    package let expires: Timestamp?
+    var expires: Timestamp?
     /// True if the leaf certificate names itself as its issuer.
-    package let isSelfSigned: Bool
-
-    /// Makes a signer.
-    package init(
-      commonName: String?, key: String, authority: String? = nil, kind: String, time: Timestamp?,
-      expires: Timestamp? = nil, isSelfSigned: Bool = false
-    ) {
-      (self.commonName, self.key, self.authority, self.kind) = (commonName, key, authority, kind)
-      (self.time, self.expires, self.isSelfSigned) = (time, expires, isSelfSigned)
-    }
+    var isSelfSigned = false
 
     /// The common name, or else the key.
-    package var name: String { commonName ?? key }
+    var name: String { commonName ?? key }
 
     /// The addresses that stand behind the signature: of the key and of its authority.
-    package var addresses: [EthereumAddress] {
+    var addresses: [EthereumAddress] {
       [key, authority].compactMap { $0.flatMap { EthereumAddress($0) } }
     }
   }
 
   /// The outcome of one of the three checks.
-  package enum Finding: Equatable, Sendable {
+  enum Finding: Equatable, Sendable {
     /// The check is switched off, or an earlier one left nothing to check.
     case unchecked
     /// The check passed.
@@ -68,7 +54,7 @@ package struct TokenScriptFile: Equatable, Sendable {
     case failed(FileRefusal)
 
     /// Returns the outcome in words, of a failure those that a refusal has for it.
-    package func summary(_ words: (FileRefusal) -> String) -> String {
+    func summary(_ words: (FileRefusal) -> String) -> String {
       switch self {
       case .passed: "holds"
       case .unchecked: "not checked"
@@ -78,43 +64,38 @@ package struct TokenScriptFile: Equatable, Sendable {
   }
 
   /// The version in the root element's namespace.
-  package let schema: SchemaVersion
+  let schema: SchemaVersion
   /// The root's local name; only `token` has contracts to serve.
-  package let root: String
+  let root: String
   /// The addresses, in document order.
-  package var contracts: [Contract]
+  var contracts: [Contract] = []
   /// The name of the root element.
-  package var title: String?
+  var title: String?
   /// The texts of the label in all languages, the best one first.
-  package var labels: [String] = []
+  var labels: [String] = []
   /// The URL of the icon.
-  package var icon: String?
+  var icon: String?
   /// The names by which IPFS knows the bytes.
-  package var cids: [String] = []
+  var cids: [String] = []
   /// The signer, or nil unless the signature check passed.
-  package var signer: Signer?
+  var signer: Signer?
   /// The outcome of the signature check.
-  package var signature = Finding.unchecked
+  var signature = Finding.unchecked
   /// The outcome of the check against the version's schema.
-  package var validity = Finding.unchecked
+  var validity = Finding.unchecked
   /// The outcome of the check of the signer's certificate chain.
-  package var trust = Finding.unchecked
+  var trust = Finding.unchecked
   /// Oddities that are no reason to refuse the file.
-  package var warnings: [String] = []
-
-  /// Makes a file that no check has looked at.
-  package init(schema: SchemaVersion, root: String, contracts: [Contract] = []) {
-    (self.schema, self.root, self.contracts) = (schema, root, contracts)
-  }
+  var warnings: [String] = []
 
   /// The addresses that the file is served for, each once.
-  package var origins: [EthereumAddress] {
+  var origins: [EthereumAddress] {
     var seen: Set<EthereumAddress> = []
     return contracts.filter { $0.isOrigin && seen.insert($0.address).inserted }.map(\.address)
   }
 
   /// The chains of each address that the file is served for, in the order of their numbers.
-  package var originChains: [EthereumAddress: [ChainID]] {
+  var originChains: [EthereumAddress: [ChainID]] {
     var chains: [EthereumAddress: Set<ChainID>] = [:]
     for contract in contracts where contract.isOrigin {
       chains[contract.address, default: []].insert(contract.chain)

@@ -1,33 +1,30 @@
 internal import Ethereum
-package import Time
-package import XMLSecurity
+internal import Time
+internal import XMLSecurity
 
 /// Reads TokenScripts and runs the checks that are switched on.
-package struct TokenScriptReader: Sendable {
+struct TokenScriptReader: Sendable {
   /// The version of the reader, raised whenever the same bytes may be read differently than before.
-  package static let version = 6
+  static let version = 6
   /// The reason why the file of a signer without a chain to a root is refused.
-  package static let untrusted = "the signer is not trusted"
+  static let untrusted = "the signer is not trusted"
   /// The largest number of addresses in a file; each costs the index some kilobytes. Real files have ten at most.
-  package static let addressLimit = 256
+  static let addressLimit = 256
   /// The largest number of bytes of a label, or of the root's name; longer ones are cut.
-  package static let textLimit = 128
+  static let textLimit = 128
   /// The largest number of texts of the label that are kept.
   private static let labelLimit = 32
   /// The largest number of bytes in a contract's name.
-  package static let nameLimit = 256
+  static let nameLimit = 256
 
   /// Verifies signatures, or nil if the check is off.
-  package var verifier: SignatureVerifier?
+  var verifier: SignatureVerifier?
   /// Validates against the schemas, or nil if the check is off.
-  package var schemas: (any SchemaCheck)?
+  var schemas: (any SchemaCheck)?
   /// True if only files whose signatures hold are validated: the others are refused anyway.
-  package var needsSignature = false
+  var needsSignature = false
   /// Holds the roots of certificate chains, or nil if the check is off.
-  package var roots: TrustStore?
-
-  /// Makes a reader with all checks off.
-  package init() {}
+  var roots: TrustStore?
 
   /// Reads a file.
   ///
@@ -36,7 +33,7 @@ package struct TokenScriptReader: Sendable {
   ///   - now: the present time; a later signing time counts as absent.
   /// - Returns: the meaning of the file.
   /// - Throws: ``FileRefusal`` if it is no TokenScript.
-  package func read(_ bytes: [UInt8], now: Timestamp) throws(FileRefusal) -> TokenScriptFile {
+  func read(_ bytes: [UInt8], now: Timestamp) throws(FileRefusal) -> TokenScriptFile {
     let document = try Self.parse(bytes)
     var file = try read(document, of: bytes, now: now).file
     validate(document, bytes, &file)
@@ -46,7 +43,7 @@ package struct TokenScriptReader: Sendable {
   /// Parses a file.
   ///
   /// - Throws: ``FileRefusal`` if it is no XML.
-  package static func parse(_ bytes: [UInt8]) throws(FileRefusal) -> XMLDocument {
+  static func parse(_ bytes: [UInt8]) throws(FileRefusal) -> XMLDocument {
     do { return try XMLDocument(parsing: bytes) } catch { throw FileRefusal(error) }
   }
 
@@ -59,7 +56,7 @@ package struct TokenScriptReader: Sendable {
   /// - Returns: the meaning of the file without the finding of ``validate(_:_:_:)``, and the last signature if all of
   ///   them hold.
   /// - Throws: ``FileRefusal`` if it is no TokenScript.
-  package func read(
+  func read(
     _ document: XMLDocument, of bytes: [UInt8], now: Timestamp
   ) throws(FileRefusal) -> (file: TokenScriptFile, signature: VerifiedSignature?) {
     var file = try Self.meaning(of: document.root)
@@ -101,7 +98,7 @@ package struct TokenScriptReader: Sendable {
   ///   - document: the whole file.
   ///   - bytes: the bytes of the document.
   ///   - file: the meaning of the file, which gets the finding.
-  package func validate(_ document: XMLDocument, _ bytes: [UInt8], _ file: inout TokenScriptFile) {
+  func validate(_ document: XMLDocument, _ bytes: [UInt8], _ file: inout TokenScriptFile) {
     guard let schemas else { return }
     if needsSignature, case .failed = file.signature { return }
     file.validity = schemas.finding(for: document, of: bytes, file.schema)
@@ -180,7 +177,7 @@ package struct TokenScriptReader: Sendable {
 
 extension VerifiedSignature {
   /// The key that has lent its standing to the signer's, by a certificate that is valid at a moment or, without one, by any.
-  package func authority(at time: Timestamp?) -> PublicKey? {
+  func authority(at time: Timestamp?) -> PublicKey? {
     guard let certificate, time.map(certificate.isValid) ?? true else { return nil }
     return certificate.delegator
   }

@@ -25,7 +25,7 @@ struct WarningList {
 
 extension StringProtocol {
   /// Returns the text, or as many of its characters as fit into a number of bytes with an ellipsis behind them.
-  package func bounded(to limit: Int) -> String {
+  func bounded(to limit: Int) -> String {
     guard utf8.count > limit else { return String(self) }
     var end = utf8.index(startIndex, offsetBy: limit)
     // No scalar is cut.

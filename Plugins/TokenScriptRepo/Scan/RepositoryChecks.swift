@@ -1,7 +1,6 @@
 internal import Cryptography
 internal import SystemCalls
 internal import Time
-internal import TokenScriptReading
 internal import XMLSecurity
 
 /// The checks of the configuration, with the schemas and roots that they need from the disk.

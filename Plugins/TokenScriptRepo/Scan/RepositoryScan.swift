@@ -2,7 +2,6 @@ internal import Cryptography
 internal import Synchronization
 internal import Threading
 internal import Time
-internal import TokenScriptReading
 internal import Wire
 internal import XMLSecurity
 

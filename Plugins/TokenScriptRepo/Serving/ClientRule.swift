@@ -1,6 +1,5 @@
 internal import Configuration
 internal import HTTPProtocol
-internal import TokenScriptReading
 
 /// The schema versions that certain wallets read: a table of `[[tokenscript.clients]]`.
 struct ClientRule: Sendable {

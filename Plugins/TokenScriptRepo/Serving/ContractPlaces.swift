@@ -1,5 +1,4 @@
 internal import Ethereum
-internal import TokenScriptReading
 
 /// The places of a contract's TokenScripts on a chain.
 struct ContractPlaces {

@@ -1,7 +1,6 @@
 internal import Ethereum
 internal import HTTPProtocol
 internal import Routing
-internal import TokenScriptReading
 
 extension FileQuery {
   /// Reads `?signer=` and `?chain=`; an empty signer counts as absent.

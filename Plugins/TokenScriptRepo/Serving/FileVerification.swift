@@ -1,7 +1,6 @@
 internal import Cryptography
 internal import Ethereum
 internal import Time
-internal import TokenScriptReading
 internal import XMLSecurity
 
 /// Verifies files that clients submit.

@@ -4,7 +4,6 @@ internal import HTTPProtocol
 internal import Routing
 internal import Threading
 internal import Time
-internal import TokenScriptReading
 internal import Wire
 internal import XMLSecurity
 

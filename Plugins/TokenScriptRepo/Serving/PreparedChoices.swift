@@ -3,7 +3,6 @@ internal import HTTPProtocol
 internal import Pages
 internal import Routing
 internal import Time
-internal import TokenScriptReading
 
 /// The responses with several files for one contract and version, by signer or by chain: status 300 (RFC 9110,
 /// section 15.4.1).

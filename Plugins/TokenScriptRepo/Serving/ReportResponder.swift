@@ -7,7 +7,6 @@ internal import Routing
 internal import ServiceKit
 internal import Threading
 internal import Time
-internal import TokenScriptReading
 internal import WalletClient
 internal import Wire
 

@@ -4,7 +4,6 @@ internal import Observability
 internal import Routing
 internal import Threading
 internal import Time
-internal import TokenScriptReading
 
 /// Responds to wallets' requests from the index, on the event loop and without waiting.
 struct RepositoryResponder: Sendable {

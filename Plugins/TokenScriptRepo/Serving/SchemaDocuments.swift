@@ -1,7 +1,6 @@
 internal import Cryptography
 internal import SystemCalls
 internal import Time
-internal import TokenScriptReading
 internal import Wire
 
 /// The schema files, served at the addresses in TokenScripts' namespaces.

@@ -1,4 +1,3 @@
-internal import TokenScriptReading
 internal import XMLSecurity
 
 /// The facts about a file that pages and frames show beside a token; there are no facts about the token itself.

@@ -1,5 +1,3 @@
-internal import TokenScriptReading
-
 /// The verdict on a file for wallets that ask by JSON; they look at the first origin only.
 struct ValidationReport {
   /// The verdict on a file for one contract.

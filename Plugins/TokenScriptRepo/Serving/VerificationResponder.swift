@@ -2,7 +2,6 @@ internal import HTTPProtocol
 internal import Routing
 internal import Threading
 internal import Time
-internal import TokenScriptReading
 internal import Wire
 
 /// Responds to `POST /api/v1/verifyXMLDSig` and `POST /tokenscript/validate`: verifies the file in the body.

@@ -2,7 +2,6 @@ internal import Ethereum
 internal import FoundationEssentials
 internal import Storage
 internal import Time
-internal import TokenScriptReading
 
 // Words are numbered as publications are, so that each node sees those of the others.
 extension ContractStore {

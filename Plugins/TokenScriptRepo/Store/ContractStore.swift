@@ -2,7 +2,6 @@ internal import Cryptography
 internal import Ethereum
 internal import Storage
 internal import Time
-internal import TokenScriptReading
 
 /// The SQL of the repository: the readings of files, and the times at which bytes were first seen and published.
 struct ContractStore: Sendable {

@@ -1,7 +1,6 @@
 public import Cryptography
 public import Ethereum
 public import Storage
-internal import TokenScriptReading
 
 extension SchemaVersion: DatabaseValueConvertible {
   /// The version as text.

@@ -1,6 +1,5 @@
 internal import Glibc
 internal import SystemCalls
-internal import TokenScriptReading
 internal import Wire
 
 /// The conversation with a process that validates documents, over a socket: frames of a length and that many bytes.

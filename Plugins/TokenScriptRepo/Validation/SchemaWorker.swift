@@ -2,7 +2,6 @@ internal import CSpawn
 internal import Glibc
 internal import Synchronization
 internal import SystemCalls
-internal import TokenScriptReading
 
 /// A child process that validates documents, one after another.
 final class SchemaWorker: Sendable {

@@ -3,7 +3,6 @@ internal import CommandLine
 internal import FoundationEssentials
 internal import Glibc
 internal import ServiceKit
-internal import TokenScriptReading
 internal import XMLSecurity
 
 /// `awd repo schema-worker`: validates the documents that the server sends over standard input, which is a socket.

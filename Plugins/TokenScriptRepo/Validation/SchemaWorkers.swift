@@ -1,5 +1,4 @@
 internal import Threading
-internal import TokenScriptReading
 internal import XMLSecurity
 
 /// Validates documents in child processes, which the kernel ends if a document takes too much CPU time.

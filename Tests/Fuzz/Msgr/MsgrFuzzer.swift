@@ -1,8 +1,9 @@
 internal import Fuzzing
 internal import HTTPProtocol
 internal import JSON
-internal import MsgrProtocol
 internal import Push
+
+@testable import Msgr
 
 /// Reads the fields of a request whose body or header is these bytes, by every rule that fields have: each field is taken or
 /// refused by name, and a taken one keeps its rules.

@@ -1,8 +1,9 @@
 internal import Cryptography
 internal import Fuzzing
 internal import Time
-internal import TokenScriptReading
 internal import XMLSecurity
+
+@testable import TokenScriptRepo
 
 /// Reads a file of the repository of these bytes with the checks of signature and chain, and judges it by every rule:
 /// nothing a file holds may crash, overrun or hang.

@@ -1,9 +1,10 @@
 internal import ApptimistProtocol
-internal import ApptimistSession
 internal import Cryptography
 internal import Delivery
 internal import Fuzzing
 internal import HTTPProtocol
+
+@testable import Apptimist
 
 /// Takes these bytes as a frame and as headers of version 2, and as the events of a session: requests in valid boxes, replies,
 /// news.

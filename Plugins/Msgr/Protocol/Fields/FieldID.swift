@@ -1,5 +1,5 @@
 /// The fields of requests, by the names that the protocol gives them.
-package enum FieldID: String, CaseIterable, Sendable {
+enum FieldID: String, CaseIterable, Sendable {
   case username = "Username"
   case userFrom = "UserFrom"
   case password = "Password"

@@ -1,11 +1,11 @@
-package import HTTPProtocol
+internal import HTTPProtocol
 internal import JSON
 
 /// The fields of a request, which come in one of three ways.
 ///
 /// In order of preference, these are a JSON object, whatever its `Content-Type` says; a form; and, with an empty body,
 /// header fields. Names are matched exactly in the first two. Unknown fields are ignored.
-package struct FieldValues: Sendable {
+struct FieldValues: Sendable {
   private enum Value: Sendable, Equatable {
     case text(String)
     case integer(Int64)
@@ -21,7 +21,7 @@ package struct FieldValues: Sendable {
   /// Reads the fields of a request.
   ///
   /// - Throws: ``FieldError`` without a field if the body is neither a JSON object nor a form, or is compressed.
-  package init(_ request: Request) throws(FieldError) {
+  init(_ request: Request) throws(FieldError) {
     guard request.body.isEmpty || Self.isPlain(request.head) else {
       throw FieldError(nil, "the body has a Content-Encoding, which isn't taken")
     }
@@ -42,13 +42,13 @@ package struct FieldValues: Sendable {
   }
 
   /// Takes values that are given one by one.
-  package init(_ texts: [FieldID: String]) { values = texts.map { ($0, .text($1)) } }
+  init(_ texts: [FieldID: String]) { values = texts.map { ($0, .text($1)) } }
 
   /// Reads the members of a JSON object.
   ///
   /// - Parameter bytes: the object in UTF-8; blanks around it are allowed.
   /// - Throws: ``FieldError`` if the bytes are no object.
-  package init(json bytes: [UInt8]) throws(FieldError) { try read(json: bytes) }
+  init(json bytes: [UInt8]) throws(FieldError) { try read(json: bytes) }
 
   private mutating func read(json bytes: [UInt8]) throws(FieldError) {
     guard let members = JSONObjectReader.members(of: bytes) else { throw .noObject }
@@ -109,12 +109,12 @@ package struct FieldValues: Sendable {
 
 extension FieldValues {
   /// Returns whether a field was given at all.
-  package func has(_ field: FieldID) -> Bool { value(field) != nil }
+  func has(_ field: FieldID) -> Bool { value(field) != nil }
 
   /// Returns the text of a field that must be there.
   ///
   /// - Throws: ``FieldError`` if the field is missing, no string, or there twice.
-  package func text(_ field: FieldID) throws(FieldError) -> String {
+  func text(_ field: FieldID) throws(FieldError) -> String {
     switch value(field) {
     case .text(let text): return text
     case .notText, .integer, .list, .truth: throw FieldError(field, "is not a string")
@@ -124,39 +124,39 @@ extension FieldValues {
   }
 
   /// Returns the user's name in a field.
-  package func name(_ field: FieldID) throws(FieldError) -> UserName {
+  func name(_ field: FieldID) throws(FieldError) -> UserName {
     try UserName(try text(field), in: field)
   }
 
   /// Returns the name of a sender in a field, which may be a publisher.
-  package func sender(_ field: FieldID) throws(FieldError) -> UserName {
+  func sender(_ field: FieldID) throws(FieldError) -> UserName {
     try UserName(try text(field), in: field, atMost: UserName.longestSender)
   }
 
   /// Returns the password.
   ///
   /// - Parameter acceptsMisspelling: whether `Passwword` is taken for `Password`.
-  package func password(acceptsMisspelling: Bool = false) throws(FieldError) -> Password {
+  func password(acceptsMisspelling: Bool = false) throws(FieldError) -> Password {
     let isMisspelt = acceptsMisspelling && !has(.password) && has(.misspeltPassword)
     let field = isMisspelt ? FieldID.misspeltPassword : .password
     return try Password(try text(field), in: field)
   }
 
   /// Returns the device.
-  package func device() throws(FieldError) -> DeviceID { try DeviceID(try text(.deviceID)) }
+  func device() throws(FieldError) -> DeviceID { try DeviceID(try text(.deviceID)) }
 
   /// Returns the text of the message.
-  package func message() throws(FieldError) -> MessageText { try MessageText(try text(.message)) }
+  func message() throws(FieldError) -> MessageText { try MessageText(try text(.message)) }
 
   /// Returns the client's name for the message, if one is given.
-  package func clientID() throws(FieldError) -> ClientID? {
+  func clientID() throws(FieldError) -> ClientID? {
     has(.clientID) ? try ClientID(try text(.clientID)) : nil
   }
 
   /// Returns a password that the user begins to use.
   ///
   /// - Parameter least: the fewest bytes.
-  package func newPassword(_ field: FieldID, atLeast least: Int) throws(FieldError) -> Password {
+  func newPassword(_ field: FieldID, atLeast least: Int) throws(FieldError) -> Password {
     let password = try Password(try text(field), in: field)
     guard password.bytes.count >= least else {
       throw FieldError(field, "is shorter than \(least) bytes")
@@ -165,12 +165,12 @@ extension FieldValues {
   }
 
   /// Returns the user's name for a device, which is empty if none is given: at most 64 bytes without control characters.
-  package func deviceName() throws(FieldError) -> String {
+  func deviceName() throws(FieldError) -> String {
     has(.deviceName) ? try UserName(try text(.deviceName), in: .deviceName).text : ""
   }
 
   /// Returns a truth value, as JSON's or as the word for it; false if there is no such field.
-  package func truth(_ field: FieldID) throws(FieldError) -> Bool {
+  func truth(_ field: FieldID) throws(FieldError) -> Bool {
     switch value(field) {
     case nil, .truth(false), .text("false"): return false
     case .truth(true), .text("true"): return true
@@ -179,7 +179,7 @@ extension FieldValues {
   }
 
   /// Returns the name of a publisher, which has no slash.
-  package func publisherName() throws(FieldError) -> String {
+  func publisherName() throws(FieldError) -> String {
     try UserName(ofNewAccount: try text(.name), in: .name).text
   }
 
@@ -188,7 +188,7 @@ extension FieldValues {
   /// - Parameters:
   ///   - field: the field.
   ///   - most: the most names.
-  package func names(_ field: FieldID, atMost most: Int) throws(FieldError) -> [UserName] {
+  func names(_ field: FieldID, atMost most: Int) throws(FieldError) -> [UserName] {
     let texts: [String]
     switch value(field) {
     case nil: return []
@@ -206,7 +206,7 @@ extension FieldValues {
   ///   - field: the field.
   ///   - range: the numbers that are taken.
   /// - Returns: nil if there is no such field.
-  package func number(_ field: FieldID, in range: ClosedRange<Int>) throws(FieldError) -> Int? {
+  func number(_ field: FieldID, in range: ClosedRange<Int>) throws(FieldError) -> Int? {
     let number: Int?
     switch value(field) {
     case nil: return nil
@@ -222,7 +222,7 @@ extension FieldValues {
   }
 
   /// Returns the position in the inbox to read after, which is the start if none is given.
-  package func since() throws(FieldError) -> MessageID {
+  func since() throws(FieldError) -> MessageID {
     has(.since) ? try MessageID(try text(.since), in: .since) : .zero
   }
 }

@@ -1,9 +1,9 @@
 internal import Foundation
-package import HTTPProtocol
+internal import HTTPProtocol
 internal import JSON
 
 /// Reads a program's publication, in any of the forms that ntfy's and Gotify's clients, Alertmanager and a shell use.
-package enum PublicationReader {
+enum PublicationReader {
   private static let titleFields = [FieldName("Title"), FieldName("X-Title")]
   private static let priorityFields = [FieldName("Priority"), FieldName("X-Priority")]
   private static let clickFields = [FieldName("Click"), FieldName("X-Click")]
@@ -13,7 +13,7 @@ package enum PublicationReader {
   /// - Parameter request: a body that is the message itself, an object with `message`, Alertmanager's object, or a form
   ///   with `message`; title, priority and link there, or in ntfy's header fields.
   /// - Throws: ``FieldError`` for the faulty field.
-  package static func read(_ request: Request) throws(FieldError) -> Publication {
+  static func read(_ request: Request) throws(FieldError) -> Publication {
     let head = request.head
     var values: [String: String] = [:]
     let type = mediaType(of: head)

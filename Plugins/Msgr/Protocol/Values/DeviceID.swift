@@ -1,20 +1,20 @@
 internal import Wire
 
 /// A device: the token that the push service knows it by, or the name of one that only streams.
-package struct DeviceID: Hashable, Sendable {
+struct DeviceID: Hashable, Sendable {
   private static let streamPrefix = "stream:"
   private static let fcmPrefix = "fcm:"
 
   /// 64 to 200 lower-case hexadecimal digits, which are Apple's token; `fcm:` and Google's token, 32 to 1,024 of
   /// `[0-9A-Za-z_:-]`; or `stream:` and 8 to 64 of `[0-9A-Za-z-]`, with a slash and the user's name behind it once it is
   /// known whose it is.
-  package let text: String
+  let text: String
 
   /// Checks a device identifier.
   ///
   /// - Parameter text: the identifier, with hexadecimal digits in either case.
   /// - Throws: ``FieldError`` that says what is expected.
-  package init(_ text: String) throws(FieldError) {
+  init(_ text: String) throws(FieldError) {
     guard !text.isEmpty else { throw FieldError(.deviceID, "is empty") }
     if text.utf8.starts(with: Self.streamPrefix.utf8) {
       let name = text.utf8.dropFirst(Self.streamPrefix.utf8.count)
@@ -44,16 +44,16 @@ package struct DeviceID: Hashable, Sendable {
   }
 
   /// Takes a stored identifier, which was checked before it was stored.
-  package init(stored text: String) { self.text = text }
+  init(stored text: String) { self.text = text }
 
   /// Returns the device as one of a user's: anybody may choose the name of a device that only streams, and the same name is
   /// another device for another user. A push token is the same device whoever uses it.
-  package func owned(by name: UserName) -> DeviceID {
+  func owned(by name: UserName) -> DeviceID {
     isPushable ? self : DeviceID(stored: "\(text)/\(name.text)")
   }
 
   /// The user whose device it is, if its name alone says so.
-  package var owner: UserName? {
+  var owner: UserName? {
     // By bytes: with an accent behind it a slash is another character.
     text.utf8.firstIndex(of: UInt8(ascii: "/")).map {
       UserName(stored: String(text[text.utf8.index(after: $0)...]))
@@ -61,10 +61,10 @@ package struct DeviceID: Hashable, Sendable {
   }
 
   /// True if messages are pushed to the device while it doesn't stream.
-  package var isPushable: Bool { !text.utf8.starts(with: Self.streamPrefix.utf8) }
+  var isPushable: Bool { !text.utf8.starts(with: Self.streamPrefix.utf8) }
 
   /// The token that Google's push service (FCM) knows the device by, or nil for one that isn't pushed to that way.
-  package var fcmToken: Substring? {
+  var fcmToken: Substring? {
     text.utf8.starts(with: Self.fcmPrefix.utf8)
       ? text[text.utf8.index(text.startIndex, offsetBy: Self.fcmPrefix.utf8.count)...] : nil
   }
@@ -73,7 +73,7 @@ package struct DeviceID: Hashable, Sendable {
 // A device token is a kind of secret: its holder may push to the device.
 extension DeviceID: CustomStringConvertible, CustomDebugStringConvertible {
   /// The first digits only, enough to tell devices apart in a log.
-  package var description: String { "\(text.prefix(isPushable ? 8 : 15))…" }
+  var description: String { "\(text.prefix(isPushable ? 8 : 15))…" }
   /// The same as ``description``.
-  package var debugDescription: String { description }
+  var debugDescription: String { description }
 }

@@ -1,29 +1,29 @@
-package import Time
+internal import Time
 
 /// The identifier of a message, higher than all that were made before it.
 ///
 /// The upper 48 bits are milliseconds since 1970, so that identifiers go on rising after an older backup of the
 /// database is restored.
-package struct MessageID: Hashable, Sendable, RawRepresentable {
+struct MessageID: Hashable, Sendable, RawRepresentable {
   /// The number, which is not negative.
-  package let rawValue: Int64
+  let rawValue: Int64
 
-  package init(rawValue: Int64) { self.rawValue = rawValue }
+  init(rawValue: Int64) { self.rawValue = rawValue }
 
   /// Makes the lowest identifier of a moment.
   ///
   /// - Parameter moment: the time; a clock that is far off counts as the nearest moment that leaves room for more.
-  package init(earliestAt moment: Timestamp) {
+  init(earliestAt moment: Timestamp) {
     rawValue = min(max(moment.milliseconds, 0), 1 << 46) << 16
   }
 
   /// The position before all messages.
-  package static let zero = MessageID(rawValue: 0)
+  static let zero = MessageID(rawValue: 0)
   /// The position after all messages.
-  package static let last = MessageID(rawValue: .max)
+  static let last = MessageID(rawValue: .max)
 
   /// The identifier right above this one; the last one has none.
-  package var next: MessageID { MessageID(rawValue: rawValue == .max ? .max : rawValue + 1) }
+  var next: MessageID { MessageID(rawValue: rawValue == .max ? .max : rawValue + 1) }
 
   /// Reads 16 lower-case hexadecimal digits.
   ///
@@ -31,7 +31,7 @@ package struct MessageID: Hashable, Sendable, RawRepresentable {
   ///   - text: the digits.
   ///   - field: the field that holds them.
   /// - Throws: ``FieldError`` for anything else.
-  package init(_ text: String, in field: FieldID) throws(FieldError) {
+  init(_ text: String, in field: FieldID) throws(FieldError) {
     guard !text.isEmpty else { throw FieldError(field, "is empty") }
     let digits = text.utf8
     let isHex = digits.allSatisfy("0123456789abcdef".utf8.contains)
@@ -43,7 +43,7 @@ package struct MessageID: Hashable, Sendable, RawRepresentable {
   }
 
   /// The identifier as 16 lower-case hexadecimal digits.
-  package var text: String {
+  var text: String {
     let digits = String(rawValue, radix: 16)
     return String(repeating: "0", count: max(0, 16 - digits.utf8.count)) + digits
   }
@@ -51,7 +51,7 @@ package struct MessageID: Hashable, Sendable, RawRepresentable {
 
 extension MessageID: Comparable {
   /// Compares two identifiers in the order in which they were made.
-  package static func < (left: MessageID, right: MessageID) -> Bool {
+  static func < (left: MessageID, right: MessageID) -> Bool {
     left.rawValue < right.rawValue
   }
 }

@@ -1,15 +1,15 @@
 /// The text of a message, without control characters other than tab, CR and LF.
 ///
 /// Its greatest length depends on the sender: see ``fitsIntoPush(from:)``.
-package struct MessageText: Hashable, Sendable {
+struct MessageText: Hashable, Sendable {
   /// The text.
-  package let text: String
+  let text: String
 
   /// Checks a message.
   ///
   /// - Parameter text: the message.
   /// - Throws: ``FieldError`` that says which rule the text breaks.
-  package init(_ text: String) throws(FieldError) {
+  init(_ text: String) throws(FieldError) {
     guard !text.isEmpty else { throw FieldError(.message, "is empty") }
     guard text.unicodeScalars.allSatisfy({ !$0.isControl || Self.whitespace.contains($0) }) else {
       throw FieldError(.message, "has a control character")
@@ -18,12 +18,12 @@ package struct MessageText: Hashable, Sendable {
   }
 
   /// Takes a stored text, which was checked before it was stored.
-  package init(stored text: String) { self.text = text }
+  init(stored text: String) { self.text = text }
 
   /// The message that tells the recipient of an add request about it.
   ///
   /// - Parameter name: the name of the user who asks.
-  package static func addRequest(from name: UserName) -> MessageText {
+  static func addRequest(from name: UserName) -> MessageText {
     MessageText(stored: "\(name.text) wants to add you")
   }
 
@@ -32,7 +32,7 @@ package struct MessageText: Hashable, Sendable {
 
 extension MessageText {
   /// The longest payload of a push, in bytes.
-  package static let longestPush = 4096
+  static let longestPush = 4096
   /// The length of a payload without the message and its sender: the names, an alert that is cut to an ellipsis, a
   /// badge of seven digits.
   private static let pushFrame =
@@ -46,9 +46,7 @@ extension MessageText {
   /// - Parameters:
   ///   - sender: the sender, whom the payload names twice.
   ///   - extras: a published message's title, priority and link; the title stands twice as well.
-  package func fitsIntoPush(
-    from sender: UserName, with extras: Publication.Extras = .init()
-  ) -> Bool {
+  func fitsIntoPush(from sender: UserName, with extras: Publication.Extras = .init()) -> Bool {
     guard text.utf8.count <= Self.longestPush else { return false }
     let own = 2 * Self.lengthInJSON(sender.text) + Self.lengthInJSON(text)
     let more =

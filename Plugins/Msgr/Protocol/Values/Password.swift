@@ -1,10 +1,10 @@
 /// A password as it was given: 1 to 128 bytes, not normalized. No description shows it.
-package struct Password: Sendable {
+struct Password: Sendable {
   /// The longest password, in bytes.
-  package static let longest = 128
+  static let longest = 128
 
   /// The bytes of the password.
-  package let bytes: [UInt8]
+  let bytes: [UInt8]
 
   /// Checks a password.
   ///
@@ -12,7 +12,7 @@ package struct Password: Sendable {
   ///   - text: the password.
   ///   - field: the field that holds it.
   /// - Throws: ``FieldError`` that says which rule the password breaks.
-  package init(_ text: String, in field: FieldID = .password) throws(FieldError) {
+  init(_ text: String, in field: FieldID = .password) throws(FieldError) {
     guard !text.isEmpty else { throw FieldError(field, "is empty") }
     guard text.utf8.count <= Self.longest else {
       throw FieldError(field, "is longer than \(Self.longest) bytes")
@@ -26,11 +26,11 @@ package struct Password: Sendable {
 
 extension Password: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
   /// Asterisks in place of the password.
-  package var description: String { "***" }
+  var description: String { "***" }
   /// Asterisks in place of the password.
-  package var debugDescription: String { description }
+  var debugDescription: String { description }
   /// A mirror without children, so that `dump` shows nothing.
-  package var customMirror: Mirror { Mirror(self, children: EmptyCollection<Mirror.Child>()) }
+  var customMirror: Mirror { Mirror(self, children: EmptyCollection<Mirror.Child>()) }
 }
 
 extension Unicode.Scalar {

@@ -1,31 +1,24 @@
 /// A message that a program publishes, before anybody knows whose it is.
-package struct Publication: Hashable, Sendable {
+struct Publication: Hashable, Sendable {
   /// The longest title, in bytes.
-  package static let longestTitle = 256
+  static let longestTitle = 256
 
   /// The text.
-  package let text: MessageText
+  let text: MessageText
   /// The fields that it has beside its text.
-  package let extras: Extras
+  let extras: Extras
 
   /// The fields that a published message has beside its text.
-  package struct Extras: Hashable, Sendable {
+  struct Extras: Hashable, Sendable {
     /// The title: at most ``Publication/longestTitle`` bytes on one line.
-    package var title: String?
+    var title: String?
     /// The priority.
-    package var priority: PublishedPriority?
+    var priority: PublishedPriority?
     /// The link that a tap opens.
-    package var link: PublishedLink?
-
-    /// Takes values that were checked before.
-    package init(
-      title: String? = nil, priority: PublishedPriority? = nil, link: PublishedLink? = nil
-    ) {
-      (self.title, self.priority, self.link) = (title, priority, link)
-    }
+    var link: PublishedLink?
 
     /// True if there is nothing.
-    package var isEmpty: Bool { title == nil && priority == nil && link == nil }
+    var isEmpty: Bool { title == nil && priority == nil && link == nil }
   }
 
   /// Checks a message.
@@ -36,7 +29,7 @@ package struct Publication: Hashable, Sendable {
   ///   - priority: the priority.
   ///   - link: the link; an empty one is none.
   /// - Throws: ``FieldError`` for the faulty field.
-  package init(
+  init(
     message: String, title: String?, priority: PublishedPriority?, link: String?
   ) throws(FieldError) {
     text = try MessageText(message)

@@ -1,17 +1,17 @@
 /// A link of a published message: `https`, `http` or `mailto`, and nothing that a browser would run.
-package struct PublishedLink: Hashable, Sendable {
+struct PublishedLink: Hashable, Sendable {
   /// The longest link, in bytes.
-  package static let longest = 1024
+  static let longest = 1024
   private static let schemes = ["https://", "http://", "mailto:"]
 
   /// The link as it was given.
-  package let text: String
+  let text: String
 
   /// Checks a link.
   ///
   /// - Parameter text: the link: printable ASCII.
   /// - Throws: ``FieldError`` that says which rule it breaks.
-  package init(_ text: String) throws(FieldError) {
+  init(_ text: String) throws(FieldError) {
     guard text.utf8.count <= Self.longest else {
       throw FieldError(.link, "is longer than \(Self.longest) bytes")
     }
@@ -23,5 +23,5 @@ package struct PublishedLink: Hashable, Sendable {
   }
 
   /// Takes a stored link, which was checked before it was stored.
-  package init(stored text: String) { self.text = text }
+  init(stored text: String) { self.text = text }
 }

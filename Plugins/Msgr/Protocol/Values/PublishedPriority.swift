@@ -1,16 +1,16 @@
 /// The priority of a published message, as Gotify counts it: 0 to 10.
-package struct PublishedPriority: Hashable, Sendable, RawRepresentable {
+struct PublishedPriority: Hashable, Sendable, RawRepresentable {
   /// The number.
-  package let rawValue: Int
+  let rawValue: Int
 
   /// Takes a number from 0 to 10, or returns nil.
-  package init?(rawValue: Int) {
+  init?(rawValue: Int) {
     guard (0...10).contains(rawValue) else { return nil }
     self.rawValue = rawValue
   }
 
   /// True if the message may wait until the device is awake.
-  package var isLow: Bool { rawValue < 4 }
+  var isLow: Bool { rawValue < 4 }
 
   /// ntfy's five priorities, by number and by name.
   private static let levels = [
@@ -22,7 +22,7 @@ package struct PublishedPriority: Hashable, Sendable, RawRepresentable {
   ///
   /// - Parameter text: 1 to 5, or the priority's name.
   /// - Returns: nil for anything else.
-  package init?(ntfy text: String) {
+  init?(ntfy text: String) {
     guard let value = Self.levels[text.lowercased()] else { return nil }
     rawValue = value
   }

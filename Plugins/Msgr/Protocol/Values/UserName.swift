@@ -3,14 +3,14 @@ internal import Text
 /// The name of an account: 1 to 64 bytes of UTF-8 in NFC, without control, format or line-separator characters.
 ///
 /// Two names are the same if their bytes are: being in NFC, `String` compares them so.
-package struct UserName: Hashable, Sendable {
+struct UserName: Hashable, Sendable {
   /// The longest name, in bytes.
-  package static let longest = 64
+  static let longest = 64
   /// The longest sender, in bytes: a publisher's has the owner's name, a slash and its own.
-  package static let longestSender = 2 * longest + 1
+  static let longestSender = 2 * longest + 1
 
   /// The name in NFC.
-  package let text: String
+  let text: String
 
   /// Checks a name.
   ///
@@ -19,9 +19,7 @@ package struct UserName: Hashable, Sendable {
   ///   - field: the field that holds it.
   ///   - longest: the most bytes.
   /// - Throws: ``FieldError`` that says which rule the name breaks.
-  package init(
-    _ text: String, in field: FieldID, atMost longest: Int = longest
-  ) throws(FieldError) {
+  init(_ text: String, in field: FieldID, atMost longest: Int = longest) throws(FieldError) {
     guard !text.isEmpty else { throw FieldError(field, "is empty") }
     guard let text = UnicodeText.normalized(text), text.utf8.count <= longest else {
       throw FieldError(field, "is longer than \(longest) bytes")
@@ -35,7 +33,7 @@ package struct UserName: Hashable, Sendable {
   /// Checks the name of a new account, which has no slash: names with one are publishers'.
   ///
   /// - Throws: ``FieldError`` that says which rule the name breaks.
-  package init(ofNewAccount text: String, in field: FieldID) throws(FieldError) {
+  init(ofNewAccount text: String, in field: FieldID) throws(FieldError) {
     try self.init(text, in: field)
     // By bytes: with an accent behind it a slash is another character.
     guard !self.text.utf8.contains(UInt8(ascii: "/")) else {
@@ -44,7 +42,7 @@ package struct UserName: Hashable, Sendable {
   }
 
   /// Takes a stored name, which was checked before it was stored.
-  package init(stored text: String) { self.text = text }
+  init(stored text: String) { self.text = text }
 
   private static func allows(_ scalar: Unicode.Scalar) -> Bool {
     if scalar.isASCII { return scalar.value >= 0x20 && scalar.value != 0x7f }
@@ -57,7 +55,7 @@ package struct UserName: Hashable, Sendable {
 
 extension UserName: Comparable {
   /// Compares two names by their bytes.
-  package static func < (left: UserName, right: UserName) -> Bool {
+  static func < (left: UserName, right: UserName) -> Bool {
     left.text.utf8.lexicographicallyPrecedes(right.text.utf8)
   }
 }

@@ -1,7 +1,7 @@
 internal import URLs
 
 /// The origin of a page (RFC 6454): scheme, host and port.
-package struct WebOrigin: Hashable, Sendable, CustomStringConvertible {
+struct WebOrigin: Hashable, Sendable, CustomStringConvertible {
   private static let ports: [String: UInt16] = ["http": 80, "https": 443]
 
   private let scheme: String
@@ -14,7 +14,7 @@ package struct WebOrigin: Hashable, Sendable, CustomStringConvertible {
   ///
   /// - Parameter text: the origin.
   /// - Returns: nil for anything else, such as `null`.
-  package init?(_ text: String) {
+  init?(_ text: String) {
     guard let url = WebURL(text, schemes: Set(Self.ports.keys)), url.isOrigin,
       let ownPort = Self.ports[url.scheme]
     else { return nil }
@@ -26,8 +26,8 @@ package struct WebOrigin: Hashable, Sendable, CustomStringConvertible {
   /// Returns whether a page of the origin came from the server that a request is for.
   ///
   /// - Parameter host: host and port as the request names them. The scheme may be a proxy's.
-  package func isOf(host: String) -> Bool { HostAndPort(host, ownPort: ownPort) == authority }
+  func isOf(host: String) -> Bool { HostAndPort(host, ownPort: ownPort) == authority }
 
   /// The origin as browsers write it.
-  package var description: String { "\(scheme)://\(authority)" }
+  var description: String { "\(scheme)://\(authority)" }
 }
