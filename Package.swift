@@ -145,7 +145,7 @@ let plugins: [Target] = [
     name: "Apptimist",
     dependencies: [
       "Addresses", "ApptimistProtocol", "Budgets", "Bus", "Chains", "CommandLine", "Configuration",
-      "Cryptography", "Delivery", "Ethereum", "HTTPClient", "HTTPProtocol", "HTTPServer",
+      "Cryptography", "Delivery", "Ethereum", "HTTPClient", "HTTPProtocol", "HTTPServer", "JSON",
       "JSONWebTokens", "Observability", "Push", "Routing", "ServiceKit", "Storage", "SystemCalls",
       "Text", "Threading", "Time", "Transport", "URLs", "WalletClient", "WebApps",
       "WebSocketClient", "Wire",

@@ -43,9 +43,7 @@ extension Backend {
   private func attempt(_ query: Query, from requester: Requester) async throws -> Reply {
     switch query {
     case .claim(let key): return .claimed(ephemeralKeys.claim(key))
-    case .register(let new): return try await register(new, from: requester)
-    case .authenticationKey(let user):
-      return .authenticationKey(try await store.authenticationKey(of: user))
+    case .register(let new): return .outcome(try await register(new, from: requester))
     case .start(let user, let key, let head, let max):
       guard try await ephemeralKeys.note(key, usedBy: user) else { return .claimed(false) }
       return .started(try await store.start(of: user, head: head, max: max))
@@ -62,7 +60,7 @@ extension Backend {
       return .found(found.map(\.user))
     case .file(let request):
       if case .write(let content?) = request.act,
-        !clients.mayStore(content.count, from: requester.network)
+        !clients.may(.store, requester.network, amount: content.count)
       {
         return .file(.refused(.overQuota))
       }
@@ -150,7 +148,7 @@ extension Query {
     switch self {
     case .claim: "claim"
     case .register: "new"
-    case .authenticationKey, .account: "login"
+    case .account: "login"
     case .start, .begin: "stream"
     case .makeForum: "new forum"
     case .deleteForum: "del"

@@ -146,31 +146,19 @@ final class Backend: Sendable {
   }
 
   /// Makes an account.
-  func register(_ new: NewAccount, from requester: Requester) async throws -> Reply {
-    let outcome: ErrorCode
-    switch try await accounts.register(new, from: requester.network) {
-    case .made:
-      outcome = .done
-      if new.isClosed { await accountChanged(new.key) }
-    case .gaveWay(let forums):
-      outcome = .done
-      await accountChanged(new.key, lost: forums)
-    case .refused(let refusal): outcome = refusal.error
-    }
-    return new.isProven ? .outcome(outcome) : .registered(outcome == .done)
+  func register(_ new: NewAccount, from requester: Requester) async throws -> ErrorCode {
+    do {
+      let lost = try await accounts.register(new, from: requester.network)
+      if new.isClosed || lost != nil { await accountChanged(new.key, lost: lost ?? []) }
+      return .done
+    } catch let refusal as AccountService.Refusal { return refusal.error }
   }
 
   /// Makes a forum.
   func makeForum(_ new: NewAccount, author: AccountLogin) async throws -> ErrorCode {
-    switch try await store.createForum(new, author: author) {
-    case .created: return .done
-    case .sameAgain:
-      directory.forget(new.key)
-      return .done
-    case .taken: return .keyTaken
-    case .tooMany: return .overQuota
-    case .noAuthor: return .notPermitted
-    }
+    let outcome = try await store.createForum(new, author: author)
+    if outcome == .done { directory.forget(new.key) }
+    return outcome
   }
 
   /// Deletes a user's account, and closes the user's other sessions.

@@ -1,17 +1,19 @@
 internal import CJansson
 
-/// Reads one JSON object (RFC 8259) by jansson, and gives the strings, whole numbers, truth values and lists of strings
+/// Reads one JSON object (RFC 8259) by jansson, and gives the strings, numbers, truth values and lists of strings
 /// among its members.
 ///
 /// Half of a surrogate pair, a number beyond a double, and a name that stands twice in an object are refused, also in
 /// values that nobody asks for.
 package enum JSONObjectReader {
   /// The value of a member.
-  package enum Value: Equatable {
+  package enum Value: Equatable, Sendable {
     /// A string.
     case text(String)
     /// A whole number that a double has exactly.
     case integer(Int64)
+    /// Another number.
+    case fraction(Double)
     /// `true` or `false`.
     case truth(Bool)
     /// A list of strings.
@@ -61,7 +63,8 @@ package enum JSONObjectReader {
     case JSON_STRING: return unsafe text(json).map { .text($0) } ?? .other
     case JSON_REAL:
       let number = unsafe json_real_value(json)
-      return exact.contains(number) ? Int64(exactly: number).map { .integer($0) } ?? .other : .other
+      let whole = exact.contains(number) ? Int64(exactly: number) : nil
+      return whole.map { .integer($0) } ?? .fraction(number)
     case JSON_TRUE: return .truth(true)
     case JSON_FALSE: return .truth(false)
     case JSON_NULL: return .null

@@ -7,6 +7,12 @@ internal import Testing
 
 @testable import Apptimist
 
+extension KnownAccount {
+  init(_ user: TestUser) {
+    self.init(isForum: false, authenticationKey: user.authentication.publicKey)
+  }
+}
+
 /// A session and the device's end of its boxes, without sockets, store or time.
 final class Bench {
   let keys = ServiceKeys.generate()
@@ -141,7 +147,7 @@ final class Bench {
     _ = try send(user.login())
     _ = try reply(.claimed(true))
     #expect(
-      try reply(.authenticationKey(user.authentication.publicKey)) == [.asked("start")])
+      try reply(.account(KnownAccount(user))) == [.asked("start")])
     #expect(try reply(.started(StreamPosition(rawValue: position))) == [.joined(user.key)])
   }
 }

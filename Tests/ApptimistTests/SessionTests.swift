@@ -15,10 +15,10 @@ internal import Testing
     #expect(try bench.send(try bench.user.new()) == [.asked("claim")])
     #expect(bench.isWaiting)
     #expect(try bench.reply(.claimed(true)) == [.asked("register")])
-    #expect(try bench.reply(.registered(true)) == [])
-    #expect(try bench.send(bench.user.login()) == [.asked("authenticationKey")])
+    #expect(try bench.reply(.outcome(.done)) == [])
+    #expect(try bench.send(bench.user.login()) == [.asked("account")])
     #expect(
-      try bench.reply(.authenticationKey(bench.user.authentication.publicKey))
+      try bench.reply(.account(KnownAccount(bench.user)))
         == [.asked("start")])
     #expect(bench.nextRead() == nil)
     #expect(try bench.reply(.started(.zero)) == [.joined(bench.user.key)])
@@ -35,7 +35,7 @@ internal import Testing
     let late = try Bench()
     _ = try late.send(late.user.login())
     _ = try late.reply(.claimed(true))
-    _ = try late.reply(.authenticationKey(late.user.authentication.publicKey))
+    _ = try late.reply(.account(KnownAccount(late.user)))
     #expect(try late.reply(.claimed(false)) == [.closed(1008)])
   }
 
@@ -43,7 +43,7 @@ internal import Testing
     let bench = try Bench()
     _ = try bench.send(try bench.user.new())
     _ = try bench.reply(.claimed(true))
-    #expect(try bench.reply(.registered(false)) == [.waits(.seconds(3))])
+    #expect(try bench.reply(.outcome(.notPermitted)) == [.waits(.seconds(3))])
     #expect(try bench.send(bench.user.login()) == [])
     #expect(!bench.isWaiting)
     #expect(try bench.handle(.timedOut) == [.closed(1008)])

@@ -27,7 +27,7 @@ internal import Time
     let found = try #require(try await store.search(key: StoreFixture.key(1)))
     #expect(found.name == "Anna" && found.uid == "a")
     #expect(
-      try await store.authenticationKey(of: StoreFixture.key(1))
+      try await store.knownAccount(StoreFixture.key(1))?.authenticationKey
         == StoreFixture.authenticationKey(1))
     let other = try await store.createUser(
       StoreFixture.account(1, name: "Anna", uid: "a", signer: 2), at: ApptimistStore.now)
@@ -48,7 +48,7 @@ internal import Time
     let hash = try #require(InvitationHash(Array(repeating: 7, count: 32)))
     let end = Timestamp(milliseconds: ApptimistStore.now.milliseconds + 1000)
     #expect(try await store.makeUser(1, invitation: hash) == .notInvited)
-    #expect(try await store.authenticationKey(of: StoreFixture.key(1)) == nil)
+    #expect(try await store.knownAccount(StoreFixture.key(1)) == nil)
     try await store.addInvitation(hash, uid: nil, uses: 2, expires: end)
     #expect(try await store.makeUser(1, invitation: hash, at: end) == .notInvited)
     #expect(try await store.makeUser(1, invitation: hash) == .created)
@@ -87,25 +87,25 @@ internal import Time
     limits.forums = 2
     let store = try await open(limits)
     try await store.makeUsers(1...2)
-    #expect(try await store.makeForum(10, author: 3) == .noAuthor)
-    #expect(try await store.makeForum(10, author: 1) == .created)
-    #expect(try await store.makeForum(10, author: 1) == .taken)
-    #expect(try await store.makeForum(2, author: 1) == .taken)
-    #expect(try await store.makeForum(11, author: 10) == .noAuthor)
-    #expect(try await store.makeForum(11, author: 1) == .created)
-    #expect(try await store.makeForum(12, author: 1) == .tooMany)
-    #expect(try await store.makeForum(12, author: 2) == .created)
+    #expect(try await store.makeForum(10, author: 3) == .notPermitted)
+    #expect(try await store.makeForum(10, author: 1) == .done)
+    #expect(try await store.makeForum(10, author: 1) == .keyTaken)
+    #expect(try await store.makeForum(2, author: 1) == .keyTaken)
+    #expect(try await store.makeForum(11, author: 10) == .notPermitted)
+    #expect(try await store.makeForum(11, author: 1) == .done)
+    #expect(try await store.makeForum(12, author: 1) == .overQuota)
+    #expect(try await store.makeForum(12, author: 2) == .done)
     #expect(try await store.deleteForum(10, by: 1) == .done)
     // Its row stays, and counts.
-    #expect(try await store.makeForum(13, author: 1) == .tooMany)
+    #expect(try await store.makeForum(13, author: 1) == .overQuota)
   }
 
   @Test func aDeletedForumLeavesItsKeyBehindAndNothingElse() async throws {
     let store = try await open()
     try await store.makeUsers(1...4)
-    #expect(try await store.makeForum(10, name: "Club", author: 1) == .created)
+    #expect(try await store.makeForum(10, name: "Club", author: 1) == .done)
     let key = StoreFixture.key(10)
-    #expect(try await store.authenticationKey(of: key) == nil)
+    #expect(try await store.knownAccount(key)?.isForum == true)
     #expect(try await store.forum(key)?.author == StoreFixture.key(1))
     #expect(try await store.write(keys: [2], to: "editors", of: 10, by: 1) == .done)
     #expect(try await store.write(keys: [3], to: "subscribers", of: 10, by: 1) == .done)
@@ -125,7 +125,7 @@ internal import Time
     #expect(try await !store.vouch(for: key, by: StoreFixture.login(1)))
     #expect(try await store.count("SELECT count(*) FROM apptimist_files") == 0)
     #expect(try await store.count("SELECT count(*) FROM apptimist_secrets") == 0)
-    #expect(try await store.makeForum(10, author: 1) == .taken)
+    #expect(try await store.makeForum(10, author: 1) == .keyTaken)
     #expect(try await store.makeUser(10) == .taken)
     let hash = try #require(EphemeralKeyHash(Array(repeating: 1, count: 16)))
     #expect(try await !store.mayServe(ephemeral: key, hash: hash))
@@ -180,7 +180,7 @@ internal import Time
     limits.accountBytes = 100
     let store = try await open(limits)
     try await store.makeUsers(1...2)
-    for forum in [10, 11] { #expect(try await store.makeForum(forum, author: 1) == .created) }
+    for forum in [10, 11] { #expect(try await store.makeForum(forum, author: 1) == .done) }
     let sixty = [UInt8](repeating: 1, count: 60)
     #expect(try await store.write(sixty, to: "f", of: 10, by: 1) == .done)
     #expect(try await store.write(sixty, to: "f", of: 11, by: 1) == .overQuota)

@@ -87,7 +87,7 @@ extension ApptimistStore {
       invitation: invitation, at: now)
   }
 
-  func makeForum(_ number: Int, name: String = "forum", author: Int) async throws -> NewForum {
+  func makeForum(_ number: Int, name: String = "forum", author: Int) async throws -> ErrorCode {
     try await createForum(
       StoreFixture.account(number, name: name), author: StoreFixture.login(author))
   }

@@ -81,7 +81,7 @@ internal import Time
   @Test func ofADeletedAccountOnlyTheKeyIsLeft() async throws {
     let store = try await fixture.open()
     try await store.makeUsers(1...3)
-    #expect(try await store.makeForum(10, author: 1) == .created)
+    #expect(try await store.makeForum(10, author: 1) == .done)
     #expect(try await store.write([1], to: "f", of: 1, by: 1) == .done)
     #expect(try await store.write(keys: [2], to: "subscribers", of: 10, by: 1) == .done)
     #expect(try await store.vouch(for: StoreFixture.key(2), by: StoreFixture.login(1)))

@@ -48,7 +48,7 @@ internal import Testing
   @Test func onlyUsersHaveMailboxes() async throws {
     let store = try await fixture.open()
     try await store.makeUsers(1...1)
-    #expect(try await store.makeForum(10, author: 1) == .created)
+    #expect(try await store.makeForum(10, author: 1) == .done)
     #expect(try await store.send(1, from: 1, to: 10) == .unknownRecipient)
     #expect(try await store.send(1, from: 1, to: 99) == .unknownRecipient)
     #expect(try await store.send(1, from: 10, to: 1) == .unknownRecipient)

@@ -75,7 +75,7 @@ internal import Time
   func aLoginThatHoldsNoMoreChangesNothing(givesWay: Bool) async throws {
     let store = try await fixture.open()
     try await store.makeUsers(1...3)
-    #expect(try await store.makeForum(10, author: 2) == .created)
+    #expect(try await store.makeForum(10, author: 2) == .done)
     #expect(try await store.write(keys: [1], to: "editors", of: 10, by: 2) == .done)
     #expect(try await store.write([1], to: "a", of: 10, by: 1) == .done)
     #expect(try await store.vouch(for: StoreFixture.key(3), by: StoreFixture.login(1)))
@@ -96,7 +96,7 @@ internal import Time
     }
     #expect(try await store.send(3, from: 1, to: 2) == .unknownRecipient)
     #expect(try await store.truncate(2, of: 1) == .never)
-    #expect(try await store.makeForum(11, author: 1) == .noAuthor)
+    #expect(try await store.makeForum(11, author: 1) == .notPermitted)
     #expect(try await store.deleteForum(10, by: 1) == .notPermitted)
     #expect(try await store.write([2], to: "a", of: 10, by: 1) == .notPermitted)
     #expect(try await store.remove("a", of: 10, by: 1) == .notPermitted)

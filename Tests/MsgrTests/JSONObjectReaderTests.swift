@@ -48,7 +48,7 @@ internal import Testing
   func readsWholeNumbersThatFit(_ number: String, _ value: Int64?) {
     #expect(
       members("{\"a\":\(number)}")
-        == [Member(name: "a", value: value.map { .integer($0) } ?? .other)])
+        == [Member(name: "a", value: value.map { .integer($0) } ?? .fraction(Double(number) ?? 0))])
   }
 
   @Test func noPrefixIsAnObject() {

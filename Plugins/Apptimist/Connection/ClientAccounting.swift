@@ -8,13 +8,23 @@ internal import Time
 ///
 /// The counts of the last hour are in memory, and forgotten when the program ends.
 final class ClientAccounting: Sendable {
+  /// Something that clients of a network may do so often in an hour.
+  enum Act: Hashable {
+    case handshake
+    /// Makes an account.
+    case makeAccount
+    /// Asks the identity provider.
+    case askProvider
+    /// Fetches the issuer's keys for a token that names an unknown one.
+    case fetchKeys
+    /// Asks a chain's endpoint.
+    case askChain
+    /// Stores a byte of a copy of a message, or of a file.
+    case store
+  }
+
   private enum Counted: Hashable {
-    case handshakes(ClientNetwork)
-    case accounts(ClientNetwork)
-    case identityChecks(ClientNetwork)
-    case keyFetches(ClientNetwork)
-    case chainCalls(ClientNetwork)
-    case bytes(ClientNetwork)
+    case act(Act, ClientNetwork)
     case forumBytes(EncryptionPublicKey)
     case addressChanges(EncryptionPublicKey)
   }
@@ -33,54 +43,32 @@ final class ClientAccounting: Sendable {
     lastHour = AttemptTable(span: .seconds(3600), size: 1 << 13, clock: clock)
   }
 
-  /// Counts a handshake.
+  /// Counts what clients of a network want to do, if they may.
   ///
-  /// - Returns: nil if it is allowed, or the seconds until one is.
-  func countHandshake(of network: ClientNetwork?) -> Int? {
-    network.flatMap {
-      lastHour.count(Counted.handshakes($0), upTo: limits.handshakesPerAddress)
+  /// - Returns: nil if they may, or the seconds until then.
+  func wait(for act: Act, of network: ClientNetwork?, amount: Int = 1) -> Int? {
+    let limit =
+      switch act {
+      case .handshake: limits.handshakesPerAddress
+      case .makeAccount: limits.accountsPerAddress
+      case .askProvider: limits.identityChecksPerAddress
+      case .fetchKeys: limits.keyFetchesPerAddress
+      case .askChain: limits.chainCallsPerAddress
+      case .store: limits.bytesPerAddress
+      }
+    return network.flatMap {
+      lastHour.count(Counted.act(act, $0), amount: max(1, amount), upTo: limit)
     }
   }
 
-  /// Counts an account that a client wants to make, if it may.
-  func mayMakeAccount(_ network: ClientNetwork?) -> Bool {
-    network.flatMap {
-      lastHour.count(Counted.accounts($0), upTo: limits.accountsPerAddress)
-    } == nil
+  /// Counts what clients of a network want to do, if they may.
+  func may(_ act: Act, _ network: ClientNetwork?, amount: Int = 1) -> Bool {
+    wait(for: act, of: network, amount: amount) == nil
   }
 
-  /// Takes back an account that was counted and not made.
-  func uncountAccount(of network: ClientNetwork?) {
-    guard let network else { return }
-    lastHour.uncount(Counted.accounts(network))
-  }
-
-  /// Counts a question to the identity provider, if it may be asked.
-  func mayAskProvider(for network: ClientNetwork?) -> Bool {
-    network.flatMap {
-      lastHour.count(Counted.identityChecks($0), upTo: limits.identityChecksPerAddress)
-    } == nil
-  }
-
-  /// Counts a fetch of the issuer's keys for a token that names an unknown one, if there may be one.
-  func mayFetchKeys(for network: ClientNetwork?) -> Bool {
-    network.flatMap {
-      lastHour.count(Counted.keyFetches($0), upTo: limits.keyFetchesPerAddress)
-    } == nil
-  }
-
-  /// Counts a question to a chain's endpoint, if it may be asked.
-  func mayAskChain(for network: ClientNetwork?) -> Bool {
-    network.flatMap {
-      lastHour.count(Counted.chainCalls($0), upTo: limits.chainCallsPerAddress)
-    } == nil
-  }
-
-  /// Counts the bytes of copies of messages, or of a file, that a client sent, if they may be stored.
-  func mayStore(_ bytes: Int, from network: ClientNetwork?) -> Bool {
-    network.flatMap {
-      lastHour.count(Counted.bytes($0), amount: max(1, bytes), upTo: limits.bytesPerAddress)
-    } == nil
+  /// Takes back an act that was counted and not done.
+  func uncount(_ act: Act, of network: ClientNetwork?) {
+    if let network { lastHour.uncount(Counted.act(act, network)) }
   }
 
   /// Counts a change of a push address, if a user may make one.

@@ -24,7 +24,7 @@ struct SessionHandshake: Sendable {
   ///   many versions, or 429 for too many handshakes of the client's network.
   func accept(_ request: Request) async throws -> WebSocketAcceptance {
     let network = request.origin.client
-    if let seconds = backend.clients.countHandshake(of: network) {
+    if let seconds = backend.clients.wait(for: .handshake, of: network) {
       backend.metrics.handshakesRefused.add()
       throw HTTPError(.tooManyRequests, retryAfter: seconds)
     }

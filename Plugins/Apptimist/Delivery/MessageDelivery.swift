@@ -94,7 +94,7 @@ struct MessageDelivery: Sendable {
     let copies = group.copies
     guard !copies.isEmpty else { return }
     let bytes = copies.reduce(0) { $0 + $1.header.count + $1.data.count }
-    guard clients.mayStore(bytes, from: requester.network) else {
+    guard clients.may(.store, requester.network, amount: bytes) else {
       metrics.overQuota.add(UInt64(copies.count))
       for index in Set(group.posts) { outcomes.refuse(index, .overQuota) }
       return

@@ -30,7 +30,7 @@ struct GateService: Sendable {
     guard let file = try await store.file(.gate, in: forum), let gate = TokenGate(parsing: file),
       let address = try await store.addresses(of: [login.user], on: gate.chain)[login.user]
     else { return .notPermitted }
-    guard clients.mayAskChain(for: requester.network) else { return .overQuota }
+    guard clients.may(.askChain, requester.network) else { return .overQuota }
     let call = CallBatch(gate.call(about: address), to: gate.contract)
     let outcome = await checker.outcomes(of: call, on: gate.chain).first
     guard let isEnough = outcome.flatMap({ gate.admits(address, by: $0) }) else {

@@ -22,30 +22,24 @@ struct AccountService: Sendable {
 
   /// Makes a user's account, if the identity provider permits it.
   ///
-  /// - Returns: whether there is such an account now, and what became of another's.
-  func register(_ new: NewAccount, from network: ClientNetwork?) async throws -> Registration {
-    let registration = try await attempt(new, from: network)
-    guard case .refused(let refusal) = registration else { return registration }
-    log.info(
-      "account refused",
-      [
-        "reason": refusal.reason, "name": new.name.text,
-        "client": network?.description ?? "a Unix socket",
-      ])
-    return registration
-  }
-
-  /// The outcome of a request for an account.
-  enum Registration {
-    /// There is the account now.
-    case made
-    /// Another user had the account, and has lost it with these forums.
-    case gaveWay(forums: [EncryptionPublicKey])
-    case refused(Refusal)
+  /// - Returns: the forums that another user, who had the account before, has lost with it, or nil if there was no other.
+  /// - Throws: ``Refusal``.
+  func register(
+    _ new: NewAccount, from network: ClientNetwork?
+  ) async throws -> [EncryptionPublicKey]? {
+    do { return try await attempt(new, from: network) } catch let refusal as Refusal {
+      log.info(
+        "account refused",
+        [
+          "reason": refusal.reason, "name": new.name.text,
+          "client": network?.description ?? "a Unix socket",
+        ])
+      throw refusal
+    }
   }
 
   /// A reason for which no account is made.
-  enum Refusal {
+  enum Refusal: Error {
     /// The identity provider says no.
     case identity(reason: String)
     /// The identity provider says nothing.
@@ -79,41 +73,39 @@ struct AccountService: Sendable {
 
   private func attempt(
     _ new: NewAccount, from network: ClientNetwork?
-  ) async throws -> Registration {
-    if identity.asksOthers, !clients.mayAskProvider(for: network) {
-      return .refused(.tooManyQuestions)
-    }
+  ) async throws -> [EncryptionPublicKey]? {
+    if identity.asksOthers, !clients.may(.askProvider, network) { throw Refusal.tooManyQuestions }
     var invitation: InvitationHash?
     var proof: UIDProof?
     let applicant = Applicant(
       encryptionKey: new.key, authenticationKey: new.authenticationKey, uid: new.uid,
       token: new.token)
     let verdict = await identity.judge(applicant) { [clients, identity] in
-      if case .siwe = identity { return clients.mayAskChain(for: network) }
-      return clients.mayFetchKeys(for: network)
+      if case .siwe = identity { return clients.may(.askChain, network) }
+      return clients.may(.fetchKeys, network)
     }
     switch verdict {
-    case .refused(let reason): return .refused(.identity(reason: reason))
-    case .unavailable(let reason): return .refused(.unavailable(reason: reason))
-    case .tooManyQuestions: return .refused(.tooManyQuestions)
+    case .refused(let reason): throw Refusal.identity(reason: reason)
+    case .unavailable(let reason): throw Refusal.unavailable(reason: reason)
+    case .tooManyQuestions: throw Refusal.tooManyQuestions
     case .accepted: break
     case .signed(let kind): proof = kind
     case .invited(let hash): invitation = hash
     }
-    let isCounted = clients.mayMakeAccount(network)
+    let isCounted = clients.may(.makeAccount, network)
     var isCreated = false
-    defer { if isCounted, !isCreated { clients.uncountAccount(of: network) } }
+    defer { if isCounted, !isCreated { clients.uncount(.makeAccount, of: network) } }
     let made = try await store.createUser(
       new, invitation: invitation, proof: proof, mayCreate: isCounted, at: clock())
     switch made {
     case .created:
       isCreated = true
-      return .made
-    case .sameAgain: return .made
-    case .gaveWay(let forums): return .gaveWay(forums: forums)
-    case .taken: return .refused(.taken)
-    case .notInvited: return .refused(.notInvited)
-    case .notNow: return .refused(.tooManyAccounts)
+      return nil
+    case .sameAgain: return nil
+    case .gaveWay(let forums): return forums
+    case .taken: throw Refusal.taken
+    case .notInvited: throw Refusal.notInvited
+    case .notNow: throw Refusal.tooManyAccounts
     }
   }
 

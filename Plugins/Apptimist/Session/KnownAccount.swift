@@ -5,4 +5,6 @@ struct KnownAccount: Hashable, Sendable {
   let isForum: Bool
   /// The key with which its signatures are verified.
   let authenticationKey: AuthenticationPublicKey
+  /// True if the account has no version 1.
+  var isClosed = false
 }

@@ -9,8 +9,8 @@ enum Query: Sendable {
   case claim(EncryptionPublicKey)
   /// Makes an account, if the identity provider permits it.
   indirect case register(NewAccount)
-  /// Looks up the key of a user's signatures.
-  case authenticationKey(of: EncryptionPublicKey)
+  /// Looks up an account that wants to log in.
+  case account(EncryptionPublicKey)
   /// Notes on disk that the user has used the connection's ephemeral key, and looks up where the stream
   /// begins.
   indirect case start(
@@ -39,8 +39,6 @@ enum Query: Sendable {
 
   // Version 2 asks for these.
 
-  /// Looks up an account that wants to log in.
-  case account(EncryptionPublicKey)
   /// Notes that a device has proved to be the account's, and looks up where its stream begins.
   indirect case begin(StreamRequest)
   /// Looks up the position at which the stream tells of a truncation.

@@ -5,10 +5,6 @@ internal import Cryptography
 enum Reply: Sendable {
   /// Tells whether the ephemeral key is this connection's; false also if a login with it was noted before.
   case claimed(Bool)
-  /// Tells whether there is such an account now.
-  case registered(Bool)
-  /// The key, or nil if there is no such user.
-  case authenticationKey(AuthenticationPublicKey?)
   /// The entry of the mailbox after which the stream begins.
   case started(StreamPosition)
   /// The positions in the sender's own mailbox, of the messages that were delivered there.
@@ -35,8 +31,6 @@ enum Reply: Sendable {
   case voucherPage([Version2.Voucher], next: Version2.Cursor)
   /// A part of the accounts that were found.
   case accountPage([Version2.User], next: Version2.Cursor)
-  /// The query is done, and has no result that the device is told.
-  case done
   /// The store failed; nothing was changed.
   case failed
 }

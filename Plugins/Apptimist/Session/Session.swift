@@ -27,7 +27,7 @@ final class Session {
       state = .joiningVersion2(Version2Joining(link: link, version2))
     } else {
       guard let channel = SessionChannel(setup) else { return nil }
-      state = .open(OpenState(channel: channel))
+      state = .joining(JoiningState(channel))
     }
   }
 
@@ -43,9 +43,7 @@ final class Session {
   /// True if nothing can be received until a reply comes.
   var isWaiting: Bool {
     switch state {
-    case .claiming: true
     case .joining(let joining): joining.isWaiting
-    case .starting: true
     case .established(let established): established.isWaiting
     case .joiningVersion2(let joining): joining.isWaiting
     case .establishedVersion2(let established): established.isWaiting

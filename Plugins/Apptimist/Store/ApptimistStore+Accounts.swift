@@ -28,18 +28,6 @@ enum NewUser: Hashable, Sendable {
 }
 
 extension ApptimistStore {
-  /// Looks up the key of a user's signatures, for a login of version 1.
-  ///
-  /// - Returns: nil if there is no such user, or none that has version 1.
-  func authenticationKey(of user: EncryptionPublicKey) async throws -> AuthenticationPublicKey? {
-    try await store.read { snapshot in
-      try snapshot.value(
-        """
-        SELECT authentication_key FROM apptimist_users WHERE key = ? AND kind = ? AND is_closed = 0
-        """, user, StoredKind.user)
-    }
-  }
-
   /// Makes a user's account.
   ///
   /// - Parameters:

@@ -22,29 +22,17 @@ enum MessageRecipient: Sendable {
   case forum(Forum)
 }
 
-/// The result of a request for a forum.
-enum NewForum: Hashable, Sendable {
-  case created
-  /// The forum is there with the same keys and author, as a device of version 2 may ask.
-  case sameAgain
-  /// The key belongs, or did belong, to somebody.
-  case taken
-  /// The author has as many as a user may have.
-  case tooMany
-  /// There is no such author.
-  case noAuthor
-}
-
 extension ApptimistStore {
   /// Makes a forum.
   ///
   /// - Parameters:
   ///   - new: the forum.
   ///   - author: the login of the user who makes it.
-  func createForum(_ new: NewAccount, author: AccountLogin) async throws -> NewForum {
+  /// - Returns: done, also if the forum is there with the same keys and author, as a device of version 2 may ask.
+  func createForum(_ new: NewAccount, author: AccountLogin) async throws -> ErrorCode {
     let searchName = SearchText(new.name.text)?.bytes
     return try await store.write { transaction in
-      guard let author = try account(of: author, transaction) else { return .noAuthor }
+      guard let author = try account(of: author, transaction) else { return .notPermitted }
       let present = try transaction.one(
         """
         SELECT id, kind = ? AND author = ? AND authentication_key = ? FROM apptimist_users
@@ -53,12 +41,12 @@ extension ApptimistStore {
       ) { row in (number: try row[0] as AccountNumber, isSame: try row[1] as Bool?) }
       if let present, new.isProven, present.isSame == true {
         try prove(present.number, isClosed: new.isClosed, transaction)
-        return .sameAgain
+        return .done
       }
       let count: Int? = try transaction.value(
         "SELECT count(*) FROM apptimist_users WHERE author = ?", author)
-      guard let count, count < limits.forums else { return .tooMany }
-      guard present == nil else { return .taken }
+      guard let count, count < limits.forums else { return .overQuota }
+      guard present == nil else { return .keyTaken }
       try lockNumbers(transaction)
       try transaction.execute(
         """
@@ -67,7 +55,7 @@ extension ApptimistStore {
         VALUES (?, ?, ?, ?, ?, ?, ?, ?)
         """, new.key, StoredKind.forum, author, new.authenticationKey, searchName, new.name.text,
         new.isProven, new.isClosed)
-      return .created
+      return .done
     }
   }
 

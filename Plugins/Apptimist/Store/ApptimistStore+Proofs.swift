@@ -8,9 +8,11 @@ extension ApptimistStore {
   func knownAccount(_ key: EncryptionPublicKey) async throws -> KnownAccount? {
     try await store.read { snapshot in
       try snapshot.one(
-        "SELECT kind = ?, authentication_key FROM apptimist_users WHERE key = ? AND kind <> ?",
-        StoredKind.forum, key, StoredKind.deleted
-      ) { row in KnownAccount(isForum: try row[0], authenticationKey: try row[1]) }
+        """
+        SELECT kind = ?, authentication_key, is_closed FROM apptimist_users
+        WHERE key = ? AND kind <> ?
+        """, StoredKind.forum, key, StoredKind.deleted
+      ) { KnownAccount(isForum: try $0[0], authenticationKey: try $0[1], isClosed: try $0[2]) }
     }
   }
 

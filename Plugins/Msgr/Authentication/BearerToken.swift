@@ -43,24 +43,15 @@ struct BearerToken: Sendable {
 ///
 /// A token is looked up by its hash, not compared in constant time. The time of a look-up may tell something about the
 /// hash, from which no token follows.
-struct TokenHash: Hashable, Sendable {
-  let digest: SHA256.Digest
+struct TokenHash: FixedBytes, DatabaseValueConvertible {
+  private(set) var digest = SHA256.Digest()
 
   /// A hash to which no token is known.
-  static let none = TokenHash(digest: SHA256.Digest())
-}
+  static let none = TokenHash()
 
-extension TokenHash: DatabaseValueConvertible {
-  /// The hash, as BLOB.
-  var databaseValue: DatabaseValue { .blob(digest.bytes) }
+  init() {}
 
-  /// Takes a BLOB of 32 bytes.
-  init?(databaseValue: DatabaseValue) {
-    guard case .blob(let bytes) = databaseValue, let digest = SHA256.Digest(bytes) else {
-      return nil
-    }
-    self.init(digest: digest)
-  }
+  init(digest: SHA256.Digest) { self.digest = digest }
 }
 
 extension BearerToken: CustomStringConvertible, CustomDebugStringConvertible {

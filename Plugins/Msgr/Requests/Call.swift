@@ -42,8 +42,7 @@ struct Call: Sendable {
   /// Returns the token whose digest a client has kept that has forgotten the token itself; nil if there is none.
   func digestedToken() throws(FieldError) -> Credentials? {
     guard fields.has(.tokenDigest) else { return nil }
-    let digest = Hex.decode(try fields.text(.tokenDigest).utf8).flatMap { SHA256.Digest($0) }
-    return .token(digest.map(TokenHash.init(digest:)) ?? .none, claiming: nil)
+    return .token(TokenHash(hex: try fields.text(.tokenDigest)) ?? .none, claiming: nil)
   }
 
   /// Returns the device of a login.

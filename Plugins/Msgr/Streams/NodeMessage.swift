@@ -30,8 +30,8 @@ enum NodeMessage: Hashable, Sendable {
     switch bytes.first {
     case 1 where rest.count.isMultiple(of: 32):
       self = .ended(
-        stride(from: rest.startIndex, to: rest.endIndex, by: 32).compactMap { start in
-          SHA256.Digest(rest[start..<start + 32]).map(TokenHash.init(digest:))
+        stride(from: rest.startIndex, to: rest.endIndex, by: 32).compactMap {
+          TokenHash(rest[$0..<$0 + 32])
         })
     case 2:
       guard let last = NoticeKind.number(rest.prefix(8)) else { return nil }

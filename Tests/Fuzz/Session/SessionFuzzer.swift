@@ -200,12 +200,14 @@ private struct SessionRun: ~Copyable {
     let reply: Reply
     switch (query, choice) {
     case (_, 255): reply = .failed
-    case (_, 254): reply = .done
+    case (_, 254): reply = .outcome(.done)
     case (_, 253): reply = .found([])
     case (.claim, _): reply = .claimed(choice != 0)
-    case (.register, _): reply = .registered(choice != 0)
-    case (.authenticationKey, _):
-      reply = .authenticationKey(choice == 0 ? nil : Keys.userAuthentication.publicKey)
+    case (.register, _): reply = .outcome(choice != 0 ? .done : .notPermitted)
+    case (.account, _):
+      reply = .account(
+        KnownAccount(
+          isForum: choice == 0, authenticationKey: Keys.userAuthentication.publicKey))
     case (.start, _):
       let position = Int64(choice) % Int64(queue.count + 1)
       start = position
@@ -225,7 +227,7 @@ private struct SessionRun: ~Copyable {
     case (.file, 0...9):
       reply = .file(.refused(ErrorCode(rawValue: UInt16(choice % 9))))
     case (.file, _): reply = .file(.done(bytes(Int(choice % 64))))
-    default: reply = .done
+    default: reply = .outcome(.done)
     }
     handle(.replied(reply))
   }

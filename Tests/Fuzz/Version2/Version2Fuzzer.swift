@@ -197,7 +197,7 @@ private struct SessionRun: ~Copyable {
     let reply: Reply
     switch (query, choice) {
     case (_, 255): reply = .failed
-    case (_, 254): reply = .done
+    case (_, 254): reply = .outcome(.done)
     case (.account, _):
       reply = .account(
         choice == 0

@@ -10,9 +10,12 @@ struct EstablishedState: ~Copyable, StreamState {
   /// The subject of the open query, or nil if none is open.
   var request: UserRequest?
 
-  init(_ starting: consuming StartingState, after start: StreamPosition, _ limits: SessionLimits) {
-    user = starting.user
-    channel = starting.channel
+  init(
+    _ channel: consuming SessionChannel, _ user: SessionUser, after start: StreamPosition,
+    _ limits: SessionLimits
+  ) {
+    self.channel = channel
+    self.user = user
     cursor = StreamCursor(after: start, ownLimit: limits.ownEntries)
   }
 
@@ -117,7 +120,7 @@ extension EstablishedState {
       try channel.send(.vouchers(PDU.Vouchers(subject: subject, vouchers: keys)), &context)
     case (.search, .found(let accounts)): try send(accounts, &context)
     case (.file(let pdu), .file(let reply)): try send(reply, to: pdu, &context)
-    case (.other, .done), (.other, .outcome): break
+    case (.other, .outcome): break
     // The device must send again, on another connection, what it isn't told of.
     default: throw .close(1011)
     }

@@ -1,20 +1,26 @@
 internal import ApptimistProtocol
 internal import Cryptography
 
-/// The device is the only user of its ephemeral key; it may make an account, and has to log in.
+/// The device has to show that it is the only user of its ephemeral key; then it may make an account, and has to log in.
 struct JoiningState: ~Copyable {
   /// The subject of the open query.
   private enum Request {
+    /// Whether the device is the first user of its ephemeral key; its first PDU waits for that.
+    case claim(ReceivedFrame)
     case registration(EncryptionPublicKey)
     indirect case login(PDU.Login)
+    /// The login is right: the key is being noted as used, and the position at which the stream begins looked up.
+    indirect case start(SessionUser)
   }
 
-  var channel: SessionChannel
+  private var channel: SessionChannel
+  /// True once no other connection uses the same nonces; until then nothing is sent.
+  private var isClaimed = false
   /// The account that was made on this connection, or nil if none was.
   private var registered: EncryptionPublicKey?
   private var request: Request?
 
-  init(_ claiming: consuming ClaimingState) { channel = claiming.channel }
+  init(_ channel: consuming SessionChannel) { self.channel = channel }
 
   var isWaiting: Bool { request != nil }
 
@@ -22,25 +28,30 @@ struct JoiningState: ~Copyable {
     _ event: SessionEvent, _ context: inout SessionContext
   ) throws(SessionEnd) -> SessionState {
     switch event {
+    case .opened: context.actions.append(.wait(context.setup.limits.loginTime))
     case .received(let message) where !isWaiting:
       let frame = try channel.open(message, context.setup.limits)
-      return try take(frame, &context)
+      if isClaimed {
+        try take(frame, &context)
+      } else {
+        request = .claim(frame)
+        context.ask(.claim(context.setup.ephemeralKey))
+      }
     case .replied(let reply): return try take(reply, &context)
-    case .timedOut: throw context.late()
+    case .timedOut: guard case .start = request else { throw context.late() }
     case .evicted: throw .close(1008)
-    case .draining(let uri?): throw channel.redirect(to: uri, &context)
+    case .draining(let uri?) where isClaimed: throw channel.redirect(to: uri, &context)
     case .draining, .ended: return .closed
-    case .opened, .received, .news, .read: return .joining(self)
+    case .received, .news, .read: break
     }
+    return .joining(self)
   }
 
-  /// Takes a frame that came.
-  consuming func take(
+  private mutating func take(
     _ frame: ReceivedFrame, _ context: inout SessionContext
-  ) throws(SessionEnd) -> SessionState {
+  ) throws(SessionEnd) {
     if let received = try frame.decoded(&context) { try take(received.pdu, &context) }
     if !isWaiting { try channel.endIfWornOut(&context) }
-    return .joining(self)
   }
 
   private mutating func take(_ pdu: PDU, _ context: inout SessionContext) throws(SessionEnd) {
@@ -56,7 +67,7 @@ struct JoiningState: ~Copyable {
       context.ask(.register(NewAccount(new, name: name, uid: uid)))
     case .login(let login):
       request = .login(login)
-      context.ask(.authenticationKey(of: login.user))
+      context.ask(.account(login.user))
     default: if pdu.isStray { context.count(.ignored) }
     }
   }
@@ -65,17 +76,33 @@ struct JoiningState: ~Copyable {
     _ reply: Reply, _ context: inout SessionContext
   ) throws(SessionEnd) -> SessionState {
     switch (request.take(), reply) {
-    case (nil, _): return .joining(self)
-    case (.registration(let key), .registered(true)):
+    case (nil, _): break
+    case (.claim(let first), .claimed(true)):
+      isClaimed = true
+      try take(first, &context)
+    case (.claim, .claimed(false)), (.start, .claimed(false)): throw .close(1008)
+    case (.registration(let key), .outcome(.done)):
       registered = key
       try channel.endIfWornOut(&context)
-      return .joining(self)
-    case (.registration, .registered(false)): throw .refuse
-    case (.login(let login), .authenticationKey(let key)):
-      guard let key, key.verifies(login.signature, over: login.user) else { throw .refuse }
-      let user = SessionUser(key: login.user, authenticationKey: key)
-      return .starting(StartingState(self, user, login, &context))
+    case (.registration, .outcome): throw .refuse
+    case (.login(let login), .account(let account)):
+      guard let account, !account.isForum, !account.isClosed,
+        account.authenticationKey.verifies(login.signature, over: login.user)
+      else { throw .refuse }
+      request = .start(
+        SessionUser(key: login.user, authenticationKey: account.authenticationKey))
+      context.ask(
+        .start(
+          user: login.user, ephemeralKey: context.setup.ephemeralKey, head: login.head,
+          max: Int(login.max)))
+    case (.start(let user), .started(let position)):
+      try channel.endIfWornOut(&context)
+      // Not before: a connection that is played again must not close the user's oldest session. What is
+      // queued until now is read with all others.
+      context.actions.append(.join(user.login))
+      return .established(EstablishedState(channel, user, after: position, context.setup.limits))
     default: throw .close(1011)
     }
+    return .joining(self)
   }
 }

@@ -48,7 +48,7 @@ struct Version2Joining: ~Copyable {
       return take(try link.receive(message, &context), &context)
     } catch {
       guard case .refuse = error else { throw error }
-      return .refusedVersion2(Version2Refusal(link, nil, .done, &context))
+      return .refused(RefusedState(link, nil, .done, &context))
     }
   }
 
@@ -111,7 +111,7 @@ struct Version2Joining: ~Copyable {
 
   private consuming func refused(
     _ request: OpenRequest, _ error: ErrorCode, _ context: inout SessionContext
-  ) -> SessionState { .refusedVersion2(Version2Refusal(link, request, error, &context)) }
+  ) -> SessionState { .refused(RefusedState(link, request, error, &context)) }
 }
 
 extension Version2.Start {

@@ -60,7 +60,7 @@ struct FieldValues: Sendable {
         case .list(let texts): .list(texts)
         case .truth(let truth): .truth(truth)
         case .null: nil
-        case .other: .notText
+        case .fraction, .other: .notText
         }
       guard let value else { continue }
       take(FieldID(exactly: member.name), value)
