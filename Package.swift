@@ -51,7 +51,6 @@ let libraries: [Target] = [
     dependencies: [
       "Configuration", "Ethereum", "HTTPClient", "HTTPProtocol", "Time",
     ]),
-  .target(name: "CommandLine"),
   .target(name: "Compression", dependencies: ["CBrotli", "CZlib"]),
   .target(
     name: "Configuration",
@@ -98,7 +97,7 @@ let libraries: [Target] = [
   .target(
     name: "ServiceKit",
     dependencies: [
-      "Budgets", "Bus", "CommandLine", "Configuration", "Cryptography", "HTTPProtocol",
+      "Budgets", "Bus", "Configuration", "Cryptography", "HTTPProtocol",
       "Observability", "Pages", "Push", "Routing", "Storage", "Threading", "Time",
     ]),
   .target(
@@ -144,7 +143,7 @@ let plugins: [Target] = [
   .target(
     name: "Apptimist",
     dependencies: [
-      "Addresses", "ApptimistProtocol", "Budgets", "Bus", "Chains", "CommandLine", "Configuration",
+      "Addresses", "ApptimistProtocol", "Budgets", "Bus", "Chains", "Configuration",
       "Cryptography", "Delivery", "Ethereum", "HTTPClient", "HTTPProtocol", "HTTPServer", "JSON",
       "JSONWebTokens", "Observability", "Push", "Routing", "ServiceKit", "Storage", "SystemCalls",
       "Text", "Threading", "Time", "Transport", "URLs", "WalletClient", "WebApps",
@@ -162,7 +161,7 @@ let plugins: [Target] = [
   .target(
     name: "Msgr",
     dependencies: [
-      "Addresses", "Budgets", "Bus", "Chains", "CommandLine", "Configuration", "Cryptography",
+      "Addresses", "Budgets", "Bus", "Chains", "Configuration", "Cryptography",
       "Delivery", "Ethereum", "HTTPProtocol", "HTTPServer", "JSON", "JSONWebTokens",
       "Observability", "Push", "Routing", "ServiceKit", "Storage", "SystemCalls", "Text",
       "Threading", "Time", "Transport", "URLs", "WebApps", "Wire",
@@ -184,7 +183,7 @@ let plugins: [Target] = [
   .target(
     name: "TokenScriptRepo",
     dependencies: [
-      "Addresses", "Budgets", "Bus", "CSpawn", "Chains", "CommandLine", "Compression",
+      "Addresses", "Budgets", "Bus", "CSpawn", "Chains", "Compression",
       "Configuration",
       "Cryptography", "Ethereum", "HTTPClient", "HTTPProtocol", "Observability", "Pages", "QRCode",
       "Routing", "ServiceKit", "Storage", "SystemCalls", "Threading", "Time",
@@ -205,7 +204,7 @@ let programs: [Target] = [
   .target(
     name: "Commands",
     dependencies: [
-      "Addresses", "Bus", "CommandLine", "Configuration", "Cryptography", "HTTPClient",
+      "Addresses", "Bus", "Configuration", "Cryptography", "HTTPClient",
       "HTTPProtocol", "HTTPServer", "Observability", "Pages", "Push", "Routing", "ServiceKit",
       "Storage", "SystemCalls", "Threading", "Time", "Transport",
     ],
@@ -248,7 +247,7 @@ let tests: [Target] = [
   .testTarget(
     name: "ApptimistTests",
     dependencies: [
-      "Addresses", "Apptimist", "ApptimistProtocol", "Bus", "Chains", "CommandLine", "Commands",
+      "Addresses", "Apptimist", "ApptimistProtocol", "Bus", "Chains", "Commands",
       "Configuration", "Cryptography", "Delivery", "Ethereum", "HTTPClient", "HTTPProtocol",
       "HTTPServer", "Observability", "Push", "Routing", "ServiceKit", "Storage", "TestSupport",
       "Threading", "Time", "WebApps", "Wire",
@@ -258,7 +257,7 @@ let tests: [Target] = [
   .testTarget(
     name: "CommandsTests",
     dependencies: [
-      "Addresses", "CommandLine", "Commands", "Configuration", "Cryptography", "HTTP2StandIn",
+      "Addresses", "Commands", "Configuration", "Cryptography", "HTTP2StandIn",
       "HTTPProtocol", "HTTPServer", "Observability", "Routing", "ServiceKit", "Storage",
       "SystemCalls", "TestSupport", "Threading", "Time", "XMLSecurity", "awd",
     ]),
@@ -278,7 +277,6 @@ let tests: [Target] = [
       "WalletClient", "WebSocketClient",
     ],
     path: "Tests/Benchmarks/MixedLoad"),
-  .testTarget(name: "CommandLineTests", dependencies: ["CommandLine"]),
   .testTarget(
     name: "CompressionTests", dependencies: ["CBrotli", "CZlib", "Compression"],
     linkerSettings: [.linkedLibrary("brotlidec")]),
@@ -321,7 +319,7 @@ let tests: [Target] = [
   .testTarget(
     name: "MsgrTests",
     dependencies: [
-      "Addresses", "Budgets", "Bus", "COpenSSL", "CommandLine", "Configuration", "Cryptography",
+      "Addresses", "Budgets", "Bus", "COpenSSL", "Configuration", "Cryptography",
       "Delivery", "Ethereum", "HTTP2StandIn", "HTTPClient", "HTTPProtocol", "HTTPServer", "JSON",
       "JSONWebTokens", "Msgr", "Observability", "Push", "Routing", "ServiceKit",
       "Storage", "TestSupport", "Threading", "Time", "URLs", "WebApps", "Wire", "awd",
@@ -352,7 +350,7 @@ let tests: [Target] = [
   .testTarget(
     name: "TokenScriptRepoTests",
     dependencies: [
-      "Addresses", "Chains", "CommandLine", "Compression", "Configuration", "Cryptography",
+      "Addresses", "Chains", "Compression", "Configuration", "Cryptography",
       "Ethereum",
       "HTTPClient", "HTTPProtocol", "HTTPServer", "Observability", "Pages", "Routing", "ServiceKit",
       "Storage", "SystemCalls", "TestSupport", "Threading", "Time",

@@ -1,4 +1,3 @@
-internal import CommandLine
 internal import HTTPClient
 internal import HTTPProtocol
 internal import ServiceKit

@@ -1,4 +1,3 @@
-internal import CommandLine
 internal import ServiceKit
 
 /// Finds the words that may stand where somebody is typing.

@@ -1,4 +1,3 @@
-internal import CommandLine
 internal import ServiceKit
 
 /// `awd completion`.

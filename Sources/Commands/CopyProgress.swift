@@ -1,4 +1,4 @@
-internal import CommandLine
+internal import ServiceKit
 
 /// Shows the progress of a copy that takes longer than a second.
 struct CopyProgress {

@@ -1,5 +1,4 @@
 internal import Addresses
-internal import CommandLine
 internal import Configuration
 internal import Cryptography
 internal import Glibc

@@ -1,4 +1,4 @@
-internal import CommandLine
+internal import ServiceKit
 internal import Glibc
 
 /// The folder of everything that the daemon keeps.

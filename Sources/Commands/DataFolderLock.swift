@@ -1,4 +1,4 @@
-internal import CommandLine
+internal import ServiceKit
 internal import Glibc
 
 /// The right to serve from a data folder, which one daemon at a time has: sessions of a second one would miss events of

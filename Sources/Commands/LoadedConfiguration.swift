@@ -1,5 +1,4 @@
 internal import Addresses
-internal import CommandLine
 internal import Configuration
 internal import Push
 internal import ServiceKit

@@ -1,4 +1,3 @@
-internal import CommandLine
 internal import Pages
 internal import ServiceKit
 

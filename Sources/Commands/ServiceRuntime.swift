@@ -1,6 +1,5 @@
 internal import Addresses
 internal import Bus
-internal import CommandLine
 internal import Configuration
 internal import FoundationEssentials
 internal import Observability

@@ -1,5 +1,4 @@
 internal import Bus
-internal import CommandLine
 internal import Cryptography
 internal import FoundationEssentials
 internal import Observability

@@ -1,4 +1,3 @@
-public import CommandLine
 internal import Configuration
 public import Cryptography
 internal import HTTPProtocol

@@ -1,5 +1,3 @@
-public import CommandLine
-
 /// A subcommand of the program.
 public protocol Command: Sendable {
   /// The words that name the command: `"repo verify"`.

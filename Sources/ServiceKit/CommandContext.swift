@@ -1,5 +1,3 @@
-public import CommandLine
-
 /// The arguments of a command, and its ways to reach the rest of the program.
 public struct CommandContext: Sendable {
   /// Reads what ``configuration(for:)`` returns.

@@ -1,5 +1,4 @@
 internal import ApptimistProtocol
-internal import CommandLine
 internal import Configuration
 internal import Cryptography
 internal import Foundation

@@ -1,4 +1,3 @@
-internal import CommandLine
 internal import Foundation
 internal import ServiceKit
 internal import Storage

@@ -1,4 +1,3 @@
-internal import CommandLine
 internal import Configuration
 internal import Cryptography
 internal import Foundation

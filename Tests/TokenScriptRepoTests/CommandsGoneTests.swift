@@ -1,4 +1,4 @@
-internal import CommandLine
+internal import ServiceKit
 internal import TestSupport
 internal import Testing
 

@@ -1,5 +1,4 @@
 internal import Addresses
-internal import CommandLine
 internal import Foundation
 internal import HTTPProtocol
 internal import HTTPServer

@@ -1,5 +1,4 @@
 internal import ApptimistProtocol
-internal import CommandLine
 internal import Cryptography
 internal import HTTPClient
 internal import ServiceKit

@@ -1,4 +1,3 @@
-internal import CommandLine
 internal import Cryptography
 internal import FoundationEssentials
 internal import Push

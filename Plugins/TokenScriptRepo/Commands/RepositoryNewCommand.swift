@@ -1,4 +1,3 @@
-internal import CommandLine
 internal import Ethereum
 internal import ServiceKit
 internal import SystemCalls

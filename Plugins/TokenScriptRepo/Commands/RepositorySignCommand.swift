@@ -1,4 +1,3 @@
-internal import CommandLine
 internal import ServiceKit
 internal import SystemCalls
 internal import Threading

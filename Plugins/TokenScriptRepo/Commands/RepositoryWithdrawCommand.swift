@@ -1,4 +1,3 @@
-internal import CommandLine
 internal import Cryptography
 internal import HTTPClient
 internal import HTTPProtocol

@@ -1,4 +1,4 @@
-internal import CommandLine
+internal import ServiceKit
 
 /// A table for people.
 struct TextTable {

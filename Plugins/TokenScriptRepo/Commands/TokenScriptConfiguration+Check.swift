@@ -1,4 +1,3 @@
-internal import CommandLine
 public import ServiceKit
 internal import Time
 

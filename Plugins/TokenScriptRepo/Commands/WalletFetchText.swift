@@ -1,4 +1,4 @@
-internal import CommandLine
+internal import ServiceKit
 internal import Ethereum
 internal import HTTPProtocol
 internal import WalletClient

@@ -1,5 +1,4 @@
 internal import CSpawn
-internal import CommandLine
 internal import FoundationEssentials
 internal import Glibc
 internal import ServiceKit
