@@ -247,6 +247,21 @@ internal import Time
     }
   }
 
+  @Test func failedLoginsByWalletsCountOnAllNodes() async throws {
+    try await withNodes(2, WalletTests.toml + "failed_logins_address = 3\n") { nodes in
+      let wallet = try WalletTests.Wallet(5)
+      func login(_ node: Running) async throws -> Int {
+        try await wallet.login(at: node.fixture, as: "anna", ["Signature": "0x00"]).status
+      }
+      let other = nodes[1].fixture
+      let heard = other.bus.statistics.heard
+      for _ in 0..<3 { #expect(try await login(nodes[0]) == 403) }
+      // A login at the same time would take the place of a failure that is told.
+      try await waitUntil { other.bus.statistics.heard >= heard + 3 }
+      try await waitUntil { try await wallet.login(at: other, as: "anna").status == 429 }
+    }
+  }
+
   @Test func aNodeThatWasTakenForDeadIsBack() async throws {
     try await withNodes(2, polls: true) { nodes in
       let token = try await nodes[0].fixture.register("anna")

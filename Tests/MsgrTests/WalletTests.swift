@@ -180,6 +180,22 @@ internal import Time
     #expect(try await wallet.login(at: fixture, as: "anna").status == 429)
   }
 
+  @Test func signaturesThatAreNoneAnyMoreCountAsFailures() async throws {
+    let fixture = try await Fixture(Self.toml + "failed_logins_address = 2\n")
+    let wallet = try Wallet(5)
+    let used = try await wallet.proof(at: fixture).merging(
+      ["Username": "anna", "DeviceID": Fixture.device("a")]) { $1 }
+    #expect(try await fixture.post("/msgr/wallet-login", used).status == 200)
+    let other = try await fixture.register("bert")
+    #expect(try await fixture.post("/msgr/wallet-login", used).status == 403)
+    // Another's wallet.
+    let foreign = try await wallet.proof(at: fixture)
+    #expect(try await fixture.post("/msgr/wallet", foreign, token: other).status == 403)
+    for _ in 1...2 {
+      #expect(try await fixture.post("/msgr/wallet-login", used).status == 429)
+    }
+  }
+
   @Test func walletsAreBoundAndUnbound() async throws {
     let fixture = try await Fixture(Self.toml)
     let (first, second) = (try Wallet(5), try Wallet(6))

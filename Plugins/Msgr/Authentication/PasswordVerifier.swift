@@ -117,9 +117,10 @@ final class PasswordVerifier: Sendable {
     failures.noteSuccess(FailedLogins.Login(name: name, network: network))
   }
 
-  /// Checks something else than a password; what is forbidden counts as a failed login of the network.
+  /// Checks something else than a password; what is forbidden counts as a failed login of the network, which other nodes
+  /// are told of by a name that is no account's, if there is one.
   func counting<Value>(
-    _ network: ClientNetwork?, _ check: () async throws -> Value
+    _ name: UserName?, from network: ClientNetwork?, _ check: () async throws -> Value
   ) async throws -> Value {
     let counted = try failures.begin(in: network)
     do {
@@ -127,7 +128,12 @@ final class PasswordVerifier: Sendable {
       failures.takeBack(counted)
       return value
     } catch {
-      if error as? RequestRefusal != .forbidden { failures.takeBack(counted) }
+      if error as? RequestRefusal != .forbidden {
+        failures.takeBack(counted)
+      } else if let name {
+        let network = network.map { "\($0)" }
+        tellOfFailure(FailedLogins.Failure(name: name, network: network, isFamiliar: false))
+      }
       throw error
     }
   }

@@ -21,20 +21,24 @@ extension MsgrRoutes {
     post("/wallet-login", in: [Self.prefix], handling: &router) { request, _ in
       let call = try Call(request)
       let login = try device(of: call)
-      let (token, name) = try await service.login(
-        try await proof(logins, call),
-        newName: { try UserName(ofNewAccount: try call.fields.text(.username), in: .username) },
-        login, invitation: try call.invitation(), from: call.network)
+      let (token, name) = try await counting(logins, call) { proof in
+        try await service.login(
+          proof,
+          newName: { try UserName(ofNewAccount: try call.fields.text(.username), in: .username) },
+          login, invitation: try call.invitation(), from: call.network)
+      }
       return try JSONText.of(["Token": token.text, "Username": name.text])
     }
     post("/wallet", in: [Self.prefix], on: &router) { call in
       let credentials = try call.credentials()
       let removed = call.fields.has(.remove) ? try Self.address(call.fields, .remove) : nil
-      let proof = call.fields.has(.message) ? try await proof(logins, call) : nil
-      let wallets = try await service.authenticator.perform(as: credentials) {
-        try await service.store.wallets(of: $0, binding: proof, unbinding: removed)
+      func wallets(binding proof: WalletProof?) async throws -> [String] {
+        try await service.authenticator.perform(as: credentials) {
+          try await service.store.wallets(of: $0, binding: proof, unbinding: removed)
+        }
       }
-      return ["Wallets": wallets]
+      guard call.fields.has(.message) else { return ["Wallets": try await wallets(binding: nil)] }
+      return ["Wallets": try await counting(logins, call, wallets)]
     }
     post("/find", in: [Self.prefix], on: &router) { call in
       let address = try Self.address(call.fields, .address)
@@ -45,18 +49,22 @@ extension MsgrRoutes {
   /// Returns what a caller gives beside a token: the password, or of an account without one a wallet's signature.
   func secret(_ call: Call) async throws -> @Sendable (UserName) -> Credentials {
     if let logins = service.wallets, !call.fields.has(.password), call.fields.has(.signature) {
-      let proof = try await proof(logins, call)
+      let proof = try await counting(logins, call) { $0 }
       return { .wallet($0, proof) }
     }
     let password = try call.fields.password()
     return { .password($0, password, from: call.network) }
   }
 
-  private func proof(_ logins: WalletLogins, _ call: Call) async throws -> WalletProof {
+  /// Does something by a wallet's signature. What is forbidden counts as a failed login.
+  private func counting<Value>(
+    _ logins: WalletLogins, _ call: Call, _ act: (WalletProof) async throws -> Value
+  ) async throws -> Value {
     let (message, signature) = (try call.fields.text(.message), try call.fields.text(.signature))
-    return try await service.passwords.counting(call.network) {
-      try await logins.proof(message, signature, from: call.network)
-    }
+    let address = (try? SignInMessage(parsing: Array(message.utf8)))?.address
+    return try await service.passwords.counting(
+      address.map { UserName(stored: "wallet/\($0.lowercase)") }, from: call.network
+    ) { try await act(try await logins.proof(message, signature, from: call.network)) }
   }
 
   private static func address(

@@ -86,22 +86,24 @@ struct WalletLogins: Sendable {
       let chain = try rules.check(message, nonce: message.nonce, at: context.clock())
       guard let end = end(of: message.nonce) else { throw .nonce }
       proof = WalletProof(address: message.address, chain: chain, nonce: message.nonce, end: end)
-    } catch {
-      context.log.info(
-        "wallet refused", ["reason": error.rawValue, "client": network?.description ?? "local"])
-      throw .forbidden
-    }
+    } catch { throw refusal(error.rawValue, network) }
     guard signature.hasPrefix("0x"), let bytes = Hex.decode(signature.utf8.dropFirst(2)) else {
-      throw .forbidden
+      throw refusal("the signature is not 0x and hexadecimal digits", network)
     }
     let verdict = await checker.judge(
       bytes, of: message.hash, by: proof.address, on: proof.chain
     ) { [calls] in calls.count(network, upTo: Self.callsPerHour) == nil }
     switch verdict {
     case .key, .contract: return proof
-    case .wrong: throw .forbidden
+    case .wrong: throw refusal("the signature is not the account's", network)
     case .unknown: throw .chainFails
     case .tooMany: throw .tooMany(retryAfter: 3600)
     }
+  }
+
+  private func refusal(_ reason: String, _ network: ClientNetwork?) -> RequestRefusal {
+    context.log.info(
+      "wallet refused", ["reason": reason, "client": network?.description ?? "local"])
+    return .forbidden
   }
 }
