@@ -1,3 +1,4 @@
+internal import Cryptography
 internal import Foundation
 internal import TestSupport
 internal import Testing
@@ -124,9 +125,117 @@ internal import Testing
     try await second.line(with: "* verified", on: .output)
   }
 
+  /// Another key of signatures than the one that was seen first.
+  @Test func aChangedKeyIsWarnedOf() async throws {
+    let service = try await ChatService()
+    let bob = try service.chat("bob", ["--name", "Bob"])
+    try await bob.line(with: "* connected", on: .output)
+    let ann = try service.chat("ann", ["--name", "Ann", "--with", "Bob"])
+    let user = try await ann.line(with: "* you talk to Bob", on: .output).suffix(64)
+    ann.type("/verify yes")
+    try await ann.line(with: "* verified", on: .output)
+    ann.type("/quit")
+    #expect(try await ann.ended() == .exited(0))
+
+    // As if it had been another one before.
+    let known = String(decoding: try service.folder.read("ann/known"), as: UTF8.self)
+    let line = try #require(known.split(separator: "\n").first { $0.hasPrefix(user) })
+    let key = try #require(line.split(separator: " ").dropFirst().first)
+    let other = AuthenticationKeyPair.generate().publicKey.hex
+    _ = try service.folder.write("ann/known", known.replacing(key, with: other))
+    let people = try service.people(of: "ann").replacing(key, with: other)
+    _ = try service.folder.write("ann/people", people)
+    let again = try service.chat("ann", ["--with", "Bob"])
+    try await again.line(with: "* the key of Bob has changed", on: .output)
+    again.type("unseen")
+    try await again.line(with: "* not sent: the key of Bob has changed", on: .output)
+    bob.type("/to Ann")
+    bob.type("hello")
+    try await again.line(with: "> hello", on: .output)
+    again.type("/verify yes")
+    try await again.line(with: "* verified", on: .output)
+    again.type("seen")
+    try await bob.line(with: "> seen", on: .output)
+    #expect(!bob.output.contains("unseen"))
+  }
+
+  /// Who fills slots, or knows the code only, gets nothing.
+  @Test func linksAreForTheirTwoDevices() async throws {
+    let service = try await ChatService()
+    let ann = try service.chat("ann", ["--name", "Ann"])
+    try await ann.line(with: "* connected", on: .output)
+    func code() async throws -> String {
+      let count = ann.output.utf8.count
+      ann.type("/link")
+      return String(try await ann.line(with: "/app/#link=", on: .output, after: count).dropFirst(2))
+    }
+    /// Fills the slot of a code.
+    func put(_ code: String, _ part: Int) async throws {
+      let base64 = code.suffix(43).replacing("-", with: "+").replacing("_", with: "/")
+      let secret = Array(try #require(Data(base64Encoded: base64 + "=")))
+      let slot = SHA512.hash(Array("apptimist.2 link slot\0".utf8) + secret).bytes.prefix(16)
+      let site = code.prefix { $0 != "#" }.dropLast("app/".count)
+      let answer = try await ChildProcess.run(
+        "curl",
+        [
+          "-sS", "-X", "PUT", "--data-binary", String(repeating: "x", count: 80), "-w",
+          "%{http_code}", "\(site)link/\(Hex.encode(slot))/\(part)",
+        ])
+      #expect(answer.output.hasSuffix("201"), "\(answer)")
+    }
+
+    // A part that isn't for the code.
+    try await put(code(), 1)
+    try await ann.line(with: "* a link is over", on: .output)
+    ann.type("/link 000000")
+    try await ann.line(with: "* nothing is to be linked", on: .output)
+
+    // A code that was given up for another, and one that was used.
+    let first = try await code()
+    let second = try await code()
+    try await waitUntil { ann.output.split(separator: "* a link is over").count == 3 }
+    let late = try service.chat("late", ["--link", first])
+    try await late.line(with: "* type these digits", on: .output)
+    let new = try service.chat("new", ["--link", second])
+    let digits = try await new.line(with: "* type these digits", on: .output).suffix(6)
+    try await ann.line(with: "* “awd wallet chat” wants to be linked", on: .output)
+    let thief = try service.chat("thief", ["--link", second])
+    #expect(try await thief.ended() == .exited(1))
+    try await thief.line(with: "the service doesn't take the link (status 409)")
+    ann.type("/link \(digits)")
+    try await new.line(with: "* connected", on: .output)
+    let count = ann.output.utf8.count
+    ann.type("/link \(digits)")
+    try await ann.line(with: "* nothing is to be linked", on: .output, after: count)
+    #expect(try service.folder.read("new/keys") == service.folder.read("ann/keys"))
+    // Both are among the user's devices.
+    try await waitUntil {
+      try service.people(of: "ann").split(separator: "awd wallet chat").count == 3
+    }
+
+    // An answer that isn't for the device leaves nothing behind.
+    let third = try await code()
+    let fooled = try service.chat("fooled", ["--link", third])
+    try await fooled.line(with: "* type these digits", on: .output)
+    try await put(third, 2)
+    #expect(try await fooled.ended() == .exited(1))
+    try await fooled.line(with: "there was no answer for this device")
+    for name in ["thief", "fooled", "late"] {
+      #expect(!FileManager.default.fileExists(atPath: "\(service.folder.path)/\(name)/keys"))
+    }
+    for name in ["keys", "people", "place"] {
+      let attributes = try FileManager.default.attributesOfItem(
+        atPath: "\(service.folder.path)/new/\(name)")
+      #expect(attributes[.posixPermissions] as? Int == 0o600)
+    }
+  }
+
   @Test func usage() async throws {
     let folder = TemporaryFolder()
-    for words in [["--server", "http://x"], ["--folder", folder.path], ["--nonsense"]] {
+    for words in [
+      ["--server", "http://x"], ["--folder", folder.path], ["--nonsense"], ["--link", ""],
+      ["--link", "https://example.org/app/#link=x"], ["--link"],
+    ] {
       let chat = try ChildProcess.awd(["wallet", "chat"] + words, home: folder.path)
       #expect(try await chat.ended() == .exited(2))
     }

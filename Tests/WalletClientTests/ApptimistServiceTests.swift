@@ -73,6 +73,43 @@ internal import WebSocketClient
     }
   }
 
+  /// Two devices change whom the user allows while neither knows of the other, one of them its clock being late.
+  @Test func whatDevicesChangeApartComesTogether() async throws {
+    try await withApptimist { service in
+      let first = try service.device("Ann")
+      try await first.settle()
+      let second = try service.device(nil, first.keys)
+      let keys = (0..<4).map { _ in DeviceKeys.generate().user }
+      var base = PrivateFile()
+      base.change("people", keys[0], ["state": .text("allowed"), "later": .list([.null])], at: 10)
+      base.change("people", keys[1], ["state": .text("allowed")], at: 10)
+      base = try await first.device.write(base)
+      #expect(try await second.device.privateFile() == base)
+
+      var (one, other) = (base, base)
+      one.change("people", keys[0], ["state": .text("blocked")], at: 30)
+      one.change("people", keys[2], ["state": .text("allowed")], at: 5)
+      one.change("people", keys[1], ["name": .text("bob")], at: 20)
+      other.change(
+        "people", keys[0], ["state": .text("allowed"), "verified": .truth(true)], at: 20)
+      other.change("people", keys[1], ["state": .text("blocked")], at: 20)
+      other.change("forums", keys[3], ["state": .text("joined")], at: 1)
+      one = try await first.device.write(one)
+      other = try await second.device.write(other)
+      // Both have all of it: of each entry the later change, of two at once the one with the greater text.
+      #expect(try await first.device.privateFile() == other)
+      #expect(one.merged(with: other) == other && other.merged(with: one) == other)
+      #expect(other.entry("people", keys[0])["state"] == .text("blocked"))
+      #expect(other.entry("people", keys[0])["later"] == .list([.null]))
+      #expect(other.entry("people", keys[0])["verified"] == nil)
+      #expect(other.entry("people", keys[1])["state"] == .text("blocked"))
+      #expect(other.entry("people", keys[1])["name"] == nil)
+      #expect(other.state(of: keys[2]) == "allowed" && other.state(of: keys[3]) == "joined")
+      // An old state takes nothing back.
+      #expect(try await first.device.write(base) == other)
+    }
+  }
+
   @Test func pauseAndResume() async throws {
     try await withApptimist { service in
       let ann = try service.device("Ann")

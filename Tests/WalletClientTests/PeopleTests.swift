@@ -2,6 +2,7 @@ internal import ApptimistProtocol
 internal import Cryptography
 internal import Foundation
 internal import Testing
+internal import WebSocketClient
 
 @testable import WalletClient
 
@@ -159,6 +160,93 @@ internal import Testing
     let deep = String(repeating: "[", count: 200_000)
     #expect(MessageContent(Array(deep.utf8))?.text == deep)
     #expect(MessageContent(Array("{\"later\":\(deep)".utf8))?.id == "")
+  }
+}
+
+/// Linking, held to the vectors.
+extension PeopleTests {
+  @Test func links() throws {
+    let vector = vectors["linking"]
+    let code = "https://example.org/siren/app/\(vector["code"].string)"
+    let link = try #require(DeviceLink(code))
+    #expect(link.code == code)
+    #expect(link.slot == vector["slot"].string)
+    let new = try #require(EncryptionKeyPair(secret: vector["newSecret"].bytes))
+    let old = try #require(EncryptionKeyPair(secret: vector["oldSecret"].bytes))
+    let (part1, part2) = (vector["part1"].bytes, vector["part2"].bytes)
+    #expect(link.request(from: new, name: vector["name"].string) == part1)
+    let device = try #require(link.device(in: part1))
+    #expect(device.key == new.publicKey && device.name == vector["name"].string)
+    #expect(link.digits(of: device.key) == vector["digits"].string)
+    let account = try #require(link.account(in: part2, for: new))
+    #expect(JSONValue.encode(account) == Array(vector["account"].string.utf8))
+    #expect(link.answer(account, to: device.key, fresh: old) == part2)
+
+    // The keys are for the account's service only.
+    func identity() -> ServiceIdentity {
+      ServiceIdentity(encryption: .generate(), authentication: .generate())
+    }
+    let (service, url) = (identity(), try #require(WebSocketURL("wss://example.org/siren")))
+    let keys = DeviceKeys.generate()
+    let own = AccountSecrets(keys, name: "anna", at: service, url)
+    let answer = try #require(link.answer(own, to: device.key))
+    let taken = try #require(link.account(in: answer, for: new))
+    #expect(taken == own && taken.service.url == "\(url)")
+    #expect(taken.keys(at: service)?.user == keys.user)
+    #expect(
+      taken.keys(at: service)?.authentication.publicKey == keys.authentication.publicKey)
+    #expect(taken.keys(at: identity()) == nil && account.keys(at: service) == nil)
+
+    // Whatever is changed or cut opens nothing.
+    for one in vector["refused"].elements {
+      #expect(link.account(in: one["part2"].bytes, for: new) == nil)
+    }
+    #expect(link.account(in: part2, for: old) == nil)
+    let other = DeviceLink(at: url)
+    #expect(other.device(in: part1) == nil && other.account(in: part2, for: new) == nil)
+    for length in part1.indices { #expect(link.device(in: Array(part1[..<length])) == nil) }
+    for length in part2.indices {
+      #expect(link.account(in: Array(part2[..<length]), for: new) == nil)
+    }
+    for index in part1.indices {
+      var changed = part1
+      changed[index] ^= 1
+      #expect(link.device(in: changed) == nil)
+    }
+    for name in ["", String(repeating: "x", count: 65)] {
+      #expect(link.device(in: link.request(from: new, name: name)) == nil)
+    }
+    let nobody = EncryptionPublicKey()
+    #expect(link.answer(account, to: nobody) == nil)
+    #expect(link.account(in: nobody.bytes + part2.dropFirst(32), for: new) == nil)
+  }
+
+  @Test func malformedCodes() throws {
+    let good = "uYTrzhgIwc3Srju1pA-SbUXpd8EEV9jMVsr84znLY3k"
+    let site = "https://example.org/siren/app/#link="
+    #expect(DeviceLink(site + good) != nil)
+    let bad = [
+      "", good, site, "\(site)\(good)A", "\(site)\(good.dropFirst())", "\(site)\(good.dropLast())=",
+      "\(site)\(good.dropLast())l", "\(site)\(good.replacing("-", with: "+"))", "\(site) \(good)",
+      "ftp://example.org/app/#link=\(good)", "https://example.org/app/#verify=\(good)",
+    ]
+    for code in bad { #expect(DeviceLink(code) == nil, "\(code)") }
+  }
+
+  @Test func malformedAccounts() {
+    let text = vectors["linking"]["account"].string
+    func account(_ text: String) -> AccountSecrets? {
+      JSONValue.decode(AccountSecrets.self, Array(text.utf8))
+    }
+    #expect(account(text) != nil)
+    for (old, new) in [
+      ("\"anna\"", "1"), ("name", "Name"), ("04ec", "04"), ("d757", "D757"), ("wss:", "\":"),
+      ("\"service\":", "\"service\":[],\"x\":"), ("5a33", "zz33"), ("{", "["),
+    ] {
+      let changed = text.replacing(old, with: new, maxReplacements: 1)
+      #expect(changed != text)
+      #expect(account(changed) == nil, "\(changed)")
+    }
   }
 }
 

@@ -12,10 +12,8 @@ struct ChatFolder: Sendable {
   /// Uses a folder, which is made with the first file.
   init(_ path: String) { self.path = path }
 
-  /// Reads the user's keys, or makes them if there are none.
-  func keys() throws(ChatError) -> (DeviceKeys, isNew: Bool) {
-    if let keys = try existingKeys() { return (keys, false) }
-    let keys = DeviceKeys.generate()
+  /// Writes the user's keys.
+  func keep(_ keys: DeviceKeys) throws(ChatError) {
     var text: [UInt8] = []
     defer { wipe(&text) }
     // An array that grows would leave copies in memory.
@@ -23,10 +21,10 @@ struct ChatFolder: Sendable {
     keys.encryption.withSecret { text += $0 }
     keys.authentication.withSeed { text += $0 }
     try write(text, to: "keys")
-    return (keys, true)
   }
 
-  private func existingKeys() throws(ChatError) -> DeviceKeys? {
+  /// Reads the user's keys, or returns nil if there are none.
+  func keys() throws(ChatError) -> DeviceKeys? {
     guard var bytes = try read("keys") else { return nil }
     defer { wipe(&bytes) }
     guard bytes.count == 64 else { throw malformed("keys") }

@@ -1,6 +1,7 @@
 internal import ApptimistProtocol
 internal import Cryptography
 internal import FoundationEssentials
+internal import HTTPClient
 internal import ServiceKit
 internal import WalletClient
 
@@ -16,16 +17,20 @@ actor ChatSession {
   private var isRead = false
   /// The authors of the messages that were shown, who may take them back.
   private var authors: [MessageID: EncryptionPublicKey] = [:]
+  private let installation: Version2.DeviceID
   /// The identifier of the copies of what this device has sent.
   private let copyID: String
+  /// Waits for a new device to open the link, and the one that has.
+  private var linking: Task<Void, Never>?
+  private var asking: (link: DeviceLink, device: EncryptionPublicKey)?
 
   init(
     _ device: Device, _ folder: ChatFolder, at place: StreamPlace,
     print: @escaping @Sendable (String) -> Void
   ) throws {
-    (self.device, self.folder) = (device, folder)
+    (self.device, self.folder, installation) = (device, folder, place.installation)
     self.print = { print($0.printable) }
-    copyID = String(place.installation.hex.prefix(16))
+    copyID = String(installation.hex.prefix(16))
     people = try folder.people()
   }
 
@@ -121,13 +126,16 @@ actor ChatSession {
   /// Brings together what is here and at the service of whom the user allows and blocks.
   func refresh() async {
     isRead = true
+    if people.entry("devices", installation).isEmpty {
+      people.change("devices", installation, ["name": .text("awd wallet chat")], at: now)
+    }
     do {
       let theirs = try await device.privateFile()
       let merged = people.merged(with: theirs)
       let written = merged == theirs ? theirs : try await device.write(merged)
       people = people.merged(with: written)
       try folder.keep(people)
-    } catch { print("* whom you allow and block may differ on your other devices: \(error)") }
+    } catch { if !Task.isCancelled { print("* devices may differ in whom you allow: \(error)") } }
   }
 
   private func change(_ user: DeviceUser, _ members: PrivateFile.Entry) async {
@@ -137,11 +145,12 @@ actor ChatSession {
     if !user.hasChangedKey {
       entry["authentication"] = user.authenticationKey.map { .text($0.hex) }
     }
-    let time = (Date().timeIntervalSince1970 * 1_000).rounded()
-    people.change("people", user.key, entry, at: time)
+    people.change("people", user.key, entry, at: now)
     await refresh()
     print("* \(user.name) is \(people.state(of: user.key) ?? "?")")
   }
+
+  private var now: Double { (Date().timeIntervalSince1970 * 1_000).rounded() }
 
   /// Shows the number that the user and the partner compare, once the user has said whether it is the same.
   private func verify(_ answer: String) async throws {
@@ -150,7 +159,6 @@ actor ChatSession {
     else { throw ChatError(description: "this service knows no keys of signatures") }
     if ["yes", "no"].contains(answer) {
       if answer == "yes" { await device.accept(key, of: partner.key) }
-      self.partner = try await device.user(partner.key)
       let members: PrivateFile.Entry = ["verified": .truth(answer == "yes")]
       await change(try await find(""), members.merging(["state": .text("allowed")]) { $1 })
     }
@@ -159,6 +167,39 @@ actor ChatSession {
     print(
       "* \(isVerified ? "verified" : "not verified: /verify yes, if \(partner.name) sees the same")"
     )
+  }
+
+  // MARK: - Other devices
+
+  private func beginLink() throws {
+    let (link, client) = (DeviceLink(at: device.url), try HTTPClient())
+    print("* a linked device has your account for good: link only yours; its digits are a secret")
+    print("* open this there, or start it with --link")
+    print("* \(link.code)")
+    linking?.cancel()
+    asking = nil
+    linking = Task {
+      let part = try? await link.wait(for: .request, by: client)
+      guard let (device, name) = part.flatMap(link.device) else {
+        return print("* a link is over: nobody has opened it, or somebody without its code")
+      }
+      asking = (link, device)
+      print("* “\(name)” wants to be linked: /link and the six digits that it shows")
+    }
+  }
+
+  /// Gives the account to the new device, if these are its digits.
+  private func answer(_ digits: String) async throws {
+    guard let (link, key) = asking, !link.isOver else {
+      throw ChatError(description: "nothing is to be linked")
+    }
+    asking = nil
+    let account = try await device.secrets()
+    guard digits == link.digits(of: key), let part = link.answer(account, to: key) else {
+      throw ChatError(description: "the digits are wrong, and this link is over: /link again")
+    }
+    try await link.put(part, as: .answer, by: HTTPClient())
+    print("* linked")
   }
 
   // MARK: - Typed lines
@@ -184,6 +225,7 @@ actor ChatSession {
       case "/allow": await change(try await find(rest), ["state": .text("allowed")])
       case "/block": await change(try await find(rest), ["state": .text("blocked")])
       case "/verify": try await verify(rest)
+      case "/link": try await rest.isEmpty ? beginLink() : answer(rest)
       default:
         let help = String(decoding: PackageResources.chat_txt, as: UTF8.self)
         for line in help.split(separator: "\n") { print(String(line)) }
@@ -195,7 +237,7 @@ actor ChatSession {
   private func send(_ text: String) async throws {
     let partner = try await find("")
     guard !partner.hasChangedKey else {
-      throw ChatError(description: "not sent: the key of \(partner.name) has changed; /verify")
+      throw ChatError(description: "not sent: \(changed(partner))")
     }
     // Writing first allows.
     if partner.kind != .forum, people.state(of: partner.key) != "allowed" {
@@ -212,11 +254,16 @@ actor ChatSession {
     } catch { throw ChatError(description: "not sent: \(error)") }
   }
 
+  private func changed(_ user: DeviceUser) -> String {
+    "the key of \(user.name) has changed: compare the number, then /verify yes"
+  }
+
   /// Makes another user the partner.
   func turn(to whom: String) async throws {
     let user = try await find(whom)
     (partner, names[user.key]) = (user, user.name)
     print("* you talk to \(user.name), \(user.key.hex)")
+    if user.hasChangedKey { throw ChatError(description: changed(user)) }
   }
 
   /// Makes another user the partner, as soon as there is one with this name or key.
@@ -265,7 +312,8 @@ actor ChatSession {
 
   /// Finds the only user with a key or a name; of no name it is the partner.
   private func find(_ whom: String) async throws -> DeviceUser {
-    if whom.isEmpty, let partner { return partner }
+    // Its key may have changed since.
+    if whom.isEmpty, let partner { return (try? await device.user(partner.key)) ?? partner }
     guard !whom.isEmpty else { throw ChatError(description: "to whom? /to NAME") }
     let users = try await users(called: whom)
     if users.count == 1 { return users[0] }

@@ -13,25 +13,18 @@ struct WalletChatCommand: Command {
     "Talk to another user of an Apptimist service, one message a line; /help explains more"
   static let parameters: [CommandParameter] = [
     .option("server", value: "URL", "the service; ws://127.0.0.1:8080/siren by default"),
-    .option(
-      "name", value: "NAME",
-      "your name, by which others find you; required at the first use, which makes your account"),
-    .option(
-      "with", value: "WHOM", "the user to talk to: a name, or a key of 64 hexadecimal digits"),
-    .option(
-      "folder", value: "DIR",
-      "the folder of your keys and state; ~/.local/state/awd-chat by default"),
-    .option(
-      "identity", value: "KEY",
-      "the service's encryption key, as `awd keys show` prints it; by default the key of the first use is trusted"
-    ),
+    .option("name", value: "NAME", "your name, which a new account has to have"),
+    .option("with", value: "WHOM", "whom to talk to: a name, or a key of 64 hexadecimal digits"),
+    .option("folder", value: "DIR", "your keys and state; ~/.local/state/awd-chat by default"),
+    .option("identity", value: "KEY", "the service's key; by default that of the first use"),
     .option("uid", value: "UID", "your user ID at the service's identity provider"),
     .option("token", value: "TOKEN", "the proof of it, such as an invitation"),
+    .option("link", value: "CODE", "the address that your other device shows: takes its account"),
   ]
 
   static func run(_ context: CommandContext) async throws {
     let arguments = context.arguments
-    guard let url = WebSocketURL(arguments["server"] ?? "ws://127.0.0.1:8080/siren") else {
+    guard var url = WebSocketURL(arguments["server"] ?? "ws://127.0.0.1:8080/siren") else {
       throw CommandError.usage("--server: expected a URL such as ws://127.0.0.1:8080/siren")
     }
     guard
@@ -40,12 +33,17 @@ struct WalletChatCommand: Command {
     else { throw CommandError.usage("--folder is missing, and so is HOME") }
     let print = context.print
     let folder = ChatFolder(path)
+    if arguments["link"] != nil { url = try await take(context, folder) }
     let kept = try folder.place()
     let place = kept ?? StreamPlace()
     let account = try account(arguments, isNew: kept == nil)
     let pin = try await pin(of: url, pinnedBy: arguments["identity"], folder, print)
-    let (keys, isNew) = try folder.keys()
-    if isNew { print("* made your keys: keep \(path)/keys, it is your account".printable) }
+    let existing = try folder.keys()
+    let keys = existing ?? .generate()
+    if existing == nil {
+      try folder.keep(keys)
+      print("* made your keys: keep \(path)/keys, it is your account".printable)
+    }
     let established = AsyncStream.makeStream(of: Void.self)
     let device = try Device(
       keys: keys, service: pin, url: url, account: account, place: place,
@@ -115,6 +113,44 @@ struct WalletChatCommand: Command {
       continuation.finish()
     }
     return stream
+  }
+
+  /// Asks another device for the user's account.
+  private static func link(_ context: CommandContext) async throws -> AccountSecrets {
+    guard let link = context.arguments["link"].flatMap({ DeviceLink($0) }) else {
+      throw CommandError.usage("--link: expected the address that your other device shows")
+    }
+    let (client, pair) = (try HTTPClient(), EncryptionKeyPair.generate())
+    try await link.put(link.request(from: pair, name: "awd wallet chat"), as: .request, by: client)
+    context.print("* type these digits at your other device: \(link.digits(of: pair.publicKey))")
+    guard let part = try? await link.wait(for: .answer, by: client),
+      let account = link.account(in: part, for: pair)
+    else { throw CommandError.refused("there was no answer for this device: begin again there") }
+    return account
+  }
+
+  /// Takes the account of another device into an empty folder.
+  ///
+  /// - Returns: the service's address.
+  private static func take(
+    _ context: CommandContext, _ folder: ChatFolder
+  ) async throws -> WebSocketURL {
+    guard try folder.keys() == nil else {
+      throw CommandError.refused("the folder has an account already: name another by --folder")
+    }
+    let account = try await link(context)
+    guard let url = WebSocketURL(account.service.url) else {
+      throw CommandError.refused("the account names no service: \(account.service.url)")
+    }
+    let document = try await ServicePin.document(from: url, client: HTTPClient())
+    guard let keys = account.keys(at: document.identity) else {
+      throw CommandError.refused("\(url) has other keys than the service of the account")
+    }
+    try folder.keep(document)
+    try folder.keep(StreamPlace())
+    // Last, as the account is there with them.
+    try folder.keep(keys)
+    return url
   }
 
   /// Returns the account to make at the first use.

@@ -28,13 +28,14 @@ public actor Device {
   public nonisolated let user: EncryptionPublicKey
   /// The service that the app trusts.
   public nonisolated let service: ServiceIdentity
+  /// The service's address.
+  public nonisolated let url: WebSocketURL
 
   nonisolated let participant: Participant
   nonisolated let options: DeviceOptions
   /// The memory of other accounts, and of the posts that were opened.
   var known: KnownAccounts
   var posts = RecentPosts()
-  private let url: WebSocketURL
   /// The address of the connection, or of the last one.
   private var currentURL: WebSocketURL
   private let client: WebSocketClient

@@ -36,6 +36,8 @@ public enum DeviceError: Error, Sendable, Hashable {
   case forged
   /// The message came in version 1's box, which its author has closed: it is from before that, or forged.
   case doubtful
+  /// The service took no part of a link, with this status: 409 for a link that was used before, 429 where there are too many.
+  case linkRefused(UInt16)
   /// The post is the same as one that was opened before.
   case repeated
 }
@@ -60,6 +62,7 @@ extension DeviceError: CustomStringConvertible {
     case .doesNotOpen: "it does not open with the keys at hand"
     case .forged: "it is not signed by its author"
     case .doubtful: "it came unprotected, although its author has closed version 1"
+    case .linkRefused(let status): "the service doesn't take the link (status \(status))"
     case .repeated: "it was posted before"
     }
   }

@@ -26,7 +26,7 @@ public struct PrivateFile: Sendable, Hashable, Codable {
   public func encode(to encoder: any Encoder) throws { try entries.encode(to: encoder) }
 
   /// Returns an entry, which is empty where there is none.
-  public func entry(_ kind: String, _ key: EncryptionPublicKey) -> Entry {
+  public func entry(_ kind: String, _ key: some FixedBytes) -> Entry {
     entries[kind]?[key.hex] ?? [:]
   }
 
@@ -55,7 +55,7 @@ public struct PrivateFile: Sendable, Hashable, Codable {
   ///   - members: the members.
   ///   - time: ms since 1970, now.
   public mutating func change(
-    _ kind: String, _ key: EncryptionPublicKey, _ members: Entry, at time: Double
+    _ kind: String, _ key: some FixedBytes, _ members: Entry, at time: Double
   ) {
     let old = entry(kind, key)
     let entry = old.merging(members) { $1 }
