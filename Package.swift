@@ -118,7 +118,7 @@ let libraries: [Target] = [
     name: "WalletClient",
     dependencies: [
       "ApptimistProtocol", "Cryptography", "Ethereum", "HTTPClient", "HTTPProtocol",
-      "Observability", "SystemCalls", "Threading", "Time", "URLs", "WebSocketClient",
+      "Observability", "SystemCalls", "Text", "Threading", "Time", "URLs", "WebSocketClient",
       "XMLSecurity",
     ]),
   .target(name: "URLs", dependencies: ["CCurl"]),

@@ -1,3 +1,4 @@
+internal import COpenSSL
 internal import CSodium
 
 /// The key on which two key pairs agree, for sealing and opening boxes (NaCl's `crypto_box_beforenm`). Agreeing is the
@@ -35,6 +36,27 @@ public struct BoxKey: Sendable {
   public init?(_ key: [UInt8]) {
     guard key.count == Int(crypto_box_BEFORENMBYTES) else { return nil }
     self.key = SecretMemory(key, for: .session)
+  }
+
+  /// Derives a key from a passphrase (PBKDF2 with HMAC and SHA-512, RFC 8018 section 5.2), which takes a second for a million
+  /// iterations.
+  ///
+  /// - Parameters:
+  ///   - passphrase: the passphrase.
+  ///   - salt: random bytes.
+  ///   - iterations: the price of each guess, at least 1.
+  /// - Returns: the key, or nil if OpenSSL fails.
+  public init?(passphrase: String, salt: [UInt8], iterations: UInt32) {
+    var isDerived = false
+    key = unsafe SecretMemory(count: Int(crypto_box_BEFORENMBYTES), for: .session) { memory in
+      let (count, length) = (CInt(clamping: passphrase.utf8.count), CInt(clamping: salt.count))
+      let times = CInt(clamping: iterations)
+      isDerived =
+        unsafe PKCS5_PBKDF2_HMAC(
+          passphrase, count, salt, length, times, EVP_sha512(), CInt(crypto_box_BEFORENMBYTES),
+          memory) == 1
+    }
+    guard isDerived else { return nil }
   }
 
   /// Takes 32 bytes of a secret digest as a key, for `crypto_secretbox_easy`: a box is one once its key is agreed on.

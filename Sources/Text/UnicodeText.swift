@@ -5,8 +5,8 @@ public enum UnicodeText {
   /// The longest text that is taken, in UTF-16 code units. Normalizing takes more than linear time for a long run of
   /// combining marks.
   public static let longest = 512
-  /// The largest factor by which normalizing or folding lengthens a text, in UTF-16 code units.
-  private static let growth = 3
+  /// The largest factor by which normalizing or folding lengthens a text, in UTF-16 code units: that of U+FDFA in NFKC.
+  private static let growth = 18
 
   /// Returns a text in Normalization Form C (UAX #15).
   ///
@@ -14,12 +14,14 @@ public enum UnicodeText {
   /// - Returns: the text in NFC, or nil if it is longer than ``longest`` or ICU has no data.
   public static func normalized(_ text: String) -> String? {
     if isASCII(text) { return text.utf8.count <= longest ? text : nil }
-    let source = Array(text.utf16)
-    guard source.count <= longest, let normal = unsafe transform(source, cicu_nfc) else {
-      return nil
-    }
-    return String(decoding: normal, as: UTF16.self)
+    return unsafe transform(text, cicu_nfc)
   }
+
+  /// Returns a text in Normalization Form KC (UAX #15), in which signs that differ in their looks only are the same.
+  ///
+  /// - Parameter text: any text.
+  /// - Returns: the text in NFKC, or nil if it is longer than ``longest`` or ICU has no data.
+  public static func compatible(_ text: String) -> String? { unsafe transform(text, cicu_nfkc) }
 
   /// Returns a text in NFC with its case folded (Unicode, full default case folding), for caseless comparison.
   ///
@@ -27,28 +29,29 @@ public enum UnicodeText {
   /// - Returns: the folded text, or nil if the text is longer than ``longest`` or ICU has no data.
   public static func caseFolded(_ text: String) -> String? {
     if isASCII(text) { return text.utf8.count <= longest ? text.lowercased() : nil }
-    let source = Array(text.utf16)
-    guard source.count <= longest,
-      let normal = unsafe transform(source, cicu_nfc),
-      let folded = unsafe transform(normal, cicu_fold_case),
-      // Folding can part what NFC puts together.
-      let result = unsafe transform(folded, cicu_nfc)
-    else { return nil }
-    return String(decoding: result, as: UTF16.self)
+    // Folding can part what NFC puts together.
+    return unsafe transform(text, cicu_nfc, cicu_fold_case, cicu_nfc)
   }
 
   private static func isASCII(_ text: String) -> Bool { text.utf8.allSatisfy { $0 < 0x80 } }
 
   private static func transform(
-    _ source: [UInt16],
-    _ function: (UnsafePointer<UInt16>?, Int32, UnsafeMutablePointer<UInt16>?, Int32) -> Int32
-  ) -> [UInt16]? {
-    var length: Int32 = -1
-    let result = unsafe [UInt16](unsafeUninitializedCapacity: source.count * growth) {
-      buffer, count in
-      length = unsafe function(source, Int32(source.count), buffer.baseAddress, Int32(buffer.count))
-      count = Int(max(0, length))
+    _ text: String,
+    _ steps: (UnsafePointer<UInt16>?, Int32, UnsafeMutablePointer<UInt16>?, Int32) -> Int32...
+  ) -> String? {
+    var units = Array(text.utf16)
+    guard units.count <= longest else { return nil }
+    for index in unsafe steps.indices {
+      var length: Int32 = -1
+      // Room for one more keeps the places of two empty texts apart, as ICU wants.
+      units = unsafe [UInt16](unsafeUninitializedCapacity: 1 + units.count * growth) {
+        buffer, count in
+        length = unsafe steps[index](
+          units, Int32(units.count), buffer.baseAddress, Int32(buffer.count))
+        count = Int(max(0, length))
+      }
+      guard length >= 0 else { return nil }
     }
-    return length < 0 ? nil : result
+    return String(decoding: units, as: UTF16.self)
   }
 }

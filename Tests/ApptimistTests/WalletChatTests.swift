@@ -230,11 +230,57 @@ internal import Testing
     }
   }
 
+  @Test func anAccountIsExported() async throws {
+    let service = try await ChatService()
+    let path = "\(service.folder.path)/ann.export"
+    let bob = try service.chat("bob", ["--name", "Bob"])
+    try await bob.line(with: "* connected", on: .output)
+    let ann = try service.chat("ann", ["--name", "Ann", "--with", "Bob"])
+    try await ann.line(with: "* you talk to Bob", on: .output)
+    ann.type("/verify yes")
+    try await ann.line(with: "* verified", on: .output)
+    ann.type("/export \(path)")
+    let line = try await ann.line(with: "it opens with ", on: .output)
+    let passphrase = String(line.suffix(35))
+    let attributes = try FileManager.default.attributesOfItem(atPath: path)
+    #expect(attributes[.posixPermissions] as? Int == 0o600)
+    ann.type("/export \(path)")
+    try await ann.line(with: "is there already", on: .output)
+    ann.type("/export \(service.folder.path)/nowhere/ann.export")
+    try await ann.line(with: "* No such file", on: .output)
+
+    // What the folder of the new device is asked for, and what it says of bad files.
+    for (file, typed, problem) in [
+      (path, "\(passphrase)1", "has another passphrase"), (path, "", "has another passphrase"),
+      ("\(service.folder.path)/awd.toml", passphrase, "is no export"),
+      ("\(service.folder.path)/missing", passphrase, "missing"),
+    ] {
+      let wrong = try service.chat("wrong", ["--import", file])
+      wrong.type(typed)
+      #expect(try await wrong.ended() == .exited(1))
+      try await wrong.line(with: problem)
+      #expect(!FileManager.default.fileExists(atPath: "\(service.folder.path)/wrong"))
+    }
+    let taken = try service.chat("ann", ["--import", path])
+    #expect(try await taken.ended() == .exited(1))
+    try await taken.line(with: "has an account already")
+    let new = try service.chat("new", ["--import", path, "--with", "Bob"])
+    new.type(passphrase)
+    try await new.line(with: "* you talk to Bob", on: .output)
+    #expect(try service.people(of: "new").contains("verified"))
+    new.type("/verify")
+    try await new.line(with: "* verified", on: .output)
+    new.type("hello")
+    try await bob.line(with: "> hello", on: .output)
+    let digits = passphrase.replacing(" ", with: "")
+    #expect(!new.output.contains(passphrase) && !new.output.contains(digits))
+  }
+
   @Test func usage() async throws {
     let folder = TemporaryFolder()
     for words in [
       ["--server", "http://x"], ["--folder", folder.path], ["--nonsense"], ["--link", ""],
-      ["--link", "https://example.org/app/#link=x"], ["--link"],
+      ["--link", "https://example.org/app/#link=x"], ["--import"], ["--link"],
     ] {
       let chat = try ChildProcess.awd(["wallet", "chat"] + words, home: folder.path)
       #expect(try await chat.ended() == .exited(2))

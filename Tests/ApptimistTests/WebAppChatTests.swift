@@ -123,4 +123,102 @@ extension WebAppBrowserTests {
     again.type("/me")
     try again.line(with: "* \(anna.key)", on: .output)
   }
+
+  @Test func eitherImportsWhatTheOtherExports() throws {
+    let site = try Self.site()
+    let folder = TemporaryFolder()
+    let anna = try WebAppPerson("anna", at: site)
+    let bert = try WebAppPerson("bert", at: site)
+    let carl = try WebAppPerson("carl", at: site)
+    try anna.find("bert")
+    try anna.say("one")
+    try bert.open(anna, in: "Requests")
+    try bert.press("Allow")
+    try bert.say("two")
+    try anna.sees(["one", "two"])
+    try anna.press("Details")
+    try anna.press("Mark as verified")
+    try anna.press("Close")
+    try carl.find("anna")
+    try carl.say("spam")
+    try anna.open(carl, in: "Requests")
+    try anna.press("Block")
+    try anna.agree()
+
+    // From the app to the command.
+    try anna.run(
+      """
+      URL.createObjectURL = (blob) => {
+        const reader = new FileReader();
+        reader.onload = () => { window.saved = reader.result; };
+        reader.readAsDataURL(blob);
+        return "blob:nothing";
+      };
+      HTMLAnchorElement.prototype.click = () => {};
+      """)
+    try anna.press("Settings")
+    try anna.press("Export")
+    let field = "document.querySelector('#export [name=passphrase]').value"
+    try anna.wait("\(field).length === 35")
+    let passphrase = try anna.browser.evaluate(field)
+    try anna.press("Save")
+    try anna.wait("typeof window.saved === 'string'")
+    let saved = try anna.browser.evaluate("window.saved").split(separator: ",").last ?? ""
+    let content = try #require(Data(base64Encoded: String(saved)))
+    try folder.write("app.export", Array(content))
+    func chat(_ name: String, _ arguments: [String]) throws -> ChildProcess {
+      try .awd(
+        ["wallet", "chat", "--folder", "\(folder.path)/\(name)"] + arguments, home: folder.path,
+        input: nil)
+    }
+    let wrong = try chat("anna", ["--import", "\(folder.path)/app.export"])
+    wrong.type("\(passphrase)0")
+    #expect(try wrong.ended() == .exited(1))
+    let command = try chat("anna", ["--import", "\(folder.path)/app.export", "--with", "bert"])
+    command.type(passphrase.replacing(" ", with: ""))
+    try command.line(with: "* you talk to bert, \(bert.key)", on: .output)
+    command.type("/me")
+    try command.line(with: "* \(anna.key)", on: .output)
+    command.type("/verify")
+    try command.line(with: "* verified", on: .output)
+    command.type("three")
+    try bert.sees(["one", "two", "three"])
+    try bert.say("four")
+    try command.line(with: "bert> four", on: .output)
+    try carl.say("unseen")
+    try anna.open(bert, in: "Chats")
+    try anna.sees(["one", "two", "three", "four"])
+    #expect(!command.output.contains("spam") && !command.output.contains("unseen"))
+
+    // From the command to the app.
+    command.type("/export \(folder.path)/chat.export")
+    let words = try command.line(with: "it opens with ", on: .output).suffix(35)
+    let export = Data(try folder.read("chat.export")).base64EncodedString()
+    let third = try Browser(TemporaryFolder())
+    try third.open("\(site.address)/siren/app/")
+    try blockUntil { try third.evaluate("document.documentElement.dataset.view") == "welcome" }
+    let linked = WebAppPerson(name: "anna", browser: third, key: anna.key)
+    try linked.press("Import")
+    try linked.run(
+      """
+      const transfer = new DataTransfer();
+      const bytes = Uint8Array.from(atob('\(export)'), (sign) => sign.charCodeAt(0));
+      transfer.items.add(new File([bytes], 'chat.export'));
+      document.querySelector('#import [name=file]').files = transfer.files;
+      """)
+    try linked.fill("import", ["passphrase": "\(words)1"])
+    try linked.wait("document.querySelector('#import .error').textContent.includes('passphrase')")
+    try linked.fill("import", ["passphrase": String(words)])
+    try linked.wait("document.documentElement.dataset.connection === 'open'")
+    #expect(try third.evaluate("document.documentElement.dataset.user") == anna.key)
+    try linked.open(bert, in: "Chats")
+    try linked.wait("document.querySelector('#with').hasAttribute('data-verified')")
+    try linked.sees(["one", "two", "three", "four"])
+    try linked.press("Settings")
+    try linked.wait("document.querySelector('#blocked li[data-key=\"\(carl.key)\"]') !== null")
+    try linked.press("Close")
+    try linked.say("five")
+    try command.line(with: "anna to bert> five", on: .output)
+    try bert.sees(["one", "two", "three", "four", "five"])
+  }
 }

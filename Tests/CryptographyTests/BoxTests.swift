@@ -65,6 +65,21 @@ internal import Testing
     #expect(key.open(buffer[1..<(buffer.count - 1)], nonce: nonce) == message)
   }
 
+  /// PBKDF2, as Python's hashlib computes it.
+  @Test(arguments: [
+    ("password", 1, "867f70cf1ade02cff3752599a3a53dc4af34c7a669815ae5d513554e1c8cf252"),
+    ("password", 4096, "d197b1b33db0143e018b12f3d1d1479e6cdebdcc97c5c0f87f6902e072f457b5"),
+    ("ünïcode ﬁ", 2, "80e72d8880a03933714dcdb224d71efd66a381f247ba4939a3cfaa9883c1e261"),
+  ])
+  func derivesKeysFromPassphrases(_ passphrase: String, _ times: UInt32, _ key: String) throws {
+    let salt = Array("salt".utf8)
+    let derived = try #require(BoxKey(passphrase: passphrase, salt: salt, iterations: times))
+    let bytes = try #require(Hex.decode(key.utf8))
+    let expected = try #require(BoxKey(bytes))
+    let nonce = try #require(BoxNonce(hex: Self.nonce))
+    #expect(derived.seal([1], nonce: nonce) == expected.seal([1], nonce: nonce))
+  }
+
   /// Changes any bit, takes or adds any byte, and uses another nonce and another key.
   @Test func opensNothingElse() throws {
     let alice = try pair(Self.aliceSecret)

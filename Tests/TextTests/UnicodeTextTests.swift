@@ -20,6 +20,19 @@ internal import Text
   }
 
   @Test(arguments: [
+    ("", ""), ("Anna", "Anna"), ("e\u{301}", "\u{e9}"), ("ﬁ²", "fi2"), ("１\u{a0}２", "1 2"),
+    // The one that grows most.
+    (
+      "\u{fdfa}",
+      "\u{635}\u{644}\u{649} \u{627}\u{644}\u{644}\u{647} \u{639}\u{644}\u{64a}\u{647} \u{648}\u{633}\u{644}\u{645}"
+    ),
+  ])
+  func makesCompatible(_ text: String, to expected: String) throws {
+    let made = try #require(UnicodeText.compatible(text))
+    #expect(Array(made.unicodeScalars) == Array(expected.unicodeScalars))
+  }
+
+  @Test(arguments: [
     ("", ""), ("ANNA-Z@[`", "anna-z@[`"), ("STRASSE", "strasse"), ("Straße", "strasse"),
     ("ΣΊΣΥΦΟΣ", "σίσυφοσ"), ("E\u{301}", "\u{e9}"), ("\u{130}", "i\u{307}"), ("ǅ", "ǆ"),
     // Folding parts what NFC then puts together.
@@ -31,11 +44,13 @@ internal import Text
     #expect(Array(folded.unicodeScalars) == Array(normal.unicodeScalars))
   }
 
-  @Test(arguments: ["a", "é", "\u{390}", "\u{1F600}"])
+  @Test(arguments: ["a", "é", "\u{390}", "\u{1F600}", "\u{fdfa}"])
   func limitsTheLength(_ character: String) {
     let longest = String(repeating: character, count: UnicodeText.longest / character.utf16.count)
     #expect(UnicodeText.normalized(longest) != nil)
     #expect(UnicodeText.caseFolded(longest) != nil)
+    #expect(UnicodeText.compatible(longest) != nil)
+    #expect(UnicodeText.compatible(longest + "b") == nil)
     #expect(UnicodeText.normalized(longest + "b") == nil)
     #expect(UnicodeText.caseFolded(longest + "b") == nil)
   }

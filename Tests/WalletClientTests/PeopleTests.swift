@@ -250,6 +250,82 @@ extension PeopleTests {
   }
 }
 
+/// Exports, held to the vectors.
+extension PeopleTests {
+  @Test func exports() throws {
+    let vector = vectors["export"]
+    let (passphrase, file) = (vector["passphrase"].string, vector["file"].bytes)
+    let export = try #require(AccountExport(opening: file, by: passphrase))
+    #expect(export.account.name == "anna" && export.messages.isEmpty)
+    #expect(export.people == PrivateFile())
+    #expect(JSONValue.encode(export) == Array(vector["plain"].string.utf8))
+    let again = export.sealed(by: passphrase, iterations: 100_000, salt: vector["salt"].bytes)
+    #expect(again == file)
+    // Blanks and the way in which a digit is written don't count.
+    for same in [vector["same"].string, "\t１２345\u{a0}67890\u{2003}123456789012345 67890\n"] {
+      #expect(AccountExport(opening: file, by: same) == export)
+    }
+    for other in [
+      "", "\(passphrase)1", "\(passphrase.dropLast())", String(repeating: "1", count: 513),
+    ] {
+      #expect(AccountExport(opening: file, by: other) == nil)
+    }
+    for one in vector["refused"].elements {
+      #expect(AccountExport(opening: one["file"].bytes, by: passphrase) == nil)
+    }
+    for length in [0, 1, 18, 19, 22, 23, 54, 55, 56, 70, 71, 72, file.count - 1] {
+      #expect(AccountExport(opening: Array(file[..<length]), by: passphrase) == nil, "\(length)")
+    }
+    #expect(AccountExport(opening: file + [0], by: passphrase) == nil)
+    // A byte of each part: what it is, iterations, salt, tag, text.
+    for index in [0, 17, 18, 20, 22, 23, 54, 55, 70, 71, file.count - 1] {
+      var changed = file
+      changed[index] ^= 1
+      #expect(AccountExport(opening: changed, by: passphrase) == nil, "\(index)")
+    }
+    // Out of range, without counting up to them.
+    for iterations: UInt32 in [0, 1, 99_999, 10_000_001, .max] {
+      let number = [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: iterations >> $0) }
+      let changed = file[..<19] + number + file[23...]
+      #expect(AccountExport(opening: Array(changed), by: passphrase) == nil)
+    }
+    #expect(export.sealed(by: String(repeating: "1", count: 513)) == nil)
+  }
+
+  /// What is sealed as it has to be, and is no export.
+  @Test func malformedExports() throws {
+    let vector = vectors["export"]
+    let (passphrase, salt, plain) = ("1", vector["salt"].bytes, vector["plain"].string)
+    let key = try #require(BoxKey(passphrase: passphrase, salt: salt, iterations: 100_000))
+    func open(_ text: String) -> AccountExport? {
+      let head = Array("apptimist export 1\n".utf8) + [0, 1, 0x86, 0xa0] + salt
+      return AccountExport(
+        opening: head + key.seal(Array(text.utf8), nonce: BoxNonce()), by: passphrase)
+    }
+    #expect(open(plain) != nil)
+    let messages = open(plain.replacing("[]", with: "[{\"time\":1},null]"))?.messages
+    #expect(messages == [.object(["time": .number(1)]), .null])
+    for (old, new) in [
+      ("{", "["), ("account\"", "Account\""), ("04ec", "04"), ("[]", "{}"), ("[]", "1"),
+      ("\"people\":{}", "\"people\":[]"), ("\"people\":{}", "\"people\":{\"people\":{\"k\":1}}"),
+      ("\"people\":{}", "\"x\":1"), ("870e", "870g"), ("d757", "D757"),
+    ] {
+      let changed = plain.replacing(old, with: new, maxReplacements: 1)
+      #expect(changed != plain && open(changed) == nil, "\(old) \(new)")
+    }
+    for text in ["", "null", "{}", "{\"account\":\(String(repeating: "[", count: 100_000))"] {
+      #expect(open(text) == nil)
+    }
+  }
+
+  @Test func passphrases() {
+    let made = (0..<100).map { _ in AccountExport.makePassphrase() }
+    #expect(Set(made).count == made.count)
+    for one in made { #expect(one.wholeMatch(of: /[0-9]{5}( [0-9]{5}){5}/) != nil) }
+    #expect(Set(made.joined()) == Set("0123456789 "))
+  }
+}
+
 extension JSONValue? {
   subscript(_ name: String) -> JSONValue? {
     if case .object(let members)? = self { members[name] } else { nil }

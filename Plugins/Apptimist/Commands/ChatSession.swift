@@ -3,6 +3,7 @@ internal import Cryptography
 internal import FoundationEssentials
 internal import HTTPClient
 internal import ServiceKit
+internal import SystemCalls
 internal import WalletClient
 
 /// Carries out the lines that are typed, and shows the messages that come.
@@ -202,6 +203,16 @@ actor ChatSession {
     print("* linked")
   }
 
+  /// Writes the account and its people to a new file.
+  private func export(to file: String) async throws {
+    let passphrase = AccountExport.makePassphrase()
+    let export = AccountExport(try await device.secrets(), people: people)
+    guard let sealed = export.sealed(by: passphrase),
+      try DurableFile.createOnce(file, sealed, mode: 0o600)
+    else { throw ChatError(description: "\(file) is there already: name another file") }
+    print("* written, without messages, as none are kept here; it opens with \(passphrase)")
+  }
+
   // MARK: - Typed lines
 
   /// Carries out a line.
@@ -225,6 +236,7 @@ actor ChatSession {
       case "/allow": await change(try await find(rest), ["state": .text("allowed")])
       case "/block": await change(try await find(rest), ["state": .text("blocked")])
       case "/verify": try await verify(rest)
+      case "/export" where !rest.isEmpty: try await export(to: rest)
       case "/link": try await rest.isEmpty ? beginLink() : answer(rest)
       default:
         let help = String(decoding: PackageResources.chat_txt, as: UTF8.self)

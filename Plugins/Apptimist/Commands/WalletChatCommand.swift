@@ -1,5 +1,6 @@
 internal import ApptimistProtocol
 internal import Cryptography
+internal import FoundationEssentials
 internal import HTTPClient
 internal import ServiceKit
 internal import Threading
@@ -20,6 +21,7 @@ struct WalletChatCommand: Command {
     .option("uid", value: "UID", "your user ID at the service's identity provider"),
     .option("token", value: "TOKEN", "the proof of it, such as an invitation"),
     .option("link", value: "CODE", "the address that your other device shows: takes its account"),
+    .option("import", value: "FILE", "an export: takes its account, and asks for the passphrase"),
   ]
 
   static func run(_ context: CommandContext) async throws {
@@ -33,7 +35,7 @@ struct WalletChatCommand: Command {
     else { throw CommandError.usage("--folder is missing, and so is HOME") }
     let print = context.print
     let folder = ChatFolder(path)
-    if arguments["link"] != nil { url = try await take(context, folder) }
+    if arguments["link"] ?? arguments["import"] != nil { url = try await take(context, folder) }
     let kept = try folder.place()
     let place = kept ?? StreamPlace()
     let account = try account(arguments, isNew: kept == nil)
@@ -129,7 +131,17 @@ struct WalletChatCommand: Command {
     return account
   }
 
-  /// Takes the account of another device into an empty folder.
+  /// Opens an export by the passphrase that is typed.
+  private static func open(_ file: String) throws -> AccountExport {
+    let content = [UInt8](try Data(contentsOf: URL(filePath: file)))
+    let passphrase = Terminal.hiddenLine(prompt: "passphrase: ") ?? ""
+    guard let export = AccountExport(opening: content, by: passphrase) else {
+      throw CommandError.refused("\(file) has another passphrase, or is no export")
+    }
+    return export
+  }
+
+  /// Takes the account of another device or of an export into an empty folder.
   ///
   /// - Returns: the service's address.
   private static func take(
@@ -138,7 +150,9 @@ struct WalletChatCommand: Command {
     guard try folder.keys() == nil else {
       throw CommandError.refused("the folder has an account already: name another by --folder")
     }
-    let account = try await link(context)
+    let export = try context.arguments["import"].map(open)
+    let account: AccountSecrets
+    if let export { account = export.account } else { account = try await link(context) }
     guard let url = WebSocketURL(account.service.url) else {
       throw CommandError.refused("the account names no service: \(account.service.url)")
     }
@@ -147,6 +161,7 @@ struct WalletChatCommand: Command {
       throw CommandError.refused("\(url) has other keys than the service of the account")
     }
     try folder.keep(document)
+    try folder.keep(export?.people ?? PrivateFile())
     try folder.keep(StreamPlace())
     // Last, as the account is there with them.
     try folder.keep(keys)

@@ -3,7 +3,7 @@
 const { utf8 } = globalThis.apptimist;
 export const ITERATIONS = 1_000_000;
 
-const condensed = (passphrase) => passphrase.normalize("NFKC").replace(/\s+/gu, "");
+const condensed = (passphrase) => passphrase.normalize("NFKC").replace(/\p{White_Space}+/gu, "");
 
 /** Whether a passphrase is long enough. */
 export const isLong = (passphrase, least = 12) => [...condensed(passphrase)].length >= least;

@@ -103,7 +103,7 @@ extension CommandContext {
       let text = String(decoding: try Data(contentsOf: URL(filePath: file)), as: UTF8.self)
       line = text.split(whereSeparator: \.isNewline).first.map(String.init)
     } else {
-      line = HiddenInput.line(prompt: "password: ")
+      line = Terminal.hiddenLine(prompt: "password: ")
     }
     let configuration = try configuration(for: MsgrService.self)
     let password: Password

@@ -10,6 +10,13 @@ int32_t cicu_nfc(const uint16_t *text, int32_t length, uint16_t *output, int32_t
   return U_FAILURE(error) ? -1 : needed;
 }
 
+int32_t cicu_nfkc(const uint16_t *text, int32_t length, uint16_t *output, int32_t capacity) {
+  UErrorCode error = U_ZERO_ERROR;
+  const UNormalizer2 *nfkc = unorm2_getNFKCInstance(&error);
+  int32_t needed = unorm2_normalize(nfkc, text, length, output, capacity, &error);
+  return U_FAILURE(error) ? -1 : needed;
+}
+
 int32_t cicu_fold_case(const uint16_t *text, int32_t length, uint16_t *output, int32_t capacity) {
   UErrorCode error = U_ZERO_ERROR;
   int32_t needed = u_strFoldCase(output, capacity, text, length, U_FOLD_CASE_DEFAULT, &error);

@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// The terminal of a command, if standard output and standard error are one.
+/// The terminal of a command, if its standard streams are one.
 public enum Terminal {
   /// Returns the number of characters in a line.
   ///
@@ -31,6 +31,24 @@ public enum Terminal {
 
   /// Removes the bar.
   public static func clearProgress() { if isatty(STDERR_FILENO) == 1 { complain(startOfLine) } }
+
+  /// Reads a line of standard input, which a terminal doesn't show.
+  ///
+  /// - Parameter prompt: a prompt that is written to standard error if standard input is a terminal.
+  /// - Returns: the line without its end, or nil if there is none.
+  public static func hiddenLine(prompt: String) -> String? {
+    var settings = termios()
+    guard unsafe tcgetattr(STDIN_FILENO, &settings) == 0 else { return readLine() }
+    var hidden = settings
+    hidden.c_lflag &= ~tcflag_t(ECHO)
+    unsafe tcsetattr(STDIN_FILENO, TCSAFLUSH, &hidden)
+    defer {
+      unsafe tcsetattr(STDIN_FILENO, TCSAFLUSH, &settings)
+      complain("\n")
+    }
+    complain(prompt)
+    return readLine()
+  }
 
   private static let barLength = 40
   /// Returns to the start of the line and erases it (ECMA-48, EL).

@@ -8,6 +8,11 @@
 /// Returns its length in code units, or -1 if it doesn't fit or ICU fails.
 int32_t cicu_nfc(const uint16_t *text, int32_t length, uint16_t *output, int32_t capacity);
 
+/// Writes the NFKC form (UAX #15) of UTF-16 text.
+///
+/// Returns its length in code units, or -1 if it doesn't fit or ICU fails.
+int32_t cicu_nfkc(const uint16_t *text, int32_t length, uint16_t *output, int32_t capacity);
+
 /// Writes UTF-16 text with its case folded (Unicode, full default folding).
 ///
 /// Returns its length in code units, or -1 if it doesn't fit or ICU fails.

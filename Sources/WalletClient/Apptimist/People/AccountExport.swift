@@ -1,0 +1,63 @@
+public import Cryptography
+internal import Text
+
+/// An account with its people and messages, in a file that a passphrase opens.
+public struct AccountExport: Sendable, Hashable, Codable {
+  private static let head = Array("apptimist export 1\n".utf8)
+
+  /// The account.
+  public let account: AccountSecrets
+  /// Whom the user allows and blocks.
+  public let people: PrivateFile
+  /// The messages: objects with `time`, `from`, `to`, `messageID` and `content`.
+  public let messages: [JSONValue]
+
+  /// Takes what is to be exported.
+  public init(_ account: AccountSecrets, people: PrivateFile, messages: [JSONValue] = []) {
+    (self.account, self.people, self.messages) = (account, people, messages)
+  }
+
+  /// Returns a passphrase that nobody guesses: 30 random digits in groups of five.
+  public static func makePassphrase() -> String {
+    let groups = (0..<6).map { _ in String(Int.random(in: 100_000..<200_000)).dropFirst() }
+    return groups.joined(separator: " ")
+  }
+
+  /// Seals the export, which takes about a second.
+  ///
+  /// - Parameters:
+  ///   - passphrase: the passphrase, in which blanks don't count.
+  ///   - iterations: the price of each guess; readers take 100,000 to 10,000,000.
+  ///   - salt: 32 random bytes, which only tests give.
+  /// - Returns: the file's content; nil if the passphrase has more than 512 characters.
+  public func sealed(
+    by passphrase: String, iterations: UInt32 = 1_000_000,
+    salt: [UInt8] = SecureRandom.bytes(32)
+  ) -> [UInt8]? {
+    let number = [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: iterations >> $0) }
+    return Self.key(passphrase, salt, iterations)
+      .map { Self.head + number + salt + $0.seal(JSONValue.encode(self), nonce: BoxNonce()) }
+  }
+
+  /// Opens an export, which takes about a second, or ten times as long if the file wants it.
+  ///
+  /// - Returns: nil if it is none, was changed, or has another passphrase.
+  public init?(opening file: [UInt8], by passphrase: String) {
+    let start = Self.head.count
+    guard file.starts(with: Self.head), file.count >= start + 36 else { return nil }
+    let iterations = UInt32(file[start..<start + 4].number)
+    guard (100_000...10_000_000).contains(iterations),
+      let key = Self.key(passphrase, Array(file[start + 4..<start + 36]), iterations),
+      let plain = key.open(file[(start + 36)...], nonce: BoxNonce()),
+      let export = JSONValue.decode(Self.self, plain)
+    else { return nil }
+    self = export
+  }
+
+  private static func key(_ passphrase: String, _ salt: [UInt8], _ iterations: UInt32) -> BoxKey? {
+    let signs = UnicodeText.compatible(passphrase)?.unicodeScalars
+    guard let signs = signs?.filter({ !$0.properties.isWhitespace }) else { return nil }
+    return BoxKey(
+      passphrase: String(String.UnicodeScalarView(signs)), salt: salt, iterations: iterations)
+  }
+}
