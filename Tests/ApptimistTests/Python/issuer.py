@@ -221,9 +221,11 @@ class Handler(BaseHTTPRequestHandler):
         if parts.path.endswith("/.well-known/openid-configuration"):
             return self.answer({
                 "issuer": "http://other" if issuer.mode == "other" else issuer.url,
-                "jwks_uri": issuer.url + "/keys"})
+                "authorization_endpoint": issuer.url + "/authorize", "jwks_uri": issuer.url + "/keys"})
         if parts.path.endswith("/keys"):
             return self.answer(issuer.keys())
+        if parts.path == "/authorize":
+            return self.answer("Who are you?")
         return self.answer("", 404)
 
     def log_message(self, *_):
