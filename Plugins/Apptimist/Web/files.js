@@ -7,7 +7,7 @@ const drawn = ["image/png", "image/jpeg", "image/webp"];
 
 /** A name without path, control and format characters. */
 export function savedName(name) {
-  const last = name.split(/[/\\]/).at(-1).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, "").replace(/^\.+/, "").trim();
+  const last = name.split(/[/\\]/).at(-1).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, "").replace(/^[\s.]+/, "").trim();
   return [...last].slice(0, 100).join("") || "file";
 }
 

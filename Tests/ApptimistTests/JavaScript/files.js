@@ -9,6 +9,7 @@ async function compare(files) {
     ["\u202egpj.exe", "gpj.exe"], ["x\u2028y\u2029z", "xyz"], ["\u200bx", "x"], ["<b>x</b>.html", "b>.html"],
     ["\"><img>.png", "\"><img>.png"], [" x ", "x"], ["x".repeat(300), "x".repeat(100)],
     ["\u{1f600}".repeat(200), "\u{1f600}".repeat(100)],
+    [" .bashrc", "bashrc"], [" . ", "file"],
   ]) check(`the name ${JSON.stringify(name)}`, files.savedName(name) === saved);
   const plain = new Uint8Array(100).fill(7);
   const { about, data } = await files.seal(new File([plain], "../x\u202e.bin", { type: "text/html" }), 100);
