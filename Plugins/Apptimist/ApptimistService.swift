@@ -24,7 +24,7 @@ public struct ApptimistService: Migrating, Commanding, Demonstrating, Running {
   ]
 
   private let configuration: ApptimistConfiguration
-  private let backend: Backend
+  private let services: SessionServices
   private let handshake: SessionHandshake
   private let clock: @Sendable () -> Timestamp
   /// The page for people, or nil if there is none.
@@ -44,11 +44,11 @@ public struct ApptimistService: Migrating, Commanding, Demonstrating, Running {
       ? ApptimistWebApp.files(at: "\(configuration.path)/app", clock: context.clock) : nil
     let (keys, isNew) = try KeyFile(path: configuration.keys).open()
     if isNew { context.log.info("made the service's keys", ["file": configuration.keys]) }
-    backend = try Backend(context, configuration, keys: keys)
-    try await backend.nodes?.registry.lookAtHistory()
-    try await backend.store.forgetSessions()
+    services = try SessionServices(context, configuration, keys: keys)
+    try await services.nodes?.registry.lookAtHistory()
+    try await services.store.forgetSessions()
     handshake = SessionHandshake(
-      backend: backend, configuration: configuration,
+      services: services, configuration: configuration,
       isSecureOutside: context.publicURL?.hasPrefix("https:") ?? false,
       randomBytes: context.randomBytes, clock: context.clock)
     context.log.info(
@@ -61,13 +61,13 @@ public struct ApptimistService: Migrating, Commanding, Demonstrating, Running {
 
   /// Registers the sessions' WebSocket, and the document with the service's public keys.
   public func register(on router: inout Router) {
-    let webKey = backend.wakes.flatMap { _ in try? Hex.encode(backend.pushes.webKey().bytes) }
+    let webKey = services.wakes.flatMap { _ in try? Hex.encode(services.pushes.webKey().bytes) }
     router.webSocket(configuration.path) { [handshake] request, _ in
       try await handshake.accept(request)
     }
     let document = ServiceDocument(
-      service: configuration.name, identity: backend.keys.identity,
-      signedWith: backend.keys.authentication, push: backend.pushNames,
+      service: configuration.name, identity: services.keys.identity,
+      signedWith: services.keys.authentication, push: services.pushNames,
       pushKey: webKey)
     router.get("\(configuration.path)/service.json") { _, _ in
       var fields = HeaderFields()
@@ -78,7 +78,7 @@ public struct ApptimistService: Migrating, Commanding, Demonstrating, Running {
     }
     let link = "\(configuration.path)/link/{slot}/{part}"
     router.on([.put], link, bodyLimit: 4_096) {
-      [store = backend.store, clock] request, parameters in
+      [store = services.store, clock] request, parameters in
       let place = try LinkPlace(parameters)
       guard !request.body.isEmpty else { throw HTTPError(.badRequest, "expected 1 to 4,096 bytes") }
       try await store.keep(
@@ -86,7 +86,7 @@ public struct ApptimistService: Migrating, Commanding, Demonstrating, Running {
       return Response(.created)
     }
     // No HEAD: whoever asks takes it.
-    router.on([.get], link) { [store = backend.store, clock] _, parameters in
+    router.on([.get], link) { [store = services.store, clock] _, parameters in
       guard let content = try await store.takeLink(at: try LinkPlace(parameters), at: clock())
       else { throw HTTPError(.notFound) }
       var fields = HeaderFields()
@@ -94,7 +94,7 @@ public struct ApptimistService: Migrating, Commanding, Demonstrating, Running {
       fields.append(.cacheControl, "no-store")
       return Response(.ok, fields: fields, body: .array(content))
     }
-    if case .siwe(let client) = backend.accounts.identity {
+    if case .siwe(let client) = services.accounts.identity {
       router.post("\(configuration.path)/siwe", bodyLimit: 4096) { request, _ in
         var response = try client.message(for: request.body)
         response.fields.append(.cacheControl, "no-store")
@@ -104,9 +104,9 @@ public struct ApptimistService: Migrating, Commanding, Demonstrating, Running {
     guard let webApp else { return }
     webApp.register(on: &router)
     router.get("\(configuration.path)/app/settings.json") {
-      [configuration, backend] _, _ in
+      [configuration, services] _, _ in
       var oidc: [String: String] = [:]
-      if case .oidc(let client) = backend.accounts.identity { oidc = await client.settings() }
+      if case .oidc(let client) = services.accounts.identity { oidc = await client.settings() }
       let isWallets = configuration.identity == .siwe
       var response = try Response(
         .ok,
@@ -140,14 +140,14 @@ public struct ApptimistService: Migrating, Commanding, Demonstrating, Running {
   public func run() async throws {
     // What fails is tried again, and doesn't end the hearing.
     await withTaskGroup { group in
-      if let link = backend.nodes?.link { group.addTask { await link.run() } }
-      group.addTask { [backend, pause = min(.seconds(60), configuration.gateInterval)] in
+      if let link = services.nodes?.link { group.addTask { await link.run() } }
+      group.addTask { [services, pause = min(.seconds(60), configuration.gateInterval)] in
         await Self.repeatWork(
-          every: pause, orLog: "gates wait", in: backend.log, backend.gates.askAgain)
+          every: pause, orLog: "gates wait", in: services.log, services.gates.askAgain)
       }
       await Self.repeatWork(
-        every: .seconds(60), orLog: "old rows can't be deleted yet", in: backend.log,
-        backend.deleteExpired)
+        every: .seconds(60), orLog: "old rows can't be deleted yet", in: services.log,
+        services.deleteExpired)
       group.cancelAll()
     }
   }

@@ -59,7 +59,7 @@ public struct TokenScriptService: Migrating, Commanding, Demonstrating, Running,
     self.repository = repository
     survey = try await ChainSurvey(
       configuration.chains, store: repository.store, log: context.log, clock: context.clock)
-    indexer = RepositoryIndexer(repository, survey.words)
+    indexer = RepositoryIndexer(repository, survey.answers)
     // One thread that gives way to those that serve.
     let pageThreads = ThreadPool(named: "awd-page", width: 1, queue: 64, niceness: 10)
     listing = IndexListing(repository.headers, on: pageThreads)

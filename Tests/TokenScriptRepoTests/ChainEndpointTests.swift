@@ -34,8 +34,8 @@ struct ChainEndpointTests {
       """, publicURL: "https://repo.example")
     #expect(try await server.service.survey.askAll(server.service.indexer.current.questions))
     try await server.service.reload()
-    let found = server.service.survey.words.value.byOrigin
-    func word(_ index: Int) throws -> ChainWord {
+    let found = server.service.survey.answers.value.byOrigin
+    func word(_ index: Int) throws -> ChainAnswer {
       try #require(found[Origin(contracts[index], on: .main)])
     }
     #expect(try word(0).owner == owner && word(0).scripts == uris)
@@ -51,6 +51,6 @@ struct ChainEndpointTests {
     process.closeInput()
     _ = try await process.ended()
     #expect(try await !server.service.survey.askAll(server.service.indexer.current.questions))
-    #expect(server.service.survey.words.value.byOrigin == found)
+    #expect(server.service.survey.answers.value.byOrigin == found)
   }
 }

@@ -46,20 +46,20 @@ private func words(
   @Test func whatTheEndpointFailsToTellStays() throws {
     let time = Timestamp(seconds: 1)
     let data = ReturnData([UInt8](repeating: 0, count: 12) + owner.bytes)
-    let last = ChainWord(owner: nil, name: "Coin", scripts: ["a:1"], time: time)
+    let last = ChainAnswer(owner: nil, name: "Coin", scripts: ["a:1"], time: time)
     let later = Timestamp(seconds: 2)
     #expect(
-      ChainWord([.returned(data), .failed("x"), .failed("y")], after: last, time: later)
-        == ChainWord(owner: owner, name: "Coin", scripts: ["a:1"], time: later))
+      ChainAnswer([.returned(data), .failed("x"), .failed("y")], after: last, time: later)
+        == ChainAnswer(owner: owner, name: "Coin", scripts: ["a:1"], time: later))
     #expect(
-      ChainWord([.none, .none, .failed("y")], after: nil, time: later)
-        == ChainWord(owner: nil, scripts: [], time: later))
-    #expect(ChainWord([.failed("x"), .returned(data), .none], after: last, time: later) == nil)
+      ChainAnswer([.none, .none, .failed("y")], after: nil, time: later)
+        == ChainAnswer(owner: nil, scripts: [], time: later))
+    #expect(ChainAnswer([.failed("x"), .returned(data), .none], after: last, time: later) == nil)
   }
 
   @Test func aContractsPlacesAreBounded() {
     let place = "https://x/" + String(repeating: "x", count: 4000)
-    let word = ChainWord(
+    let word = ChainAnswer(
       owner: nil, scripts: [place, place, place, "a:1"], registered: [],
       time: Timestamp(seconds: 1))
     #expect(word.scripts == [place, place, "a:1"])
@@ -103,13 +103,13 @@ private func words(
       fixture.time.withLock { $0 += 7200 }
       endpoint.change(Self.failures[index])
       #expect(try await !ask())
-      let word = try #require(server.service.survey.words.value.byOrigin.values.first)
+      let word = try #require(server.service.survey.answers.value.byOrigin.values.first)
       #expect(word.owner == owner && word.time == Timestamp(seconds: 1_700_000_000))
       #expect(server.service.indexer.current.rows[0].standing == .issuer)
     }
     // The word outlasts a restart.
-    let stored = try await ContractStore(store).chainWords(on: [.main])
-    #expect(stored.words.values.map(\.scripts) == [["https://x.example"]])
+    let stored = try await ContractStore(store).chainAnswers(on: [.main])
+    #expect(stored.answers.values.map(\.scripts) == [["https://x.example"]])
   }
 
   @Test func aRevertIsAWord() async throws {
@@ -172,7 +172,7 @@ private func words(
       #expect(first.status == .forbidden && first[.retryAfter] == "5")
       #expect(first.text.contains("is being asked"))
       try await waitUntil {
-        server.service.indexer.current.rules.words.values.contains { $0.owner == owner }
+        server.service.indexer.current.rules.answers.values.contains { $0.owner == owner }
       }
       #expect(try await put(.issuer, at: 1_600_000_001, from: "192.0.2.1").status == .created)
       let stranger = try await put(.rival, at: 1_600_000_002, from: "192.0.2.1")
@@ -223,7 +223,7 @@ private func words(
     try await withAnswers(endpoint) { server, ask in
       let hasChanged = try await ask()
       #expect(hasChanged)
-      #expect(server.service.survey.words.value.byOrigin.values.compactMap(\.owner) == [owner])
+      #expect(server.service.survey.answers.value.byOrigin.values.compactMap(\.owner) == [owner])
     }
   }
 

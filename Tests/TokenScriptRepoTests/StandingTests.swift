@@ -167,7 +167,7 @@ internal import XMLSecurity
       _ = try await ask()
       let roles = chain.batches.filter { $0.contains("0x91d14854") }
       #expect(roles.map(\.count) == [32])
-      #expect(server.service.survey.words.value.byOrigin.values.first?.roles.count == 16)
+      #expect(server.service.survey.answers.value.byOrigin.values.first?.roles.count == 16)
     }
   }
 
@@ -183,14 +183,14 @@ internal import XMLSecurity
       let refused = try await send(server, file)
       #expect(refused.status == .forbidden && refused[.retryAfter] == "5")
       try await waitUntil {
-        server.service.indexer.current.rules.words.values.contains { $0.roles[owner] == true }
+        server.service.indexer.current.rules.answers.values.contains { $0.roles[owner] == true }
       }
       #expect(try await send(server, file).status == .created)
       let stranger = try await send(server, sign(.issuer, at: Self.now))
       #expect(stranger.status == .forbidden && stranger[.retryAfter] == "5")
       try await waitUntil { chain.batches.flatMap(\.self).filter { $0 == "0x91d14854" }.count >= 8 }
       try await waitUntil {
-        server.service.indexer.current.rules.words.values.contains { $0.roles.count == 3 }
+        server.service.indexer.current.rules.answers.values.contains { $0.roles.count == 3 }
       }
       #expect(try await send(server, sign(.issuer, at: Self.now))[.retryAfter] == nil)
     }

@@ -23,7 +23,7 @@ final class SessionConnection: WebSocketHandler, HubMember, @unchecked Sendable 
   let id: SessionID
   let loop: EventLoop
   private let socket: WebSocketSession
-  private let backend: Backend
+  private let services: SessionServices
   private let network: ClientNetwork?
   /// The place among the sessions of the client's network: among those that aren't logged in, then among
   /// those that are.
@@ -42,13 +42,13 @@ final class SessionConnection: WebSocketHandler, HubMember, @unchecked Sendable 
   /// Takes a connection that has just been upgraded.
   init(
     _ socket: WebSocketSession, id: SessionID, network: ClientNetwork?,
-    place: Holding<ClientNetwork>, backend: Backend, longestMessage: Int,
+    place: Holding<ClientNetwork>, services: SessionServices, longestMessage: Int,
     session: Session
   ) {
     (self.network, self.place, self.socket) = (network, place, socket)
     loop = socket.loop
-    (self.id, self.backend, self.longestMessage) = (id, backend, longestMessage)
-    epoch = backend.nodes?.registry.epoch ?? 0
+    (self.id, self.services, self.longestMessage) = (id, services, longestMessage)
+    epoch = services.nodes?.registry.epoch ?? 0
     self.session = session
     handle(.opened)
   }
@@ -64,11 +64,11 @@ final class SessionConnection: WebSocketHandler, HubMember, @unchecked Sendable 
 
   func drained() { proceed() }
 
-  func draining() { handle(.draining(to: backend.publicURI)) }
+  func draining() { handle(.draining(to: services.publicURI)) }
 
   func closed(_ code: UInt16?) {
     isOver = true
-    if let login { backend.ended(id, of: login.user) }
+    if let login { services.ended(id, of: login.user) }
     perform(session.handle(.ended))
   }
 
@@ -94,7 +94,7 @@ final class SessionConnection: WebSocketHandler, HubMember, @unchecked Sendable 
   /// Closes the session because its account has no version 1 any more; from any thread. It is closed when this returns.
   func evicted() async {
     await Task(executorPreference: loop) { [self] in handle(.evicted) }.value
-    backend.ended(id)
+    services.ended(id)
   }
 
   // MARK: - What is done
@@ -109,7 +109,7 @@ final class SessionConnection: WebSocketHandler, HubMember, @unchecked Sendable 
       switch action {
       case .send(let message, let kind):
         socket.send(.binary(message))
-        backend.metrics.count(kind)
+        services.metrics.count(kind)
       case .ask(let query): ask(query)
       case .join(let login): join(login)
       case .wait(let duration): socket.setTimer(after: duration)
@@ -121,23 +121,23 @@ final class SessionConnection: WebSocketHandler, HubMember, @unchecked Sendable 
 
   /// Makes this the session of a logged-in user, if the client's network may have one more.
   private func join(_ login: AccountLogin) {
-    let place = Holding(of: backend.clients.sessions, for: network) { [socket] in socket.yield() }
+    let place = Holding(of: services.clients.sessions, for: network) { [socket] in socket.yield() }
     place.used(at: loop.now)
     guard place.set(to: 1) else {
       socket.close(1013)
-      backend.ended(id)
+      services.ended(id)
       return perform(session.handle(.ended))
     }
     (self.place, self.login) = (place, login)
     socket.limitMessages(to: longestMessage)
-    backend.hub.join(self, of: login.user)?.evict()
-    backend.nodes?.joined(id, of: login.user)
+    services.hub.join(self, of: login.user)?.evict()
+    services.nodes?.joined(id, of: login.user)
   }
 
   private func count(_ counted: SessionAction.Counted) {
-    backend.metrics.count(counted)
+    services.metrics.count(counted)
     guard counted == .refused else { return }
-    backend.log.info("session refused", ["client": network?.description ?? "a Unix socket"])
+    services.log.info("session refused", ["client": network?.description ?? "a Unix socket"])
   }
 
   /// Reads the mailbox and receives messages, as far as the session and the socket can take it.
@@ -161,10 +161,10 @@ final class SessionConnection: WebSocketHandler, HubMember, @unchecked Sendable 
     let requester = Requester(session: id, network: network, login: login)
     Task(executorPreference: loop) { [self] in
       let reply = await WorkOwner.$current.withValue(requester.owner) {
-        await backend.reply(to: query, from: requester)
+        await services.reply(to: query, from: requester)
       }
       // It may have locked a file after the end.
-      if isOver { backend.ended(id) }
+      if isOver { services.ended(id) }
       handle(.replied(reply))
     }
   }
@@ -173,7 +173,7 @@ final class SessionConnection: WebSocketHandler, HubMember, @unchecked Sendable 
     Task(executorPreference: loop) { [self] in
       let owner = WorkOwner(client: network, account: login.user)
       let page = await WorkOwner.$current.withValue(owner) {
-        await backend.page(for: login, after: position)
+        await services.page(for: login, after: position)
       }
       guard !isOver else { return }
       handle(.read(page))

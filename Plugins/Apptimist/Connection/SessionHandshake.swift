@@ -11,7 +11,7 @@ internal import Transport
 
 /// Checks the handshakes of devices and opens their sessions (page "Connection").
 struct SessionHandshake: Sendable {
-  let backend: Backend
+  let services: SessionServices
   let configuration: ApptimistConfiguration
   /// True if devices come by TLS that ends before this server.
   let isSecureOutside: Bool
@@ -24,12 +24,12 @@ struct SessionHandshake: Sendable {
   ///   many versions, or 429 for too many handshakes of the client's network.
   func accept(_ request: Request) async throws -> WebSocketAcceptance {
     let network = request.origin.client
-    if let seconds = backend.clients.wait(for: .handshake, of: network) {
-      backend.metrics.handshakesRefused.add()
+    if let seconds = services.clients.wait(for: .handshake, of: network) {
+      services.metrics.handshakesRefused.add()
       throw HTTPError(.tooManyRequests, retryAfter: seconds)
     }
     guard let offer = Self.offer(in: request.head) else {
-      backend.metrics.handshakesRefused.add()
+      services.metrics.handshakesRefused.add()
       throw HTTPError(.badRequest, "expected at most \(Version2.VersionOffer.most) versions")
     }
     let isVersion2 = offer.versions.contains(Version2.number)
@@ -38,28 +38,28 @@ struct SessionHandshake: Sendable {
         WorkOwner(client: network, account: request.origin.id),
         operation: {
           // In version 2 a key that was used before does no harm.
-          if isVersion2 { true } else { try await backend.ephemeralKeys.mayServe(key) }
+          if isVersion2 { true } else { try await services.ephemeralKeys.mayServe(key) }
         })
     else {
-      backend.metrics.handshakesRefused.add()
+      services.metrics.handshakesRefused.add()
       throw HTTPError(.badRequest, "expected the device's fresh ephemeral key as 64 digits")
     }
     let scheme = request.origin.isSecure || isSecureOutside ? "wss" : "ws"
-    let id = backend.newSession()
+    let id = services.newSession()
     let limits = configuration.session
     let setup = SessionSetup(
-      encryption: backend.keys.encryption, identity: backend.keys.identity, ephemeralKey: key,
+      encryption: services.keys.encryption, identity: services.keys.identity, ephemeralKey: key,
       uri: "\(scheme)://\(request.head.authority)\(configuration.path)", limits: limits,
       silence: silence())
     let version2 = isVersion2 ? offer : nil
     let longest = isVersion2 ? limits.frame.version2Message : limits.frame.message
     var acceptance = WebSocketAcceptance { [self] socket in
-      let place = Holding(of: backend.clients.joining, for: network) { socket.yield() }
+      let place = Holding(of: services.clients.joining, for: network) { socket.yield() }
       place.used(at: socket.loop.now)
       guard place.set(to: 1) else { return RefusedConnection(socket, 1013) }
       guard let session = session(setup, version2) else { return RefusedConnection(socket, 1008) }
       return SessionConnection(
-        socket, id: id, network: network, place: place, backend: backend, longestMessage: longest,
+        socket, id: id, network: network, place: place, services: services, longestMessage: longest,
         session: session)
     }
     acceptance.subprotocol = isVersion2 ? Version2.subprotocol : nil

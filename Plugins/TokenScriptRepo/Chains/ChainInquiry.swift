@@ -38,37 +38,37 @@ struct ChainInquiry: Sendable {
   let endpoint: ChainEndpoint
   /// The contract and the keys.
   let question: ChainQuestion
-  /// The last word, if there is one; what the endpoint fails to tell stays as it was.
-  let last: ChainWord?
+  /// The last answer, if there is one; what the endpoint fails to tell stays as it was.
+  let last: ChainAnswer?
 
   /// Asks for all.
   ///
   /// - Parameter time: the present time.
-  /// - Throws: ``Failure`` if the endpoint fails to tell the owner, so that the last word stays, with its age.
-  func word(at time: Timestamp) async throws(Failure) -> ChainWord {
+  /// - Throws: ``Failure`` if the endpoint fails to tell the owner, so that the last answer stays, with its age.
+  func answer(at time: Timestamp) async throws(Failure) -> ChainAnswer {
     let contract = question.origin.contract
-    let own = try await call(ChainWord.calls.map { (contract, $0) })
-    guard var word = ChainWord(own, after: last, time: time) else {
+    let own = try await call(ChainAnswer.calls.map { (contract, $0) })
+    guard var answer = ChainAnswer(own, after: last, time: time) else {
       throw Failure(reason: own.first?.failure ?? "", isEndpoints: false)
     }
-    word.roles = await roles()
-    (word.entries, word.registered) = (last?.entries ?? [], last?.registered ?? [])
+    answer.roles = await roles()
+    (answer.entries, answer.registered) = (last?.entries ?? [], last?.registered ?? [])
     guard let registry = endpoint.registry else {
-      (word.entries, word.registered) = ([], [])
-      return word
+      (answer.entries, answer.registered) = ([], [])
+      return answer
     }
     switch try? await call([(registry, .scriptData(of: contract))]).first {
     case .returned(let data)?:
       guard let entries = try? await entries(data.scriptEntries, of: registry) else { break }
-      (word.entries, word.registered) = (entries, [])
+      (answer.entries, answer.registered) = (entries, [])
     case .none?:
       let places = try? await call([(registry, .scriptURI(of: contract))]).first
       guard let places, places.failure == nil else { break }
-      word.entries = []
-      word.registered = ChainWord.bounded(places.data?.strings ?? [])
+      answer.entries = []
+      answer.registered = ChainAnswer.bounded(places.data?.strings ?? [])
     case .failed?, nil: break
     }
-    return word
+    return answer
   }
 
   /// Asks which keys have a role that stands for the contract.
@@ -93,14 +93,14 @@ struct ChainInquiry: Sendable {
   /// Chooses the registry's entries to keep, the contract's own first, and asks who holds these.
   private func entries(
     _ found: [ReturnData.ScriptEntry], of registry: EthereumAddress
-  ) async throws(Failure) -> [ChainWord.Entry] {
+  ) async throws(Failure) -> [ChainAnswer.Entry] {
     var tokens: Set<[UInt8]> = [[UInt8](repeating: 0, count: 32)]
     let usable = found.filter { $0.place.openable != nil && tokens.insert($0.token).inserted }
     let own = usable.filter(\.isAuthenticated).prefix(Self.entryLimit)
     let others = usable.filter { !$0.isAuthenticated }.prefix(Self.entryLimit - own.count)
     let holders = own.isEmpty ? [] : try await call(own.map { (registry, .ownerOf($0.token)) })
-    return zip(own, holders).map { ChainWord.Entry($0, holder: $1.data?.address) }
-      + others.map { ChainWord.Entry($0, holder: nil) }
+    return zip(own, holders).map { ChainAnswer.Entry($0, holder: $1.data?.address) }
+      + others.map { ChainAnswer.Entry($0, holder: nil) }
   }
 
   private func call(_ calls: [Call]) async throws(Failure) -> [CallBatch.Outcome] {
@@ -120,18 +120,18 @@ struct ChainInquiry: Sendable {
   }
 }
 
-extension ChainWord {
-  /// The calls that ask for a contract's own words.
+extension ChainAnswer {
+  /// The calls that ask for a contract's own answers.
   static let calls: [FunctionCall] = [.owner, .scriptURI, .name]
 
   /// Reads the outcomes of ``calls``.
   ///
   /// - Parameters:
   ///   - outcomes: an outcome for each call.
-  ///   - last: the last word, whose parts stay if the endpoint failed to tell them.
+  ///   - last: the last answer, whose parts stay if the endpoint failed to tell them.
   ///   - time: the time of the question.
   /// - Returns: nil if the endpoint has failed to tell the owner.
-  init?(_ outcomes: [CallBatch.Outcome], after last: ChainWord?, time: Timestamp) {
+  init?(_ outcomes: [CallBatch.Outcome], after last: ChainAnswer?, time: Timestamp) {
     guard outcomes.count == Self.calls.count, outcomes[0].failure == nil else { return nil }
     let name = outcomes[2].data?.text.flatMap { $0.utf8.count <= 256 ? $0 : nil }
     let shown = name?.shown(limit: 256)
@@ -143,7 +143,7 @@ extension ChainWord {
   }
 }
 
-extension ChainWord.Entry {
+extension ChainAnswer.Entry {
   fileprivate init(_ entry: ReturnData.ScriptEntry, holder: EthereumAddress?) {
     self.init(
       token: entry.tokenNumber, name: entry.name.shown(limit: 128),

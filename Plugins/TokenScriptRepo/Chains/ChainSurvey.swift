@@ -8,7 +8,7 @@ internal import Time
 /// Asks the chains about contracts, in the background: about those of the index every hour, and about those that somebody
 /// publishes for at once.
 ///
-/// A failing endpoint leaves the last words, with their age.
+/// A failing endpoint leaves the last answers, with their age.
 actor ChainSurvey {
   private static let interval = Duration.seconds(3600)
   private static let width = 8
@@ -30,16 +30,16 @@ actor ChainSurvey {
   private let client: HTTPClient?
   private let queue: AsyncStream<ChainQuestion>
   private let continuation: AsyncStream<ChainQuestion>.Continuation
-  /// The last change of a word in the store that is in service.
+  /// The last change of a answer in the store that is in service.
   private var change: Int64
-  /// The words in service.
-  nonisolated let words: AtomicReference<ChainWords>
+  /// The answers in service.
+  nonisolated let answers: AtomicReference<ChainAnswers>
 
-  /// Makes a survey with the words that are stored.
+  /// Makes a survey with the answers that are stored.
   ///
   /// - Parameters:
   ///   - endpoints: the endpoints; with none nothing is asked.
-  ///   - store: keeps the words.
+  ///   - store: keeps the answers.
   ///   - log: is told about endpoints that fail.
   ///   - clock: tells the time.
   /// - Throws: the store's error, or ``HTTPClientError`` if there is no room for connections.
@@ -54,16 +54,16 @@ actor ChainSurvey {
     options.bodyLimit = Self.responseLimit
     options.timeout = Self.responseTime
     client = endpoints.isEmpty ? nil : try HTTPClient(options)
-    let stored = try await store.chainWords(on: endpoints.keys)
+    let stored = try await store.chainAnswers(on: endpoints.keys)
     change = stored.last
-    words = AtomicReference(ChainWords(stored.words))
+    answers = AtomicReference(ChainAnswers(stored.answers))
   }
 
   /// Asks until the task is cancelled: at once and then every hour, with some jitter, and whenever there is something new.
   ///
   /// - Parameters:
   ///   - questions: returns the contracts of the index in service, the most important ones first, with its files' keys.
-  ///   - changed: is called after a word has changed.
+  ///   - changed: is called after a answer has changed.
   nonisolated func run(
     _ questions: @escaping @Sendable () -> [ChainQuestion],
     changed: @escaping @Sendable () async throws -> Void
@@ -86,15 +86,15 @@ actor ChainSurvey {
   /// Does something that a full disk must not keep from being done again later.
   private nonisolated func attempt(_ body: () async throws -> Void) async {
     do { try await body() } catch is CancellationError {} catch {
-      log.warning("the chains’ words are not stored", ["reason": "\(error)"])
+      log.warning("the chains’ answers are not stored", ["reason": "\(error)"])
     }
   }
 
   /// Returns whether a contract's chain has an endpoint that wasn't asked about it, or about one of the keys, yet.
   nonisolated func isUnasked(_ question: ChainQuestion) -> Bool {
     guard endpoints[question.origin.chain] != nil else { return false }
-    guard let word = words.value.byOrigin[question.origin] else { return true }
-    return question.keys.contains { word.roles[$0] == nil }
+    guard let answer = answers.value.byOrigin[question.origin] else { return true }
+    return question.keys.contains { answer.roles[$0] == nil }
   }
 
   /// Has the unasked ones of some contracts asked about soon, unless too many wait.
@@ -102,12 +102,12 @@ actor ChainSurvey {
     for question in questions where isUnasked(question) { continuation.yield(question) }
   }
 
-  /// Asks about all contracts of the index, and forgets the words about others. Of too many those come first that it has not
-  /// asked about for the longest time; the words about the rest stay.
+  /// Asks about all contracts of the index, and forgets the answers about others. Of too many those come first that it has not
+  /// asked about for the longest time; the answers about the rest stay.
   ///
-  /// - Returns: whether a word has changed.
+  /// - Returns: whether a answer has changed.
   func askAll(_ questions: [ChainQuestion]) async throws -> Bool {
-    let known = words.value.byOrigin
+    let known = answers.value.byOrigin
     let wanted = Set(questions.map(\.origin))
     let never = Timestamp(seconds: 0)
     var asked = questions.filter { endpoints[$0.origin.chain] != nil }
@@ -119,46 +119,46 @@ actor ChainSurvey {
       forgetting: known.keys.filter { !wanted.contains($0) })
   }
 
-  /// Takes over the words that other nodes have stored since the last look.
+  /// Takes over the answers that other nodes have stored since the last look.
   ///
-  /// - Returns: whether a word has changed.
+  /// - Returns: whether a answer has changed.
   func adopt() async throws -> Bool {
-    let stored = try await store.chainWords(on: endpoints.keys, after: change)
+    let stored = try await store.chainAnswers(on: endpoints.keys, after: change)
     change = stored.last
-    return replace(stored.words)
+    return replace(stored.answers)
   }
 
-  /// Puts words into service.
+  /// Puts answers into service.
   ///
   /// - Returns: whether one has changed.
-  private func replace(_ new: [Origin: ChainWord], forgetting forgotten: [Origin] = []) -> Bool {
+  private func replace(_ new: [Origin: ChainAnswer], forgetting forgotten: [Origin] = []) -> Bool {
     guard !new.isEmpty || !forgotten.isEmpty else { return false }
-    let before = words.value.byOrigin
+    let before = answers.value.byOrigin
     var after = before.merging(new) { $1 }
     for origin in forgotten { after[origin] = nil }
-    words.replace(with: ChainWords(after))
+    answers.replace(with: ChainAnswers(after))
     return new.contains { !$0.value.agrees(with: before[$0.key]) }
   }
 
   /// Asks about some contracts.
   ///
-  /// - Returns: whether a word has changed.
+  /// - Returns: whether a answer has changed.
   private func ask(
     _ asked: [ChainQuestion], forgetting forgotten: [Origin] = []
   ) async throws -> Bool {
-    let answers = await answers(about: asked)
+    let answers = await ask(about: asked)
     try Task.checkCancellation()
     try await store.remember(answers, forgetting: forgotten)
     return replace(answers, forgetting: forgotten)
   }
 
-  /// A contract's word, or the reason why there is none.
-  private typealias Answer = Result<ChainWord, ChainInquiry.Failure>
+  /// A contract's answer, or the reason why there is none.
+  private typealias Answer = Result<ChainAnswer, ChainInquiry.Failure>
 
   /// Asks about several contracts at once. An endpoint that keeps failing is left alone.
-  private nonisolated func answers(about questions: [ChainQuestion]) async -> [Origin: ChainWord] {
+  private nonisolated func ask(about questions: [ChainQuestion]) async -> [Origin: ChainAnswer] {
     var failures: [ChainID: (inRow: Int, contracts: Int, reason: String)] = [:]
-    var answers: [Origin: ChainWord] = [:]
+    var answers: [Origin: ChainAnswer] = [:]
     await withTaskGroup(of: (Origin, Answer).self) { group in
       var rest = questions[...]
       func next() {
@@ -172,8 +172,8 @@ actor ChainSurvey {
       for _ in 0..<Self.width { next() }
       while let (origin, answer) = await group.next() {
         switch answer {
-        case .success(let word):
-          answers[origin] = word
+        case .success(let answer):
+          answers[origin] = answer
           failures[origin.chain]?.inRow = 0
         case .failure(let failure):
           let (inRow, contracts, _) = failures[origin.chain] ?? (0, 0, "")
@@ -200,18 +200,19 @@ actor ChainSurvey {
     }
     let inquiry = ChainInquiry(
       client: client, endpoint: endpoint, question: question,
-      last: words.value.byOrigin[question.origin])
-    do throws(ChainInquiry.Failure) { return .success(try await inquiry.word(at: clock())) } catch {
+      last: answers.value.byOrigin[question.origin])
+    do throws(ChainInquiry.Failure) { return .success(try await inquiry.answer(at: clock())) } catch
+    {
       return .failure(error)
     }
   }
 }
 
-/// The last words of all chains; an immutable snapshot.
-final class ChainWords: Sendable {
-  /// The words by contract.
-  let byOrigin: [Origin: ChainWord]
+/// The last answers of all chains; an immutable snapshot.
+final class ChainAnswers: Sendable {
+  /// The answers by contract.
+  let byOrigin: [Origin: ChainAnswer]
 
   /// Makes a snapshot.
-  init(_ byOrigin: [Origin: ChainWord] = [:]) { self.byOrigin = byOrigin }
+  init(_ byOrigin: [Origin: ChainAnswer] = [:]) { self.byOrigin = byOrigin }
 }

@@ -36,7 +36,9 @@ struct RepositoryInspection {
       }
     }
     var rules = configuration.rules
-    if let store { rules.words = try await store.chainWords(on: configuration.chains.keys).words }
+    if let store {
+      rules.answers = try await store.chainAnswers(on: configuration.chains.keys).answers
+    }
     let memory = try await store?.memory(under: checks.fingerprint) ?? ContractStore.Memory()
     let scan = RepositoryScan(
       folder: folder, reader: checks.reader, rules: rules, now: now,

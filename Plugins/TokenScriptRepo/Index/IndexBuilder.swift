@@ -205,13 +205,13 @@ struct IndexBuilder {
       row.contract = address
       row.name = named.first { $0.isOrigin }?.name
       row.chains = chains[address] ?? []
-      let words = row.chains.compactMap { rules.words[Origin(address, on: $0)] }
-      row.owners = words.compactMap(\.owner)
-      row.contractName = words.lazy.compactMap(\.name).first
+      let answers = row.chains.compactMap { rules.answers[Origin(address, on: $0)] }
+      row.owners = answers.compactMap(\.owner)
+      row.contractName = answers.lazy.compactMap(\.name).first
       guard row.state != .gone else { return row }
       row.standing = rules.standing(of: meaning, for: address)
       let names = Set((meaning.labels + [row.name ?? "", ""]).map(\.comparable))
-      for name in Set(words.compactMap(\.name)).sorted() where !names.contains(name.comparable) {
+      for name in Set(answers.compactMap(\.name)).sorted() where !names.contains(name.comparable) {
         row.warnings.append("the contract calls itself “\(name.bounded(to: 120))”")
       }
       return row

@@ -53,9 +53,9 @@ struct IndexRow: Sendable, Equatable {
   var name: String?
   /// The chains that the file is served for the contract on, in the order of their numbers.
   var chains: [ChainID] = []
-  /// The contract's owners by the chains' words, in the chains' order.
+  /// The contract's owners by the chains' answers, in the chains' order.
   var owners: [EthereumAddress] = []
-  /// The contract's name by the word of the first of its chains that tells one.
+  /// The contract's name by the answer of the first of its chains that tells one.
   var contractName: String?
   /// The names by which IPFS knows the file.
   var cids: [String] = []

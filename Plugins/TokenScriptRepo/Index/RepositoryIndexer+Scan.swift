@@ -21,10 +21,10 @@ extension RepositoryIndexer {
     var memory: ContractStore.Memory
   }
 
-  /// The configuration's rules, with the chains' last words.
+  /// The configuration's rules, with the chains' last answers.
   var rules: RepositoryRules {
     var rules = configuration.rules
-    rules.words = words.value.byOrigin
+    rules.answers = answers.value.byOrigin
     return rules
   }
 
@@ -37,7 +37,7 @@ extension RepositoryIndexer {
     let checks = try await scanThreads.run { [repository] in
       try RepositoryChecks(
         repository.configuration, repository.headers, now: now, sharing: known,
-        words: rules.words, after: last)
+        answers: rules.answers, after: last)
     }
     async let stored = store.memory(
       under: checks.fingerprint, withPublicationTimes: rules.modified == .published)

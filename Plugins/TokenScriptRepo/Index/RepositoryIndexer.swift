@@ -6,7 +6,7 @@ internal import Time
 /// Makes an index of the repository's folder and of the stored readings, one at a time, and puts it into service.
 actor RepositoryIndexer {
   let repository: Repository
-  let words: AtomicReference<ChainWords>
+  let answers: AtomicReference<ChainAnswers>
   private let durations: Histogram
   let scanThreads = ThreadPool(named: "awd-scan", niceness: 5)
   private let contentThreads = ThreadPool(named: "awd-content", niceness: 10)
@@ -24,9 +24,9 @@ actor RepositoryIndexer {
   ///
   /// - Parameters:
   ///   - repository: the state of the service, which gets each new index and its checks.
-  ///   - words: the chains' words on the owners of contracts.
-  init(_ repository: Repository, _ words: AtomicReference<ChainWords>) {
-    (self.repository, self.words) = (repository, words)
+  ///   - answers: the chains' answers on the owners of contracts.
+  init(_ repository: Repository, _ answers: AtomicReference<ChainAnswers>) {
+    (self.repository, self.answers) = (repository, answers)
     durations = repository.context.metrics.histogram(
       "awd_tokenscript_index_duration_seconds", "Duration of an index build",
       bounds: [0.01, 0.1, 0.5, 1, 5, 10, 60].map { .seconds($0) })

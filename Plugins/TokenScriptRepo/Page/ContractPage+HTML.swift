@@ -26,18 +26,18 @@ extension ContractPage {
       values["code"] = QRCode(url)?.svg(label: "QR code of the URL")
       values["viewer"] = Self.viewer(url)
     }
-    if let word {
-      // The chain's word, with its age.
-      let entries = word.entries.map { entry in
-        (word.isOwners(entry) ? "the owner’s: " : "") + "\(entry.name) \(entry.place)"
+    if let answer {
+      // The chain's answer, with its age.
+      let entries = answer.entries.map { entry in
+        (answer.isOwners(entry) ? "the owner’s: " : "") + "\(entry.name) \(entry.place)"
       }
-      values["name"] = word.name
-      values["owner"] = word.owner?.checksummed ?? "none"
+      values["name"] = answer.name
+      values["owner"] = answer.owner?.checksummed ?? "none"
       values["administrators"] = Self.list(
-        word.roles.filter(\.value).keys.map(\.checksummed).sorted())
-      values["scripts"] = Self.list(word.scripts)
-      values["registry"] = Self.list(entries + word.registered)
-      values["asked"] = Markup.time(word.time)
+        answer.roles.filter(\.value).keys.map(\.checksummed).sorted())
+      values["scripts"] = Self.list(answer.scripts)
+      values["registry"] = Self.list(entries + answer.registered)
+      values["asked"] = Markup.time(answer.time)
     }
     var sources = Self.sourceLimit
     values["files"] = rows.map { file($0, &sources) }

@@ -12,8 +12,8 @@ struct ContractPage: Sendable {
   let rows: [IndexRow]
   /// The URLs of the served files, the newest version first; none if the server's own URL is not known.
   let urls: [String]
-  /// The chain's word on the contract, or nil if it wasn't asked.
-  let word: ChainWord?
+  /// The chain's answer on the contract, or nil if it wasn't asked.
+  let answer: ChainAnswer?
   /// The URL of a page about the contract elsewhere, or nil.
   let explorer: String?
   private let files: [RepositoryPath: RepositoryFile]
@@ -37,7 +37,7 @@ struct ContractPage: Sendable {
     }
     self.rows = rows.sorted { rank($0) > rank($1) }
     let editions = index.editions[ContractKey(origin.contract)] ?? []
-    word = index.rules.words[origin]
+    answer = index.rules.answers[origin]
     urls =
       base.map {
         ContractPlaces(of: origin, in: editions, base: $0, by: index.rules).files.map(\.url)

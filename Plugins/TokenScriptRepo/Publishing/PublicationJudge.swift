@@ -157,11 +157,11 @@ struct PublicationJudge: Sendable {
   private func keys(of origin: Origin, _ known: Known) -> Set<String> {
     var keys = Set(candidates(for: origin).compactMap { $0.signer?.publisher })
     keys.formUnion((known.publications[origin] ?? []).map(\.place.signer))
-    let word = rules.words[origin]
-    for issuer in [rules.deployers[origin.contract], word?.owner] {
+    let answer = rules.answers[origin]
+    for issuer in [rules.deployers[origin.contract], answer?.owner] {
       if let issuer { keys.insert(issuer.checksummed) }
     }
-    keys.formUnion((word?.roles ?? [:]).filter(\.value).keys.map(\.checksummed))
+    keys.formUnion((answer?.roles ?? [:]).filter(\.value).keys.map(\.checksummed))
     let marks = editions(of: origin).flatMap(\.marks)
     if marks.contains(where: { !$0.isPublishers && $0.chains.contains(origin.chain) }) {
       // A mark of the operator's bears no verified key, and nobody may take the place of its file.

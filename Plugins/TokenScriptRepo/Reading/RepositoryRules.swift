@@ -42,8 +42,8 @@ struct RepositoryRules: Sendable {
   var modified = Modified.signed
   /// The address of the key that deployed each contract; its owner is the contract's issuer.
   var deployers: [EthereumAddress: EthereumAddress] = [:]
-  /// The chains' words on contracts, which tell who else is the issuer.
-  var words: [Origin: ChainWord] = [:]
+  /// The chains' answers on contracts, which tell who else is the issuer.
+  var answers: [Origin: ChainAnswer] = [:]
 
   /// Decides whether a file is served.
   ///
@@ -91,7 +91,7 @@ struct RepositoryRules: Sendable {
     if let deployer = deployers[contract], file.signer?.addresses.contains(deployer) == true {
       return .signer
     }
-    let proofs = chains.map { words[Origin(contract, on: $0)]?.proof(of: file) }
+    let proofs = chains.map { answers[Origin(contract, on: $0)]?.proof(of: file) }
     guard !chains.isEmpty, !proofs.contains(nil) else { return nil }
     return proofs.contains(.content) ? .content : .signer
   }

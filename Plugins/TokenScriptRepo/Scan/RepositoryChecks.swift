@@ -25,12 +25,12 @@ struct RepositoryChecks: Sendable {
   ///   - headers: the header fields of responses.
   ///   - now: the present time.
   ///   - known: the contents in service, which are reused for equal bytes.
-  ///   - words: the chains' words on contracts.
+  ///   - answers: the chains' answers on contracts.
   ///   - last: the checks before these by the same configuration, whose schemas are reused if they haven't changed.
   /// - Throws: ``RepositoryError``, ``SchemaError`` or ``CertificateError`` if the schemas or roots can't be read.
   init(
     _ configuration: TokenScriptConfiguration, _ headers: ResponseHeaders, now: Timestamp,
-    sharing known: [Content] = [], words: [Origin: ChainWord] = [:],
+    sharing known: [Content] = [], answers: [Origin: ChainAnswer] = [:],
     after last: RepositoryChecks? = nil
   ) throws {
     let rules = configuration.rules
@@ -55,7 +55,7 @@ struct RepositoryChecks: Sendable {
       }
     }
     self.reader = reader
-    verification = FileVerification(configuration, reader, words: words)
+    verification = FileVerification(configuration, reader, answers: answers)
     fingerprint = parts.joined(separator: ", ")
   }
 

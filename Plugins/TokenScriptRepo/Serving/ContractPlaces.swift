@@ -18,7 +18,7 @@ struct ContractPlaces {
   let files: [File]
   /// The contract and the chain.
   let origin: Origin
-  private let word: ChainWord?
+  private let answer: ChainAnswer?
 
   /// Finds the places for a contract on a chain.
   ///
@@ -26,10 +26,10 @@ struct ContractPlaces {
   ///   - origin: the contract and the chain, which the URLs name if the contract has several.
   ///   - editions: the contract's versions, the preferred one first.
   ///   - base: the server's URL without a slash at its end.
-  ///   - rules: tell the issuers, and the chain's word.
+  ///   - rules: tell the issuers, and the chain's answer.
   init(of origin: Origin, in editions: [Edition], base: String, by rules: RepositoryRules) {
     self.origin = origin
-    word = rules.words[origin]
+    answer = rules.answers[origin]
     let isAmbiguous = Set(editions.flatMap { $0.chains.map(\.chain) }).count > 1
     let segment = isAmbiguous ? "chain/\(origin.chain)/" : ""
     files = editions.flatMap { edition in
@@ -48,9 +48,9 @@ struct ContractPlaces {
 
   // MARK: script-uri
 
-  /// The contract's own URIs by its chain's last word, and the URLs at this repository, by the names of ERC-5169.
+  /// The contract's own URIs by its chain's last answer, and the URLs at this repository, by the names of ERC-5169.
   var scriptURI: [String: [String: [String]]] {
-    ["scriptURI": ["erc5169": word?.scripts ?? [], "offchain": files.map(\.url)]]
+    ["scriptURI": ["erc5169": answer?.scripts ?? [], "offchain": files.map(\.url)]]
   }
 
   // MARK: script-info
@@ -64,16 +64,16 @@ struct ContractPlaces {
     let issuers = files.filter(\.isIssuers)
     let others = files.filter { !$0.isIssuers }
     let best = (issuers + others).first.flatMap { $0.candidate.name(for: origin.contract) }
-    let own = (word?.scripts ?? []).filter { $0.openable != nil }.prefix(Self.ownLimit)
-    let entries = word?.entries ?? []
+    let own = (answer?.scripts ?? []).filter { $0.openable != nil }.prefix(Self.ownLimit)
+    let entries = answer?.entries ?? []
     var scripts = own.enumerated().map { index, place in
       script(
-        word?.name ?? best, at: place, index == 0 ? "" : "5169_\(index)", isAuthenticated: true)
+        answer?.name ?? best, at: place, index == 0 ? "" : "5169_\(index)", isAuthenticated: true)
     }
     scripts += issuers.map(script)
-    scripts += entries.filter { word?.isOwners($0) == true }.map(script)
+    scripts += entries.filter { answer?.isOwners($0) == true }.map(script)
     scripts += others.map(script)
-    scripts += entries.filter { word?.isOwners($0) != true }.map(script)
+    scripts += entries.filter { answer?.isOwners($0) != true }.map(script)
     return scripts.prefix(Self.scriptLimit).enumerated().map { index, script in
       var script = script
       script.values["order"] = index
@@ -89,10 +89,10 @@ struct ContractPlaces {
       "awd_\(version)_\(meaning.signer?.key ?? "unsigned")", isAuthenticated: file.isIssuers)
   }
 
-  private func script(_ entry: ChainWord.Entry) -> JSONObject {
+  private func script(_ entry: ChainAnswer.Entry) -> JSONObject {
     script(
       entry.name, icon: entry.icon, at: entry.place, "7738_\(entry.token)",
-      isAuthenticated: word?.isOwners(entry) == true, type: "registry")
+      isAuthenticated: answer?.isOwners(entry) == true, type: "registry")
   }
 
   private func script(

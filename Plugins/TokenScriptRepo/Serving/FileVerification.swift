@@ -23,16 +23,16 @@ final class FileVerification: Sendable {
   /// - Parameters:
   ///   - configuration: the rules.
   ///   - reader: the reader of the repository's own files.
-  ///   - words: the chains' words on contracts.
+  ///   - answers: the chains' answers on contracts.
   init(
     _ configuration: TokenScriptConfiguration, _ reader: TokenScriptReader,
-    words: [Origin: ChainWord]
+    answers: [Origin: ChainAnswer]
   ) {
     var reader = reader
     var rules = configuration.rules
     reader.verifier = SignatureVerifier()
     rules.signature = .require
-    rules.words = words
+    rules.answers = answers
     if !configuration.verifiesUntrusted { rules.trust = .require }
     if rules.trust != .off, reader.roots == nil {
       // Without roots no chain holds, and the client is told so.

@@ -5,23 +5,23 @@ internal import Time
 
 // Words are numbered as publications are, so that each node sees those of the others.
 extension ContractStore {
-  /// Reads the last words of some chains.
+  /// Reads the last answers of some chains.
   ///
   /// - Parameters:
   ///   - chains: the chains.
-  ///   - change: the last change that is known, or nil for all words.
-  /// - Returns: the words that have changed, and the number of the last change.
+  ///   - change: the last change that is known, or nil for all answers.
+  /// - Returns: the answers that have changed, and the number of the last change.
   /// - Throws: ``StoreError``.
-  func chainWords(
+  func chainAnswers(
     on chains: some Sequence<ChainID>, after change: Int64? = nil
-  ) async throws -> (words: [Origin: ChainWord], last: Int64) {
+  ) async throws -> (answers: [Origin: ChainAnswer], last: Int64) {
     let chains = Set(chains)
-    // The words of earlier releases have the number 0.
+    // The answers of earlier releases have the number 0.
     let start = change ?? -1
     // Where nobody shares the store, nobody else has stored any since.
     guard !chains.isEmpty, store.isShared || change == nil else { return ([:], start) }
     return try await store.read { snapshot in
-      var words: [Origin: ChainWord] = [:]
+      var answers: [Origin: ChainAnswer] = [:]
       var last = start
       try snapshot.forEach(
         """
@@ -33,13 +33,13 @@ extension ContractStore {
         let origin = Origin(try row[0], on: try row[1])
         guard chains.contains(origin.chain) else { return }
         let entries: String = try row[7]
-        words[origin] = ChainWord(
+        answers[origin] = ChainAnswer(
           owner: try row[2], name: try row[3], scripts: Self.lines(try row[4]),
           roles: Self.roles(try row[5]), registered: Self.lines(try row[6]),
-          entries: (try? JSONDecoder().decode([ChainWord.Entry].self, from: Data(entries.utf8)))
+          entries: (try? JSONDecoder().decode([ChainAnswer.Entry].self, from: Data(entries.utf8)))
             ?? [], time: Timestamp(seconds: try row[8]))
       }
-      return (words, last)
+      return (answers, last)
     }
   }
 
@@ -53,28 +53,28 @@ extension ContractStore {
     return roles
   }
 
-  /// Stores words, and deletes those about contracts that are no longer served.
+  /// Stores answers, and deletes those about contracts that are no longer served.
   ///
   /// - Throws: ``StoreError``. A part may be stored then, and is valid.
-  func remember(_ words: [Origin: ChainWord], forgetting forgotten: [Origin]) async throws {
+  func remember(_ answers: [Origin: ChainAnswer], forgetting forgotten: [Origin]) async throws {
     try await write(forgotten) { origin, transaction in
       try transaction.execute(
         "DELETE FROM tokenscript_chain_words WHERE contract = ? AND chain = ?", origin.contract,
         origin.chain)
     }
-    for batch in Self.batches(Array(words)) {
+    for batch in Self.batches(Array(answers)) {
       try await store.write(isolation: .rowLocks) { transaction in
         let change = try Self.lock(transaction) + 1
-        for (origin, word) in batch { try Self.insert(word, on: origin, change, transaction) }
+        for (origin, answer) in batch { try Self.insert(answer, on: origin, change, transaction) }
         try Self.note(change, transaction)
       }
     }
   }
 
   private static func insert(
-    _ word: ChainWord, on origin: Origin, _ change: Int64, _ transaction: borrowing Transaction
+    _ answer: ChainAnswer, on origin: Origin, _ change: Int64, _ transaction: borrowing Transaction
   ) throws {
-    let roles = word.roles.map { "\($0.checksummed) \($1 ? 1 : 0)" }.sorted()
+    let roles = answer.roles.map { "\($0.checksummed) \($1 ? 1 : 0)" }.sorted()
     try transaction.execute(
       """
       INSERT INTO tokenscript_chain_words
@@ -83,10 +83,10 @@ extension ContractStore {
       ON CONFLICT (contract, chain) DO UPDATE SET owner = excluded.owner, name = excluded.name,
         scripts = excluded.scripts, roles = excluded.roles, registered = excluded.registered,
         entries = excluded.entries, asked = excluded.asked, change = excluded.change
-      """, origin.contract, origin.chain, word.owner, word.name,
-      word.scripts.joined(separator: "\n"), roles.joined(separator: "\n"),
-      word.registered.joined(separator: "\n"),
-      String(decoding: try JSONEncoder().encode(word.entries), as: UTF8.self),
-      word.time.seconds, change)
+      """, origin.contract, origin.chain, answer.owner, answer.name,
+      answer.scripts.joined(separator: "\n"), roles.joined(separator: "\n"),
+      answer.registered.joined(separator: "\n"),
+      String(decoding: try JSONEncoder().encode(answer.entries), as: UTF8.self),
+      answer.time.seconds, change)
   }
 }
