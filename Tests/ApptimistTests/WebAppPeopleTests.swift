@@ -46,6 +46,15 @@ extension WebAppBrowserTests {
     #expect(
       try cleo.browser.evaluate("document.querySelectorAll('main i, main img').length") == "0")
 
+    // What its author takes back goes with what was published of it.
+    try bert.say("a slip")
+    try anna.sees(["hello", Self.hostile, "a slip"])
+    try anna.menu(2, "Publish", isAsked: false)
+    for person in [bert, cleo] { try person.sees(["hello", Self.hostile, "a slip"]) }
+    try anna.wait("!document.querySelector('#messages').textContent.includes('not published')")
+    try bert.menu(2, "Delete for everyone")
+    for person in [anna, bert, cleo] { try person.sees(["hello", Self.hostile]) }
+
     // Killed, started again and loaded again, all of it is there once.
     try site.restart()
     for person in [anna, bert, cleo] {

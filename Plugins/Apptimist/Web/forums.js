@@ -41,6 +41,7 @@ export class Forums {
     });
   }
 
+  publishedBy(from, id, forum) { return this.account.chats.get(forum)?.find(({ publications }) => publications?.[id] === from); }
   find(forum, key) { return this.account.chats.get(forum)?.find((message) => message.key === key); }
 
   // What comes -----------------------------------------------------------------------------------------------------------
@@ -62,9 +63,13 @@ export class Forums {
     const known = account.messages.get(id) ?? this.find(forum, key);
     if (known) return this.again(known, copy, records);
     if (content.takenBack) {
-      const message = account.messages.get(content.takenBack);
-      if (message?.from !== from || message.chat !== forum) return truncate;
-      return () => account.remove([message]).then(truncate);
+      const message = account.messages.get(content.takenBack) ?? this.publishedBy(from, content.takenBack, forum);
+      const isTheirs = message?.from === from || message?.publications?.[content.takenBack] === from;
+      if (!isTheirs || message.chat !== forum) return truncate;
+      // Readers don't have the author's post, but what was published of it: whoever published it takes that back.
+      const own = Object.entries(message.publications ?? {}).filter(([id, by]) => by === account.me && id !== content.takenBack);
+      const jobs = own.map(([takenBack]) => account.jobFor(forum, contentOf({ takenBack })));
+      return () => account.enqueue([], jobs).then(() => account.remove([message])).then(truncate);
     }
     const shown = shownOf(content);
     if (!shown) return;
@@ -99,14 +104,17 @@ export class Forums {
     const signed = postSigned(account.pin, entry.to, bytes(from), time, body);
     if (!author || !nacl.sign.detached.verify(signed, bytes(signature), bytes(author.authentication))) return;
     const key = postKey(forum, from, time, body), known = this.find(forum, key);
+    const publication = { [hex(messageID({ ...entry, recipient: entry.to }))]: hex(entry.from) };
     if (known) {
       known.pending = undefined;
+      known.publications = { ...known.publications, ...publication };
       return this.again(known, hex(entry.id), records) ?? (() => {});
     }
     const shown = shownOf(readContent(body));
     if (!shown) return;
     const message = account.record({
       id: key, chat: forum, from, time, ...shown, key, copies: [hex(entry.id)], state: from === account.me ? "sent" : undefined,
+      publications: publication,
     });
     records.push(["message", key, message]);
     return () => account.show(message);
@@ -278,8 +286,10 @@ export class Forums {
   async publish(message) {
     const { account } = this, { signature, content } = message.pending;
     const published = { from: message.from, time: message.time, signature, content };
+    const job = account.jobFor(message.chat, contentOf({ published }));
     message.pending = undefined;
+    message.publications = { ...message.publications, [job.id]: account.me };
     await account.store.write([["message", message.id, message]]);
-    await account.enqueue([], [account.jobFor(message.chat, contentOf({ published }))]);
+    await account.enqueue([], [job]);
   }
 }
