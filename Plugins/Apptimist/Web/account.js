@@ -486,7 +486,8 @@ export class Account {
 
   /** Sends a text, a file that was sealed, or an invitation. */
   async send(chat, said, file, invitation) {
-    if (!this.isAllowed(chat)) await this.allow(chat);
+    // Not waited for: what is said next would overtake this.
+    const allowing = this.isAllowed(chat) ? undefined : this.allow(chat);
     const content = contentOf({ text: said || undefined, file: file?.about, invitation });
     const job = this.jobFor(chat, content);
     job.message = job.id;
@@ -502,7 +503,7 @@ export class Account {
     });
     const copy = this.jobFor(this.me, contentOf({ sent: { to: chat, time: message.time, messageID: job.id, content } }));
     message.copy = copy.id;
-    await this.enqueue([message], [job, copy]);
+    await Promise.all([allowing, this.enqueue([message], [job, copy])]);
   }
 
   /** Stores messages and jobs together, then sends. */

@@ -272,7 +272,7 @@ function fill(list, keys) {
     opener.ariaCurrent = isOpen ? "true" : null;
     opener.onclick = () => { location.hash = `chat=${key}`; };
     opener.replaceChildren(
-      face(account.name(key), key), element("span", {}, ...named(account, key)),
+      face(account.name(key), key), element("span", { className: "name" }, ...named(account, key)),
       element("span", { text: message ? when(message.time) : "", className: "when" }),
       element("span", { text: message ? summary(message).slice(0, 200) : "No messages yet", className: "last", dir: "auto" }));
     if (unread) opener.append(element("span", { className: "count" }, String(unread), element("span", { text: " unread", className: "only-heard" })));

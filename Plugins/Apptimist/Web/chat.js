@@ -53,6 +53,15 @@ export class Chat {
       }
       $("messages").scrollTop = $("messages").scrollHeight;
     };
+    this.stay();
+  }
+
+  /** Keeps the end in sight when a keyboard takes a part of the window, or it becomes narrower. */
+  stay() {
+    const list = $("messages");
+    let isAtEnd = true;
+    list.addEventListener("scroll", () => { isAtEnd = list.scrollHeight - list.scrollTop - list.clientHeight < 80; });
+    new ResizeObserver(() => { if (isAtEnd) list.scrollTop = list.scrollHeight; }).observe(list);
   }
 
   /** Opens the chat with a key, or none. */

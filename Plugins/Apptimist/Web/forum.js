@@ -81,7 +81,7 @@ export async function showForum(account, key, open) {
     list($("moderators"), about.moderators, (one, name) => [act("Remove", `Remove ${name}`, change("moderators", without(one)))]);
     list($("readers"), about.readers, (one, name) => [
       ...about.moderators.includes(one) ? []
-        : [act("Make a moderator", `Make ${name} a moderator`, change("moderators", (keys) => [...keys, one]))],
+        : [act("Moderator", `Make ${name} a moderator`, change("moderators", (keys) => [...keys, one]))],
       ...one === account.me ? [] : [act("Remove", `Remove ${name}`, attempt(async () => {
         await forums.edit(key, "moderators", without(one));
         await forums.edit(key, "subscribers", without(one));
