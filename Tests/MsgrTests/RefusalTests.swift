@@ -115,8 +115,8 @@ internal import Time
       lines.prefix(4) == [
         #"registration refused client=192.0.2.1 name=anna reason="the name is taken""#,
         #"registration refused client=192.0.2.1 name=bert reason="too many accounts""#,
-        #"login refused client=2001:db8::/64 name=anna reason="wrong name or password""#,
-        #"login refused client=192.0.2.2 name="no \"one\" \\" reason="wrong name or password""#,
+        #"login refused client=2001:db8::/64 name=anna reason="wrong name, password or signature""#,
+        #"login refused client=192.0.2.2 name="no \"one\" \\" reason="wrong name, password or signature""#,
       ])
     #expect(lines.last?.hasSuffix(#"reason="too many failures""#) == true)
     // A network that knocks all the time has so many lines a minute.

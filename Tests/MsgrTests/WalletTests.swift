@@ -2,6 +2,7 @@ internal import Cryptography
 internal import Ethereum
 internal import Foundation
 internal import HTTPProtocol
+internal import Observability
 internal import TestSupport
 internal import Testing
 internal import Time
@@ -194,6 +195,42 @@ internal import Time
     for _ in 1...2 {
       #expect(try await fixture.post("/msgr/wallet-login", used).status == 429)
     }
+  }
+
+  @Test func aForeignWalletInPlaceOfAPasswordCountsAsWell() async throws {
+    let metrics = Metrics()
+    let fixture = try await Fixture(Self.toml + "failed_logins_address = 3\n", metrics: metrics)
+    let (wallet, other) = (try Wallet(5), try Wallet(6))
+    let anna = try #require(
+      try await wallet.login(at: fixture, as: "anna", on: "x").object["Token"] as? String)
+    let bert = try #require(
+      try await other.login(at: fixture, as: "bert", on: "y").object["Token"] as? String)
+    for _ in 1...3 {
+      let foreign = try await other.proof(at: fixture)
+      #expect(try await fixture.post("/delete", foreign, token: anna).status == 403)
+    }
+    #expect(try await wallet.login(at: fixture, on: "z").status == 429)
+    #expect(metrics.render().contains(#"awd_msgr_refused_logins_total{reason="forbidden"} 3"#))
+    // Who needs no signature goes on, and so do other networks.
+    #expect(try await fixture.post("/msgr/wallet", [:], token: bert).status == 200)
+    var fields = try await wallet.proof(at: fixture)
+    fields["DeviceID"] = Fixture.device("z")
+    #expect(try await fixture.post("/msgr/wallet-login", fields, from: "192.0.2.9").status == 200)
+  }
+
+  /// An account that the operator has removed is gone for its wallet as it is for its password.
+  @Test func whoWasRemovedIsUnknown() async throws {
+    let fixture = try await Fixture(Self.toml + "signup = \"invite\"\n")
+    let wallet = try Wallet(5)
+    let store = fixture.service.service.store
+    try await store.addInvitation(
+      InvitationHash(ofToken: "come in"), uses: 1, expires: fixture.clock.now + .seconds(3600))
+    let made = try await wallet.login(at: fixture, as: "anna", ["Invitation": "come in"])
+    let token = try #require(made.object["Token"] as? String)
+    try await store.remove(try UserName("anna", in: .username))
+    #expect(try await fixture.post("/contacts", [:], token: token).status == 403)
+    #expect(try await wallet.login(at: fixture).status == 400)
+    #expect(try await wallet.login(at: fixture, as: "anna").status == 403)
   }
 
   @Test func walletsAreBoundAndUnbound() async throws {

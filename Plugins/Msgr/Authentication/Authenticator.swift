@@ -29,7 +29,8 @@ final class Authenticator: Sendable {
     for _ in 0..<3 {
       let caller = try await identify(credentials)
       do {
-        return try await act(caller)
+        guard case .wallet(let name, let proof) = caller else { return try await act(caller) }
+        return try await passwords.counting(name, from: proof.network) { try await act(caller) }
       } catch is OutdatedCaller { forget(caller) }
     }
     throw RequestRefusal.busy

@@ -117,10 +117,10 @@ final class PasswordVerifier: Sendable {
     failures.noteSuccess(FailedLogins.Login(name: name, network: network))
   }
 
-  /// Checks something else than a password; what is forbidden counts as a failed login of the network, which other nodes
-  /// are told of by a name that is no account's, if there is one.
+  /// Checks something else than a password; what is forbidden counts as a failed login of the network, which the operator
+  /// and other nodes are told of by a name, which need not be an account's.
   func counting<Value>(
-    _ name: UserName?, from network: ClientNetwork?, _ check: () async throws -> Value
+    _ name: UserName, from network: ClientNetwork?, _ check: () async throws -> Value
   ) async throws -> Value {
     let counted = try failures.begin(in: network)
     do {
@@ -130,7 +130,8 @@ final class PasswordVerifier: Sendable {
     } catch {
       if error as? RequestRefusal != .forbidden {
         failures.takeBack(counted)
-      } else if let name {
+      } else {
+        report.note(error, .login, of: name, from: network)
         let network = network.map { "\($0)" }
         tellOfFailure(FailedLogins.Failure(name: name, network: network, isFamiliar: false))
       }

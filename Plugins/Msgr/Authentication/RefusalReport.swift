@@ -73,7 +73,7 @@ enum RefusalReason: String, CaseIterable, Sendable {
   /// Returns the reason in words for the log.
   fileprivate func words(for act: RefusalReport.Act) -> String {
     switch (self, act) {
-    case (.forbidden, .login): "wrong name or password"
+    case (.forbidden, .login): "wrong name, password or signature"
     case (.forbidden, .registration): "the name is taken"
     case (.invitation, _): "the invitation isn't good"
     case (.tooMany, .login): "too many failures"

@@ -61,9 +61,9 @@ extension MsgrRoutes {
     _ logins: WalletLogins, _ call: Call, _ act: (WalletProof) async throws -> Value
   ) async throws -> Value {
     let (message, signature) = (try call.fields.text(.message), try call.fields.text(.signature))
-    let address = (try? SignInMessage(parsing: Array(message.utf8)))?.address
+    let address = (try? SignInMessage(parsing: Array(message.utf8)))?.address.lowercase
     return try await service.passwords.counting(
-      address.map { UserName(stored: "wallet/\($0.lowercase)") }, from: call.network
+      UserName(stored: "wallet/\(address ?? "")"), from: call.network
     ) { try await act(try await logins.proof(message, signature, from: call.network)) }
   }
 

@@ -14,6 +14,8 @@ struct WalletProof: Sendable {
   /// The nonce, which is good until its end, and only once.
   let nonce: String
   let end: Timestamp
+  /// The network of who showed it.
+  let network: ClientNetwork?
 }
 
 /// Lets users in by their wallets (ERC-4361).
@@ -85,7 +87,8 @@ struct WalletLogins: Sendable {
       message = try SignInMessage(parsing: Array(text.utf8))
       let chain = try rules.check(message, nonce: message.nonce, at: context.clock())
       guard let end = end(of: message.nonce) else { throw .nonce }
-      proof = WalletProof(address: message.address, chain: chain, nonce: message.nonce, end: end)
+      proof = WalletProof(
+        address: message.address, chain: chain, nonce: message.nonce, end: end, network: network)
     } catch { throw refusal(error.rawValue, network) }
     guard signature.hasPrefix("0x"), let bytes = Hex.decode(signature.utf8.dropFirst(2)) else {
       throw refusal("the signature is not 0x and hexadecimal digits", network)
