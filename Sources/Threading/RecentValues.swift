@@ -21,13 +21,17 @@ public final class RecentValues<Key: Hashable & Sendable, Value: Sendable>: Send
   }
 
   /// Inserts a value in place of an earlier one.
-  public func insert(_ value: Value, for key: Key) {
+  ///
+  /// - Returns: whether there was none.
+  @discardableResult public func insert(_ value: Value, for key: Key) -> Bool {
     state.withLock { state in
+      let isNew = state.young[key] == nil && state.old[key] == nil
       if state.young.count >= limit / 2 {
         state.old = state.young
         state.young = [:]
       }
       state.young[key] = value
+      return isNew
     }
   }
 

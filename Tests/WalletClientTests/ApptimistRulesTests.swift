@@ -150,7 +150,7 @@ internal import WebSocketClient
   }
 
   @Test func aPostComesOnce() {
-    var posts = RecentPosts(limit: 2)
+    let posts = RecentPosts(limit: 2)
     func post(_ time: UInt64, _ data: [UInt8]) -> DeviceMessage {
       let header = PDU.Message(time: time, recipient: bob.user, to: forum.user, from: ann.user)
       return DeviceMessage(

@@ -9,32 +9,11 @@ internal import Time
 /// So a stranger costs no disk, and each row belongs to an account. A connection without a login can be
 /// played again once its key is forgotten, but says nothing that the service doesn't know.
 final class EphemeralKeys: Sendable {
-  /// The keys that were claimed last.
-  private struct Claimed {
-    /// The most keys of each generation.
-    private static let capacity = 16_384
-
-    private var newer: Set<EphemeralKeyHash> = []
-    private var older: Set<EphemeralKeyHash> = []
-
-    func contains(_ hash: EphemeralKeyHash) -> Bool { newer.contains(hash) || older.contains(hash) }
-
-    /// Adds a key, and forgets the older generation when the newer one is full.
-    ///
-    /// - Returns: whether it was not there.
-    mutating func insert(_ hash: EphemeralKeyHash) -> Bool {
-      guard !contains(hash) else { return false }
-      if newer.count >= Self.capacity { (newer, older) = ([], newer) }
-      newer.insert(hash)
-      return true
-    }
-  }
-
   private let store: ApptimistStore
   private let keys: ServiceKeys
   private let age: Duration
   private let clock: @Sendable () -> Timestamp
-  private let claimed = Lock(Claimed())
+  private let claimed = RecentValues<EphemeralKeyHash, Void>(limit: 32_768)
 
   /// Makes a register in which no key is claimed.
   ///
@@ -55,7 +34,7 @@ final class EphemeralKeys: Sendable {
     // A second way to write a key would be a second use of it.
     guard key.isCanonical, !key.isLowOrder, key != keys.identity.encryptionKey else { return false }
     let hash = keys.hash(ofEphemeral: key)
-    guard !claimed.withLock({ $0.contains(hash) }) else { return false }
+    guard claimed.value(for: hash) == nil else { return false }
     return try await store.mayServe(ephemeral: key, hash: hash)
   }
 
@@ -63,8 +42,7 @@ final class EphemeralKeys: Sendable {
   ///
   /// - Returns: false if another connection has claimed it.
   func claim(_ key: EncryptionPublicKey) -> Bool {
-    let hash = keys.hash(ofEphemeral: key)
-    return claimed.withLock { $0.insert(hash) }
+    claimed.insert((), for: keys.hash(ofEphemeral: key))
   }
 
   /// Notes that a user has logged in with a key.

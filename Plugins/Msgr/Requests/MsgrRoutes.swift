@@ -90,22 +90,24 @@ struct MsgrRoutes: Sendable {
   }
 
   private func registerContacts(on router: inout Router) {
+    let (authenticator, store) = (service.authenticator, service.store)
     post("/contacts", on: &router) { call in
-      let names = try await service.friends(of: try call.credentials())
-      return names.map(\.text)
+      try await authenticator.perform(as: try call.credentials(), store.friends).map(\.text)
     }
-    post("/friends", on: &router) { call in try await service.contacts(of: try call.credentials()) }
+    post("/friends", on: &router) { call in
+      try await authenticator.perform(as: try call.credentials(), store.contacts)
+    }
     post("/add", on: &router) { call in
       let credentials = try call.credentials(acceptsMisspelling: true)
       let friendship = try await service.add(try call.fields.name(.addUser), by: credentials)
       return ["Status": friendship.rawValue]
     }
     for (path, act) in [
-      ("/unfriend", service.unfriend), ("/block", service.block), ("/unblock", service.unblock),
+      ("/unfriend", store.unfriend), ("/block", service.block), ("/unblock", store.unblock),
     ] {
       post(path, on: &router) { call in
-        let credentials = try call.credentials()
-        try await act(try call.fields.sender(.user), credentials)
+        let (credentials, user) = (try call.credentials(), try call.fields.sender(.user))
+        try await authenticator.perform(as: credentials) { try await act(user, $0) }
         return Done()
       }
     }
@@ -122,15 +124,22 @@ struct MsgrRoutes: Sendable {
         return try await service.send(try Draft(call.fields), by: credentials).json
       }
     }
+    let (authenticator, store) = (service.authenticator, service.store)
     post("/inbox", on: &router) { call in
-      try await service.inbox(of: try call.credentials(), since: try call.fields.since())
+      let (credentials, position) = (try call.credentials(), try call.fields.since())
+      return try await authenticator.perform(as: credentials) {
+        try await store.inbox(of: $0, since: position)
+      }
     }
     post("/history", on: &router) { call in
-      let fields = call.fields
-      return try await service.history(
-        of: try call.credentials(), with: try fields.sender(.with),
-        before: fields.has(.before) ? try MessageID(try fields.text(.before), in: .before) : .last,
-        atMost: try fields.number(.limit, in: Self.historyLimit.0) ?? Self.historyLimit.default)
+      let (fields, credentials) = (call.fields, try call.credentials())
+      let other = try fields.sender(.with)
+      let position =
+        fields.has(.before) ? try MessageID(try fields.text(.before), in: .before) : .last
+      let count = try fields.number(.limit, in: Self.historyLimit.0) ?? Self.historyLimit.default
+      return try await authenticator.perform(as: credentials) {
+        try await store.history(of: $0, with: other, before: position, atMost: count)
+      }
     }
     post("/read", on: &router) { call in
       let fields = call.fields

@@ -109,16 +109,6 @@ final class MessageService: Sendable {
 
   // MARK: - Contacts
 
-  /// Returns all users that the caller has to do with.
-  func contacts(of credentials: Credentials) async throws -> ContactLists {
-    try await authenticator.perform(as: credentials, store.contacts)
-  }
-
-  /// Returns the friends' names, sorted.
-  func friends(of credentials: Credentials) async throws -> [UserName] {
-    try await authenticator.perform(as: credentials, store.friends)
-  }
-
   /// Asks a user to become a friend, or agrees.
   func add(_ friend: UserName, by credentials: Credentials) async throws -> Friendship {
     try await authenticator.perform(as: credentials) { caller in
@@ -137,21 +127,9 @@ final class MessageService: Sendable {
     }
   }
 
-  /// Ends a friendship.
-  func unfriend(_ friend: UserName, by credentials: Credentials) async throws {
-    try await authenticator.perform(as: credentials) { try await store.unfriend(friend, by: $0) }
-  }
-
   /// Blocks a user.
-  func block(_ user: UserName, by credentials: Credentials) async throws {
-    try await authenticator.perform(as: credentials) { caller in
-      try await countingRefusals(of: caller) { try await store.block(user, by: caller) }
-    }
-  }
-
-  /// Unblocks a user.
-  func unblock(_ user: UserName, by credentials: Credentials) async throws {
-    try await authenticator.perform(as: credentials) { try await store.unblock(user, by: $0) }
+  func block(_ user: UserName, by caller: Caller) async throws {
+    try await countingRefusals(of: caller) { try await store.block(user, by: caller) }
   }
 
   /// Does something that is refused if there is no such user, which a caller may not ask for without end.
@@ -192,22 +170,6 @@ final class MessageService: Sendable {
       }
       announce(delivery)
       return delivery
-    }
-  }
-
-  /// Returns the messages after a position.
-  func inbox(of credentials: Credentials, since position: MessageID) async throws -> [Message] {
-    try await authenticator.perform(as: credentials) { caller in
-      try await store.inbox(of: caller, since: position)
-    }
-  }
-
-  /// Returns the messages between the caller and another user, newest first.
-  func history(
-    of credentials: Credentials, with other: UserName, before position: MessageID, atMost count: Int
-  ) async throws -> [Message] {
-    try await authenticator.perform(as: credentials) { caller in
-      try await store.history(of: caller, with: other, before: position, atMost: count)
     }
   }
 

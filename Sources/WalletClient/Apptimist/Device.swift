@@ -35,7 +35,7 @@ public actor Device {
   nonisolated let options: DeviceOptions
   /// The memory of other accounts, and of the posts that were opened.
   var known: KnownAccounts
-  var posts = RecentPosts()
+  let posts = RecentPosts()
   /// The address of the connection, or of the last one.
   private var currentURL: WebSocketURL
   private let client: WebSocketClient

@@ -1,5 +1,6 @@
 internal import ApptimistProtocol
 internal import Cryptography
+internal import Threading
 
 /// A ``Device``'s decisions, without I/O: logging in, requests and their replies in order, the stream, and the ends of
 /// connections. What differs between the versions stands in two extensions.
@@ -52,7 +53,7 @@ struct DeviceMachine {
   /// The requests that were sent on this connection.
   var sent = SentRequests()
   private(set) var stream: StreamFlow
-  private var recent = RecentMessages()
+  private let recent = RecentValues<MessageID, Void>(limit: 20_000)
   /// The requests that were not sent on this connection.
   private var waiting: [(id: UInt64, request: DeviceRequest)] = []
 
@@ -70,7 +71,7 @@ struct DeviceMachine {
     self.options = options
     stream = StreamFlow(limit: options.streamBuffer)
     // The place's own message isn't to come again.
-    _ = recent.insert(place.head)
+    recent.insert((), for: place.head)
   }
 
   var isEstablished: Bool {
@@ -143,7 +144,7 @@ struct DeviceMachine {
   mutating func deliver(
     _ message: PDU.Message, _ data: ArraySlice<UInt8>, _ id: MessageID
   ) -> [Action] {
-    guard recent.insert(id) else { return [] }
+    guard recent.insert((), for: id) else { return [] }
     return deliver(.message(DeviceMessage(message, data: data, id: id, place: place)))
   }
 
@@ -153,7 +154,7 @@ struct DeviceMachine {
   }
 
   /// Notes a message that this device has queued for the user's own devices.
-  mutating func queuedOwn(_ id: MessageID) { _ = recent.insert(id) }
+  func queuedOwn(_ id: MessageID) { recent.insert((), for: id) }
 
   /// Notes that the app took an entry.
   mutating func taken(_ entry: StreamEntry) -> [Action] { tell(stream.taken(entry)) }

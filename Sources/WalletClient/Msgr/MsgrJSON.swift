@@ -10,7 +10,12 @@ enum MsgrJSON {
 
   /// Returns the value in a response, or nil if the response can't be read as that.
   static func decode<Value: Decodable>(_ type: Value.Type, _ bytes: [UInt8]) -> Value? {
-    try? JSONDecoder().decode(type, from: Data(bytes))
+    let decoder = JSONDecoder()
+    decoder.dateDecodingStrategy = .custom { decoder in
+      let text = try decoder.singleValueContainer().decode(String.self)
+      return try Date(text, strategy: Date.ISO8601FormatStyle(includingFractionalSeconds: true))
+    }
+    return try? decoder.decode(type, from: Data(bytes))
   }
 
   /// Returns the value in a response that must have it.

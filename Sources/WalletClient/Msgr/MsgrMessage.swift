@@ -13,7 +13,8 @@ public struct MsgrMessage: Hashable, Sendable {
   /// The time at which the server took the message.
   public let time: Date
   /// True if the message asks the recipient to become a friend; ``MsgrSession/add(_:)`` with its sender agrees.
-  public let isAddRequest: Bool
+  public var isAddRequest: Bool { addRequest ?? false }
+  private let addRequest: Bool?
   /// The title of a published message.
   public let title: String?
   /// The priority of a published message, 0 to 10.
@@ -25,34 +26,16 @@ public struct MsgrMessage: Hashable, Sendable {
 }
 
 extension MsgrMessage: Decodable {
-  private enum Key: String, CodingKey {
+  private enum CodingKeys: String, CodingKey {
     case id = "Id"
     case sender = "UserFrom"
     case recipient = "UserTo"
     case text = "Message"
     case time = "Time"
-    case isAddRequest = "AddRequest"
+    case addRequest = "AddRequest"
     case clientID = "ClientId"
     case title = "Title"
     case priority = "Priority"
     case link = "Link"
-  }
-
-  /// Reads a message as the server writes it.
-  ///
-  /// - Throws: `DecodingError` for anything else.
-  public init(from decoder: any Decoder) throws {
-    let container = try decoder.container(keyedBy: Key.self)
-    id = try container.decode(MsgrMessageID.self, forKey: .id)
-    sender = try container.decode(String.self, forKey: .sender)
-    recipient = try container.decodeIfPresent(String.self, forKey: .recipient)
-    text = try container.decode(String.self, forKey: .text)
-    let time = try container.decode(String.self, forKey: .time)
-    self.time = try Date(time, strategy: Date.ISO8601FormatStyle(includingFractionalSeconds: true))
-    isAddRequest = try container.decodeIfPresent(Bool.self, forKey: .isAddRequest) ?? false
-    clientID = try container.decodeIfPresent(String.self, forKey: .clientID)
-    title = try container.decodeIfPresent(String.self, forKey: .title)
-    priority = try container.decodeIfPresent(Int.self, forKey: .priority)
-    link = try container.decodeIfPresent(String.self, forKey: .link)
   }
 }
