@@ -13,6 +13,9 @@ final class Fence: Sendable {
     var isOver: Bool { end.map { $0 < .now } ?? false }
   }
 
+  /// The refusal that is over as soon as the node has said that it is there, which may be before anybody looks again.
+  static let late = StoreError(.busy, "the other nodes haven't seen this one for too long")
+
   private let state = Lock(State())
 
   /// Opens the fence until a moment.
@@ -26,15 +29,12 @@ final class Fence: Sendable {
   /// Closes the fence until it is opened again.
   func close(_ refusal: StoreError) { state.withLock { $0.refusal = refusal } }
 
-  /// True if it opens again as soon as the node has said that it is there.
-  var isLate: Bool { state.withLock { $0.refusal == nil && $0.isOver } }
-
   /// The reason why nothing may be written now, or nil if there is none.
   var refusal: StoreError? {
     state.withLock { state in
       if let refusal = state.refusal { return refusal }
       guard state.isOver else { return nil }
-      return StoreError(.busy, "the other nodes haven't seen this one for too long")
+      return Self.late
     }
   }
 }

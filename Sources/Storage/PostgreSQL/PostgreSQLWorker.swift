@@ -150,7 +150,8 @@ struct PostgreSQLWorker<Context: ~Copyable>: ~Copyable {
         }
         guard error.code != .unknown,
           let pause = retries.pause(
-            after: error, isLost: isLost || crew.fence?.isLate ?? false, elapsed: clock.now - start)
+            after: error, isLost: isLost || error.message == Fence.late.message,
+            elapsed: clock.now - start)
         else {
           if error.isUnavailable || !runParts(of: job) { fail(job, error) }
           return
