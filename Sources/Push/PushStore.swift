@@ -37,6 +37,8 @@ struct PushStore: Sendable {
   ) async throws -> (pushes: [Push], next: Timestamp?) {
     let now = now
     let names = "," + services.map { "\($0)," }.joined()
+    let next = try await store.read(isOneQuery: true) { try Self.next(at: now, kind, names, $0) }
+    guard let next, next <= now else { return ([], next) }
     return try await store.write(isolation: .rowLocks) { transaction in
       // Without waiting for other nodes that lease pushes. Where one leases an account's at this moment, its pushes aren't
       // seen yet, and so these are left to it; some accounts share a lock, as a server has room for few.
