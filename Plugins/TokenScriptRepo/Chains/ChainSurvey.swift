@@ -30,7 +30,7 @@ actor ChainSurvey {
   private let client: HTTPClient?
   private let queue: AsyncStream<ChainQuestion>
   private let continuation: AsyncStream<ChainQuestion>.Continuation
-  /// The last change of a answer in the store that is in service.
+  /// The last change of an answer in the store that is in service.
   private var change: Int64
   /// The answers in service.
   nonisolated let answers: AtomicReference<ChainAnswers>
@@ -63,7 +63,7 @@ actor ChainSurvey {
   ///
   /// - Parameters:
   ///   - questions: returns the contracts of the index in service, the most important ones first, with its files' keys.
-  ///   - changed: is called after a answer has changed.
+  ///   - changed: is called after an answer has changed.
   nonisolated func run(
     _ questions: @escaping @Sendable () -> [ChainQuestion],
     changed: @escaping @Sendable () async throws -> Void
@@ -105,7 +105,7 @@ actor ChainSurvey {
   /// Asks about all contracts of the index, and forgets the answers about others. Of too many those come first that it has not
   /// asked about for the longest time; the answers about the rest stay.
   ///
-  /// - Returns: whether a answer has changed.
+  /// - Returns: whether an answer has changed.
   func askAll(_ questions: [ChainQuestion]) async throws -> Bool {
     let known = answers.value.byOrigin
     let wanted = Set(questions.map(\.origin))
@@ -121,7 +121,7 @@ actor ChainSurvey {
 
   /// Takes over the answers that other nodes have stored since the last look.
   ///
-  /// - Returns: whether a answer has changed.
+  /// - Returns: whether an answer has changed.
   func adopt() async throws -> Bool {
     let stored = try await store.chainAnswers(on: endpoints.keys, after: change)
     change = stored.last
@@ -142,7 +142,7 @@ actor ChainSurvey {
 
   /// Asks about some contracts.
   ///
-  /// - Returns: whether a answer has changed.
+  /// - Returns: whether an answer has changed.
   private func ask(
     _ asked: [ChainQuestion], forgetting forgotten: [Origin] = []
   ) async throws -> Bool {

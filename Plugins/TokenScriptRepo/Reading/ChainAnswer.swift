@@ -32,7 +32,7 @@ struct ChainAnswer: Equatable, Sendable {
   /// The time of the question.
   var time: Timestamp
 
-  /// Makes a answer. Of a contract's places, which anybody can make, a bounded part is kept.
+  /// Makes an answer. Of a contract's places, which anybody can make, a bounded part is kept.
   init(
     owner: EthereumAddress?, name: String? = nil, scripts: [String],
     roles: [EthereumAddress: Bool] = [:], registered: [String] = [], entries: [Entry] = [],
