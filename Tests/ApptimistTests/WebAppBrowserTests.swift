@@ -16,7 +16,7 @@ internal import Testing
     let bert = try WebAppPerson("bert", at: site)
     try anna.find("bert")
     try anna.say("hello")
-    try anna.wait("document.querySelector('#messages li[data-state=sent]') !== null")
+    try anna.waitUntilSent()
 
     // Who isn't known yet asks, and is allowed.
     try bert.open(anna, in: "Requests")
@@ -209,7 +209,7 @@ internal import Testing
     try check(anna.browser, "a request")
     try anna.press("Allow")
     try anna.say("hello https://example.org/")
-    try anna.wait("document.querySelector('#messages li[data-state=sent]') !== null")
+    try anna.waitUntilSent()
     try check(anna.browser, "a chat")
     try anna.press("Details")
     try anna.wait("!document.querySelector('#vouch').disabled")

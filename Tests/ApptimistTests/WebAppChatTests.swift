@@ -16,7 +16,7 @@ extension WebAppBrowserTests {
     let bert = try WebAppPerson("bert", at: site)
     try anna.find("bert")
     try anna.say("one")
-    try anna.wait("document.querySelector('#messages li[data-state=sent]') !== null")
+    try anna.waitUntilSent()
 
     // From the app to the command.
     try anna.press("Settings")

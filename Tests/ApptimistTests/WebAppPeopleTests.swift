@@ -168,7 +168,7 @@ extension WebAppBrowserTests {
     let bert = try WebAppPerson("bert", at: site)
     try anna.find("bert")
     try anna.say("one")
-    try anna.wait("document.querySelector('#messages li[data-state=sent]') !== null")
+    try anna.waitUntilSent()
     try anna.press("Settings")
     try anna.press("Set a passphrase")
     try anna.fill("lock", ["passphrase": "1234567"])

@@ -34,6 +34,12 @@ struct WebAppPerson {
     try blockUntil(file: file, line: line) { try browser.evaluate(condition) == "true" }
   }
 
+  /// Waits until a message that is shown was sent.
+  func waitUntilSent(file: String = #fileID, line: Int = #line) throws {
+    try wait(
+      "document.querySelector('#messages li[data-state=sent]') !== null", file: file, line: line)
+  }
+
   func isShown(_ selector: String) throws -> Bool {
     try browser.evaluate("!document.querySelector('\(selector)').hidden") == "true"
   }

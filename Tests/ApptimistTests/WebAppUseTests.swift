@@ -12,7 +12,7 @@ extension WebAppBrowserTests {
     let bert = try WebAppPerson("bert", at: site)
     try anna.find("bert")
     try anna.say("one")
-    try anna.wait("document.querySelector('#messages li[data-state=sent]') !== null")
+    try anna.waitUntilSent()
     try anna.run(
       """
       URL.createObjectURL = (blob) => { globalThis.saved = blob; return ""; };
