@@ -117,3 +117,11 @@ final class FailedLogins: Sendable {
   /// Takes back the count of a login that didn't fail.
   func takeBack(_ keys: [Key]) { for key in keys { failures.uncount(key) } }
 }
+
+extension FailedLogins.Failure {
+  /// Describes the failure of a login.
+  init(of login: FailedLogins.Login, isFamiliar: Bool) {
+    self.init(
+      name: login.name, network: login.network.map { "\($0)" }, isFamiliar: isFamiliar)
+  }
+}

@@ -120,7 +120,8 @@ final class PasswordVerifier: Sendable {
   /// Checks something else than a password; what is forbidden counts as a failed login of the network, which the operator
   /// and other nodes are told of by a name, which need not be an account's.
   func counting<Value>(
-    _ name: UserName, from network: ClientNetwork?, _ check: () async throws -> Value
+    _ name: @autoclosure () -> UserName, from network: ClientNetwork?,
+    _ check: () async throws -> Value
   ) async throws -> Value {
     let counted = try failures.begin(in: network)
     do {
@@ -131,9 +132,9 @@ final class PasswordVerifier: Sendable {
       if error as? RequestRefusal != .forbidden {
         failures.takeBack(counted)
       } else {
-        report.note(error, .login, of: name, from: network)
-        let network = network.map { "\($0)" }
-        tellOfFailure(FailedLogins.Failure(name: name, network: network, isFamiliar: false))
+        let login = FailedLogins.Login(name: name(), network: network)
+        report.note(error, .login, of: login.name, from: network)
+        tellOfFailure(FailedLogins.Failure(of: login, isFamiliar: false))
       }
       throw error
     }
@@ -163,10 +164,7 @@ final class PasswordVerifier: Sendable {
       throw error
     }
     guard let stored, isRight else {
-      tellOfFailure(
-        FailedLogins.Failure(
-          name: login.name, network: login.network.map { "\($0)" },
-          isFamiliar: failures.isFamiliar(login)))
+      tellOfFailure(FailedLogins.Failure(of: login, isFamiliar: failures.isFamiliar(login)))
       return nil
     }
     failures.takeBack(counted)

@@ -61,10 +61,15 @@ extension MsgrRoutes {
     _ logins: WalletLogins, _ call: Call, _ act: (WalletProof) async throws -> Value
   ) async throws -> Value {
     let (message, signature) = (try call.fields.text(.message), try call.fields.text(.signature))
+    return try await service.passwords.counting(Self.name(of: message), from: call.network) {
+      try await act(try await logins.proof(message, signature, from: call.network))
+    }
+  }
+
+  /// Returns a name that no account has, for a failed login by a message.
+  private static func name(of message: String) -> UserName {
     let address = (try? SignInMessage(parsing: Array(message.utf8)))?.address.lowercase
-    return try await service.passwords.counting(
-      UserName(stored: "wallet/\(address ?? "")"), from: call.network
-    ) { try await act(try await logins.proof(message, signature, from: call.network)) }
+    return UserName(stored: "wallet/\(address ?? "")")
   }
 
   private static func address(
