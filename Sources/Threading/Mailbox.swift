@@ -3,6 +3,8 @@ public final class Mailbox<Element: Sendable>: Sendable {
   private struct State {
     var elements: [Element] = []
     var waiter: CheckedContinuation<Void, Never>?
+    /// True if the time to wait is over, which may be before the task waits.
+    var isOver = false
   }
 
   private let state = Lock(State())
@@ -26,7 +28,7 @@ public final class Mailbox<Element: Sendable>: Sendable {
       await withDiscardingTaskGroup { group in
         group.addTask { [self] in
           guard (try? await Task.sleep(for: limit)) != nil else { return }
-          wake { _ in }
+          wake { $0.isOver = true }
         }
         await wait()
         group.cancelAll()
@@ -34,7 +36,10 @@ public final class Mailbox<Element: Sendable>: Sendable {
     } onCancel: {
       wake { _ in }
     }
-    return takeNow()
+    return state.withLock { state in
+      state.isOver = false
+      return exchange(&state.elements, with: [])
+    }
   }
 
   /// Removes the elements that are there, without waiting.
@@ -46,7 +51,7 @@ public final class Mailbox<Element: Sendable>: Sendable {
     await withCheckedContinuation { continuation in
       let isReady = state.withLock { state in
         // The handler wakes a task that is cancelled after this.
-        if !state.elements.isEmpty || Task.isCancelled { return true }
+        if !state.elements.isEmpty || state.isOver || Task.isCancelled { return true }
         state.waiter = continuation
         return false
       }

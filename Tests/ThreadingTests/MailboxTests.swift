@@ -25,4 +25,12 @@ internal import Threading
     mailbox.put(2)
     #expect(await taken == [2])
   }
+
+  /// The time may be over before the task has begun to wait.
+  @Test(.timeLimit(.minutes(1))) func noWaitOutlastsAShortLimit() async {
+    let mailbox = Mailbox<Int>()
+    for nanoseconds in 0..<20_000 {
+      #expect(await mailbox.take(within: .nanoseconds(nanoseconds - 1000)).isEmpty)
+    }
+  }
 }
