@@ -93,7 +93,7 @@ extension WebAppBrowserTests {
         var event: [String: Any] = [
           "type": type, "key": key, "code": key, "windowsVirtualKeyCode": code,
         ]
-        if key == "Enter" && type == "keyDown" { event["text"] = "\r" }
+        if type == "keyDown" { event["text"] = ["Enter": "\r", " ": " "][key] }
         try person.browser.command("Input.dispatchKeyEvent", event)
       }
     }
@@ -172,5 +172,69 @@ extension WebAppBrowserTests {
     try others.type("three")
     try others.press("Enter", 13)
     try anna.wait("document.querySelector('#messages').textContent.includes('three')")
+  }
+
+  /// A forum, the settings, a second device and the account's end.
+  @Test func theKeyboardRulesForumsAndTheAccount() throws {
+    let site = try Self.site()
+    let bert = try WebAppPerson("bert", at: site)
+    let anna = try WebAppPerson("anna", at: site)
+    let keys = Keyboard(person: anna)
+    let root = "document.documentElement.dataset"
+
+    try keys.push("#new-forum")
+    try anna.wait("document.activeElement.matches('#forum-making [name=name]')")
+    try keys.type("club")
+    try keys.go(to: "#forum-making [name=moderated]")
+    try keys.press(" ", 32)
+    try keys.push("#forum-making form button")
+    try anna.wait("!document.querySelector('#forum-making').open && Boolean(\(root).chat)")
+    try keys.push("#details-open")
+    try anna.wait("document.querySelector('#forum').open")
+    #expect(
+      try anna.browser.evaluate("document.querySelector('#forum-about').textContent")
+        .contains("It is moderated."))
+    try keys.go(to: "#inviting input")
+    try keys.type("bert")
+    try keys.push("#inviting li button")
+    try anna.wait("document.querySelector('#readers li[data-key=\"\(bert.key)\"]') !== null")
+    try keys.push("#readers li[data-key=\"\(bert.key)\"] button")
+    try anna.wait("document.querySelector('#moderators li[data-key=\"\(bert.key)\"]') !== null")
+    try keys.press("Escape", 27)
+    #expect(try anna.browser.evaluate("document.activeElement.id") == "details-open")
+
+    try keys.push("#settings-open")
+    try keys.push("#lock-open")
+    try keys.type("eight signs")
+    try keys.press("Enter", 13)
+    try anna.wait("!document.querySelector('#lock').open")
+    try anna.browser.open("\(site.address)/siren/app/?locked")
+    try anna.wait("\(root).view === 'locked'")
+    try keys.go(to: "#locked [name=passphrase]")
+    try keys.type("eight signs")
+    try keys.press("Enter", 13)
+    try anna.wait("\(root).connection === 'open'")
+
+    try keys.push("#settings-open")
+    try keys.push("#link-open")
+    let link = "document.querySelector('#link [name=link]').value"
+    try anna.wait("\(link) !== ''")
+    let second = WebAppPerson(name: "anna", browser: try Browser(TemporaryFolder()), key: anna.key)
+    try second.browser.open(anna.browser.evaluate(link))
+    let digits = "document.querySelector('[data-digits]').textContent"
+    try second.wait("\(digits).length === 6")
+    // Where the digits go is where the focus is.
+    try anna.wait("document.activeElement.matches('#link [name=digits]')")
+    try keys.type(second.browser.evaluate(digits))
+    try keys.press("Enter", 13)
+    try second.wait("\(root).connection === 'open'")
+    #expect(try second.browser.evaluate("\(root).user") == anna.key)
+
+    try keys.push("#settings-open")
+    try keys.push("#leave-open")
+    try keys.type("anna")
+    try keys.press("Enter", 13)
+    try keys.push("#sure-yes")
+    try anna.wait("\(root).view === 'welcome'")
   }
 }
