@@ -19,9 +19,13 @@ public enum UnicodeText {
 
   /// Returns a text in Normalization Form KC (UAX #15), in which signs that differ in their looks only are the same.
   ///
-  /// - Parameter text: any text.
-  /// - Returns: the text in NFKC, or nil if it is longer than ``longest`` or ICU has no data.
-  public static func compatible(_ text: String) -> String? { unsafe transform(text, cicu_nfkc) }
+  /// - Parameters:
+  ///   - text: any text.
+  ///   - limit: the longest text that is taken, in UTF-16 code units.
+  /// - Returns: the text in NFKC, or nil if it is longer or ICU has no data.
+  public static func compatible(_ text: String, upTo limit: Int = longest) -> String? {
+    unsafe transform(text, upTo: limit, cicu_nfkc)
+  }
 
   /// Returns a text in NFC with its case folded (Unicode, full default case folding), for caseless comparison.
   ///
@@ -36,11 +40,11 @@ public enum UnicodeText {
   private static func isASCII(_ text: String) -> Bool { text.utf8.allSatisfy { $0 < 0x80 } }
 
   private static func transform(
-    _ text: String,
+    _ text: String, upTo limit: Int = longest,
     _ steps: (UnsafePointer<UInt16>?, Int32, UnsafeMutablePointer<UInt16>?, Int32) -> Int32...
   ) -> String? {
     var units = Array(text.utf16)
-    guard units.count <= longest else { return nil }
+    guard units.count <= limit else { return nil }
     for index in unsafe steps.indices {
       var length: Int32 = -1
       // Room for one more keeps the places of two empty texts apart, as ICU wants.

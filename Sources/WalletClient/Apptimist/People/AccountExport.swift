@@ -4,6 +4,8 @@ internal import Text
 /// An account with its people and messages, in a file that a passphrase opens.
 public struct AccountExport: Sendable, Hashable, Codable {
   private static let head = Array("apptimist export 1\n".utf8)
+  /// The longest passphrase, in UTF-16 code units: a terminal's line.
+  private static let longestPassphrase = 4096
 
   /// The account.
   public let account: AccountSecrets
@@ -29,7 +31,7 @@ public struct AccountExport: Sendable, Hashable, Codable {
   ///   - passphrase: the passphrase, in which blanks don't count.
   ///   - iterations: the price of each guess; readers take 100,000 to 10,000,000.
   ///   - salt: 32 random bytes, which only tests give.
-  /// - Returns: the file's content; nil if the passphrase has more than 512 characters.
+  /// - Returns: the file's content; nil if the passphrase has more than 4,096 characters.
   public func sealed(
     by passphrase: String, iterations: UInt32 = 1_000_000,
     salt: [UInt8] = SecureRandom.bytes(32)
@@ -55,7 +57,7 @@ public struct AccountExport: Sendable, Hashable, Codable {
   }
 
   private static func key(_ passphrase: String, _ salt: [UInt8], _ iterations: UInt32) -> BoxKey? {
-    let signs = UnicodeText.compatible(passphrase)?.unicodeScalars
+    let signs = UnicodeText.compatible(passphrase, upTo: longestPassphrase)?.unicodeScalars
     guard let signs = signs?.filter({ !$0.properties.isWhitespace }) else { return nil }
     return BoxKey(
       passphrase: String(String.UnicodeScalarView(signs)), salt: salt, iterations: iterations)
