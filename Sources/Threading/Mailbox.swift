@@ -3,7 +3,7 @@ public final class Mailbox<Element: Sendable>: Sendable {
   private struct State {
     var elements: [Element] = []
     var waiter: CheckedContinuation<Void, Never>?
-    /// True if the time to wait is over, which may be before the task waits.
+    /// True if the wait is over, which it may be before the task has begun to wait.
     var isOver = false
   }
 
@@ -24,6 +24,7 @@ public final class Mailbox<Element: Sendable>: Sendable {
   /// - Parameter limit: the longest time to wait.
   /// - Returns: the elements in order; none if the time is over or the task is cancelled.
   public func take(within limit: Duration) async -> [Element] {
+    state.withLock { $0.isOver = false }
     await withTaskCancellationHandler {
       await withDiscardingTaskGroup { group in
         group.addTask { [self] in
@@ -34,12 +35,9 @@ public final class Mailbox<Element: Sendable>: Sendable {
         group.cancelAll()
       }
     } onCancel: {
-      wake { _ in }
+      wake { $0.isOver = true }
     }
-    return state.withLock { state in
-      state.isOver = false
-      return exchange(&state.elements, with: [])
-    }
+    return takeNow()
   }
 
   /// Removes the elements that are there, without waiting.
@@ -50,8 +48,7 @@ public final class Mailbox<Element: Sendable>: Sendable {
   private func wait() async {
     await withCheckedContinuation { continuation in
       let isReady = state.withLock { state in
-        // The handler wakes a task that is cancelled after this.
-        if !state.elements.isEmpty || state.isOver || Task.isCancelled { return true }
+        if !state.elements.isEmpty || state.isOver { return true }
         state.waiter = continuation
         return false
       }
