@@ -37,6 +37,7 @@ struct PushStore: Sendable {
   ) async throws -> (pushes: [Push], next: Timestamp?) {
     let now = now
     let names = "," + services.map { "\($0)," }.joined()
+    // Most looks find nothing that is due, and need no write.
     let next = try await store.read(isOneQuery: true) { try Self.next(at: now, kind, names, $0) }
     guard let next, next <= now else { return ([], next) }
     return try await store.write(isolation: .rowLocks) { transaction in

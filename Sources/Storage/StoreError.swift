@@ -73,12 +73,12 @@ public struct StoreError: Error, Sendable {
     (self.code, self.resultCode, self.message) = (code, resultCode, message)
   }
 
-  /// PostgreSQL has no such text, and so neither has SQLite.
   /// Returns the error of a database whose schema isn't one that the program works with.
   static func incompatibleSchema(_ message: String) -> StoreError {
     StoreError(.incompatibleSchema, message)
   }
 
+  /// PostgreSQL has no such text, and so neither has SQLite.
   static let nulInText = StoreError(.constraint(.other), "a text can't hold the character NUL")
 
   static let closed = StoreError(.closed, "the store is closed")
