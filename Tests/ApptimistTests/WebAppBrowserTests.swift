@@ -236,10 +236,8 @@ internal import Testing
       try anna.wait("document.querySelector('#\(dialog)').open")
       try check(anna.browser, button)
       if dialog == "link" {
-        try visitor.open(anna.browser.evaluate("document.querySelector('#link [name=link]').value"))
-        try blockUntil {
-          try visitor.evaluate("document.querySelector('[data-digits]').textContent").count == 6
-        }
+        try visitor.open(anna.link())
+        _ = try visitor.digits()
         try check(visitor, "linking")
       }
       try anna.run("document.querySelector('#\(dialog)').close()")

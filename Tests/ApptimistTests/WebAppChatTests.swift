@@ -21,9 +21,7 @@ extension WebAppBrowserTests {
     // From the app to the command.
     try anna.press("Settings")
     try anna.press("Link a device")
-    try anna.wait("document.querySelector('#link [name=link]').value !== ''")
-    let code = try anna.browser.evaluate("document.querySelector('#link [name=link]').value")
-    let command = try chat("anna", ["--link", code])
+    let command = try chat("anna", ["--link", anna.link()])
     let asked = try command.line(with: "* type these digits at your other device: ", on: .output)
     try anna.wait(
       "document.querySelector('#link [role=status]').textContent.includes('awd wallet chat')")
@@ -89,10 +87,9 @@ extension WebAppBrowserTests {
     let other = try command.line(with: "/app/#link=", on: .output)
     let third = try Browser(TemporaryFolder())
     try third.open(String(other.dropFirst(2)))
-    let digits = "document.querySelector('[data-digits]').textContent"
-    try blockUntil { try third.evaluate(digits).count == 6 }
+    let digits = try third.digits()
     try command.line(with: "wants to be linked", on: .output)
-    try command.type("/link \(third.evaluate(digits))")
+    command.type("/link \(digits)")
     try command.line(with: "* linked", on: .output)
     try blockUntil { try third.evaluate("document.documentElement.dataset.connection") == "open" }
     #expect(try third.evaluate("document.documentElement.dataset.user") == anna.key)

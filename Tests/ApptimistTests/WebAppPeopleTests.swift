@@ -100,18 +100,15 @@ extension WebAppBrowserTests {
     func begin() throws -> String {
       try anna.press("Settings")
       try anna.press("Link a device")
-      try anna.wait("document.querySelector('#link [name=link]').value !== ''")
-      let code = try anna.browser.evaluate("document.querySelector('#link [name=link]').value")
+      let link = try anna.link()
       try second.open("about:blank")
-      try second.open(code)
-      try blockUntil {
-        try second.evaluate("document.querySelector('[data-digits]').textContent").count == 6
-      }
+      try second.open(link)
+      let digits = try second.digits()
       // The code is out of the address.
       #expect(try second.evaluate("location.hash") == "")
       try anna.wait(
         "document.querySelector('#link [role=status]').textContent.includes('wants to be linked')")
-      return try second.evaluate("document.querySelector('[data-digits]').textContent")
+      return digits
     }
     try anna.find("bert")
     try anna.say("one")
@@ -153,8 +150,7 @@ extension WebAppBrowserTests {
     // A browser that has an account opens no code, nor is one good again.
     try bert.press("Settings")
     try bert.press("Link a device")
-    try bert.wait("document.querySelector('#link [name=link]').value !== ''")
-    let other = try bert.browser.evaluate("document.querySelector('#link [name=link]').value")
+    let other = try bert.link()
     try second.open("about:blank")
     try second.open(other)
     try linked.wait("document.documentElement.dataset.connection === 'open'")

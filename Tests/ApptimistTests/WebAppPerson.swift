@@ -40,6 +40,13 @@ struct WebAppPerson {
       "document.querySelector('#messages li[data-state=sent]') !== null", file: file, line: line)
   }
 
+  /// Returns the link for another device that the open dialog shows, as soon as it does.
+  func link(file: String = #fileID, line: Int = #line) throws -> String {
+    let field = "document.querySelector('#link [name=link]').value"
+    try wait("\(field) !== ''", file: file, line: line)
+    return try browser.evaluate(field)
+  }
+
   func isShown(_ selector: String) throws -> Bool {
     try browser.evaluate("!document.querySelector('\(selector)').hidden") == "true"
   }
@@ -180,5 +187,14 @@ struct WebAppPerson {
         };
       }))
       """)
+  }
+}
+
+extension Browser {
+  /// Returns the six digits that the page of a new device shows, as soon as it does.
+  func digits(file: String = #fileID, line: Int = #line) throws -> String {
+    let digits = "document.querySelector('[data-digits]').textContent"
+    try blockUntil(file: file, line: line) { try evaluate(digits).count == 6 }
+    return try evaluate(digits)
   }
 }

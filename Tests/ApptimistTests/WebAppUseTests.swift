@@ -217,15 +217,12 @@ extension WebAppBrowserTests {
 
     try keys.push("#settings-open")
     try keys.push("#link-open")
-    let link = "document.querySelector('#link [name=link]').value"
-    try anna.wait("\(link) !== ''")
     let second = WebAppPerson(name: "anna", browser: try Browser(TemporaryFolder()), key: anna.key)
-    try second.browser.open(anna.browser.evaluate(link))
-    let digits = "document.querySelector('[data-digits]').textContent"
-    try second.wait("\(digits).length === 6")
+    try second.browser.open(anna.link())
+    let digits = try second.browser.digits()
     // Where the digits go is where the focus is.
     try anna.wait("document.activeElement.matches('#link [name=digits]')")
-    try keys.type(second.browser.evaluate(digits))
+    try keys.type(digits)
     try keys.press("Enter", 13)
     try second.wait("\(root).connection === 'open'")
     #expect(try second.browser.evaluate("\(root).user") == anna.key)
