@@ -4,377 +4,343 @@ import PackageDescription
 /// Makes the module of an installed C library, in a folder of its own.
 func systemLibrary(_ name: String, _ pkgConfig: String?, _ package: String) -> Target {
   .systemLibrary(
-    name: name, path: "Sources/Libraries/\(name)", pkgConfig: pkgConfig,
+    name: name,
+    path: "Sources/Libraries/\(name)",
+    pkgConfig: pkgConfig,
     providers: [.apt([package])])
 }
 
 /// Makes a target of C, in a folder beside those of the libraries.
 func targetInC(_ name: String, _ libraries: String...) -> Target {
   .target(
-    name: name, path: "Sources/Libraries/\(name)",
+    name: name,
+    path: "Sources/Libraries/\(name)",
     linkerSettings: libraries.map { .linkedLibrary($0) })
 }
 
-// The C libraries, each behind a module of its own. `make deps` installs the Debian packages named here.
-let systemLibraries: [Target] =
-  [
-    systemLibrary("CBrotli", "libbrotlienc", "libbrotli-dev"),
-    // Its pkg-config file asks for jansson's, which nothing here needs.
-    systemLibrary("CCJose", nil, "libcjose-dev"),
-    systemLibrary("CCurl", "libcurl", "libcurl4-openssl-dev"),
-    systemLibrary("CJansson", "jansson", "libjansson-dev"),
-    systemLibrary("CNettle", "nettle", "nettle-dev"),
-    systemLibrary("CNghttp2", "libnghttp2", "libnghttp2-dev"),
-    systemLibrary("CPostgreSQL", "libpq", "libpq-dev"),
-    systemLibrary("CQREncode", "libqrencode", "libqrencode-dev"),
-    systemLibrary("COpenSSL", "openssl", "libssl-dev"),
-    systemLibrary("CSecp256k1", "libsecp256k1", "libsecp256k1-dev"),
-    systemLibrary("CSQLite", "sqlite3", "libsqlite3-dev"),
-    systemLibrary("CSodium", "libsodium", "libsodium-dev"),
-    systemLibrary("CUV", "libuv", "libuv1-dev"),
-    systemLibrary("CXML", "libxml-2.0", "libxml2-dev"),
-    systemLibrary("CXMLSec", "xmlsec1-openssl", "libxmlsec1-dev"),
-    systemLibrary("CZlib", "zlib", "zlib1g-dev"),
-    targetInC("CICU", "icuuc"), targetInC("CMemory"), targetInC("CSpawn"), targetInC("CTOML"),
-  ]
+/// Makes a module of `Sources`, or of `Plugins` if the path says so.
+///
+/// With `hasResources`, the folder `Resources` holds files that are built into the program, and the source in C that includes
+/// them: a target of its own, since one target has one language.
+func module(
+  _ name: String, path: String? = nil, hasResources: Bool = false, _ dependencies: [String]
+) -> [Target] {
+  let path = path ?? "Sources/\(name)"
+  var dependencies = dependencies
+  var targets: [Target] = []
+  if hasResources {
+    let resources = "\(name)Resources"
+    dependencies.append(resources)
+    targets.append(
+      .target(
+        name: resources,
+        dependencies: ["CResources"],
+        path: "\(path)/Resources",
+        sources: ["resources.c"]))
+  }
+  targets.append(
+    .target(
+      name: name,
+      dependencies: dependencies.map { .byName(name: $0) },
+      path: path,
+      exclude: hasResources ? ["Resources"] : []))
+  return targets
+}
 
-let libraries: [Target] = [
-  .target(name: "Addresses"),
-  .target(name: "ApptimistProtocol", dependencies: ["Cryptography", "Wire"]),
-  .target(name: "Budgets", dependencies: ["Threading", "Time"]),
-  .target(
-    name: "Bus",
-    dependencies: ["Cryptography", "Observability", "Storage", "Threading", "Time", "Wire"]),
-  // The endpoints that all services may ask, and what is asked there for several of them.
-  .target(
-    name: "Chains",
-    dependencies: [
-      "Configuration", "Ethereum", "HTTPClient", "HTTPProtocol", "Time",
+// The C libraries, each behind a module of its own. `make deps` installs the Debian packages named here.
+let systemLibraries: [Target] = [
+  systemLibrary("CBrotli", "libbrotlienc", "libbrotli-dev"),
+  // Its pkg-config file asks for jansson's, which nothing here needs.
+  systemLibrary("CCJose", nil, "libcjose-dev"),
+  systemLibrary("CCurl", "libcurl", "libcurl4-openssl-dev"),
+  systemLibrary("CJansson", "jansson", "libjansson-dev"),
+  systemLibrary("CNettle", "nettle", "nettle-dev"),
+  systemLibrary("CNghttp2", "libnghttp2", "libnghttp2-dev"),
+  systemLibrary("CPostgreSQL", "libpq", "libpq-dev"),
+  systemLibrary("CQREncode", "libqrencode", "libqrencode-dev"),
+  systemLibrary("COpenSSL", "openssl", "libssl-dev"),
+  systemLibrary("CSecp256k1", "libsecp256k1", "libsecp256k1-dev"),
+  systemLibrary("CSQLite", "sqlite3", "libsqlite3-dev"),
+  systemLibrary("CSodium", "libsodium", "libsodium-dev"),
+  systemLibrary("CUV", "libuv", "libuv1-dev"),
+  systemLibrary("CXML", "libxml-2.0", "libxml2-dev"),
+  systemLibrary("CXMLSec", "xmlsec1-openssl", "libxmlsec1-dev"),
+  systemLibrary("CZlib", "zlib", "zlib1g-dev"),
+  targetInC("CICU", "icuuc"),
+  targetInC("CMemory"),
+  // The form of the files that are built into the program.
+  targetInC("CResources"),
+  targetInC("CSpawn"),
+  targetInC("CTOML"),
+]
+
+// The modules, each below those that import it.
+let libraries: [[Target]] = [
+  // Time, threads, and the operating system's calls.
+  module("Platform", ["CMemory", "CResources"]),
+  // Bytes, addresses, URLs, text, JSON, compression and QR codes.
+  module(
+    "Formats", ["CBrotli", "CCurl", "CICU", "CJansson", "CQREncode", "CZlib", "Platform"]),
+  module("Cryptography", ["CCJose", "CNettle", "COpenSSL", "CSodium", "Platform"]),
+  module("Observability", ["Platform"]),
+  // What one client may use: quotas, rate limits and shared budgets.
+  module("Budgets", ["Platform"]),
+  module("Configuration", ["CTOML", "Formats", "Observability", "Platform"]),
+  module("Transport", ["COpenSSL", "CUV", "Formats", "Platform"]),
+  module("HTTPProtocol", ["Formats", "Platform"]),
+  module(
+    "HTTPServer",
+    [
+      "Budgets", "CNghttp2", "COpenSSL", "CUV", "Cryptography", "Formats", "HTTPProtocol",
+      "Platform", "Transport",
     ]),
-  .target(name: "Compression", dependencies: ["CBrotli", "CZlib"]),
-  .target(
-    name: "Configuration",
-    dependencies: [
-      "Addresses", "CTOML", "Observability", "SystemCalls", "Threading", "Time", "Wire",
+  // Clients of HTTP and WebSocket.
+  module(
+    "HTTPClient", ["CCurl", "Cryptography", "Formats", "HTTPProtocol", "Platform", "Transport"]),
+  module(
+    "Storage", hasResources: true,
+    ["CPostgreSQL", "CSQLite", "Cryptography", "Observability", "Platform"]),
+  // What several nodes over one store share: who listens where, who lives, and what they tell each other.
+  module(
+    "Cluster", ["Cryptography", "Formats", "Observability", "Platform", "Storage", "Transport"]),
+  // Ethereum's values, and the chains' endpoints that all services may query.
+  module(
+    "Ethereum", hasResources: true,
+    [
+      "CSecp256k1", "Configuration", "Cryptography", "Formats", "HTTPClient", "HTTPProtocol",
+      "Platform",
     ]),
-  .target(name: "Cryptography", dependencies: ["CNettle", "COpenSSL", "CSodium", "Time"]),
-  // Tells the streams of users what comes to them, the same way in all services.
-  .target(
-    name: "Delivery", dependencies: ["Bus", "Observability", "Storage", "Threading", "Transport"]),
-  .target(
-    name: "Ethereum", dependencies: ["Addresses", "CSecp256k1", "Cryptography", "Time"],
-    resources: [.embedInCode("ValidateSigOffchain.hex")]),
-  .target(
-    name: "HTTPClient",
-    dependencies: ["Addresses", "CCurl", "HTTPProtocol", "SystemCalls", "Time", "Transport"]),
-  .target(name: "HTTPProtocol", dependencies: ["Addresses", "Time", "Wire"]),
-  .target(
-    name: "HTTPServer",
-    dependencies: [
-      "Addresses", "Budgets", "CNghttp2", "COpenSSL", "CUV", "Cryptography", "HTTPProtocol",
-      "SystemCalls", "Threading", "Time", "Transport", "Wire",
+  module(
+    "XMLSecurity", ["COpenSSL", "CXML", "CXMLSec", "Cryptography", "Ethereum", "Platform"]),
+  // Pages and web apps that are built into the program, with the style that they share.
+  module("WebApps", hasResources: true, ["Cryptography", "Formats", "HTTPProtocol", "Platform"]),
+  module(
+    "Routing",
+    [
+      "Configuration", "Formats", "HTTPProtocol", "HTTPServer", "Observability", "Platform",
+      "WebApps",
     ]),
-  .target(name: "JSON", dependencies: ["CJansson"]),
-  .target(name: "JSONWebTokens", dependencies: ["CCJose", "Cryptography"]),
-  .target(name: "Observability", dependencies: ["Threading", "Time"]),
-  .target(
-    name: "Pages", dependencies: ["Cryptography"],
-    resources: ["base.css", "message.css", "page.html"].map { .embedInCode($0) }),
   // Carries what services queue for phones and browsers to their push services; knows no service's tables.
-  .target(
-    name: "Push",
-    dependencies: [
-      "Budgets", "Configuration", "Cryptography", "HTTPClient", "HTTPProtocol", "JSON",
-      "JSONWebTokens", "Observability", "Storage", "SystemCalls", "Threading", "Time", "URLs",
-      "Wire",
-    ],
-    resources: [.embedInCode("Steps")]),
-  .target(
-    name: "Routing",
-    dependencies: [
-      "Addresses", "Configuration", "HTTPProtocol", "HTTPServer", "Observability", "Pages",
+  module(
+    "Push", hasResources: true,
+    [
+      "Budgets", "Configuration", "Cryptography", "Formats", "HTTPClient", "HTTPProtocol",
+      "Observability", "Platform", "Storage",
     ]),
-  .target(
-    name: "ServiceKit",
-    dependencies: [
-      "Budgets", "Bus", "Configuration", "Cryptography", "HTTPProtocol",
-      "Observability", "Pages", "Push", "Routing", "Storage", "Threading", "Time",
+  // What a service sees of the program.
+  module(
+    "ServiceKit",
+    [
+      "Budgets", "Cluster", "Configuration", "Cryptography", "HTTPProtocol", "Observability",
+      "Platform", "Push", "Routing", "Storage", "WebApps",
     ]),
-  .target(
-    name: "Storage",
-    dependencies: [
-      "CPostgreSQL", "CSQLite", "Cryptography", "Observability", "SystemCalls", "Threading", "Time",
-    ],
-    resources: [.embedInCode("PostgreSQL/tables.postgresql.sql")]),
-  .target(name: "QRCode", dependencies: ["CQREncode"]),
-  .target(name: "SystemCalls", dependencies: ["CMemory"]),
-  .target(name: "Text", dependencies: ["CICU"]),
-  .target(name: "Threading", dependencies: ["SystemCalls", "Time"]),
-  .target(name: "Time"),
-  .target(
-    name: "Transport",
-    dependencies: ["COpenSSL", "CUV", "SystemCalls", "Threading", "Time", "Wire"]),
-  .target(
-    name: "WalletClient",
-    dependencies: [
-      "ApptimistProtocol", "Cryptography", "Ethereum", "HTTPClient", "HTTPProtocol",
-      "Observability", "SystemCalls", "Text", "Threading", "Time", "URLs", "WebSocketClient",
-      "XMLSecurity",
+  module("ApptimistProtocol", ["Cryptography", "Formats"]),
+  // The device side of the services.
+  module(
+    "WalletClient",
+    [
+      "ApptimistProtocol", "Cryptography", "Ethereum", "Formats", "HTTPClient", "HTTPProtocol",
+      "Observability", "Platform", "XMLSecurity",
     ]),
-  .target(name: "URLs", dependencies: ["CCurl"]),
-  // Serves the pages that are built into the program, with the style that they share.
-  .target(
-    name: "WebApps",
-    dependencies: ["Compression", "Cryptography", "HTTPProtocol", "Routing", "Time", "Wire"],
-    resources: [.embedInCode("style.css"), .embedInCode("view.js")]),
-  .target(
-    name: "WebSocketClient",
-    dependencies: [
-      "Cryptography", "HTTPProtocol", "SystemCalls", "Threading", "Transport", "URLs",
-    ]),
-  .target(name: "Wire", dependencies: ["SystemCalls"]),
-  .target(
-    name: "XMLSecurity",
-    dependencies: ["COpenSSL", "CXML", "CXMLSec", "Cryptography", "Ethereum", "Threading", "Time"]),
 ]
 
 // A service is a folder below Plugins, two entries here, and a name in Sources/awd/Services.swift.
-let plugins: [Target] = [
-  .target(
-    name: "Apptimist",
-    dependencies: [
-      "Addresses", "ApptimistProtocol", "Budgets", "Bus", "Chains", "Configuration",
-      "Cryptography", "Delivery", "Ethereum", "HTTPClient", "HTTPProtocol", "HTTPServer", "JSON",
-      "JSONWebTokens", "Observability", "Push", "Routing", "ServiceKit", "Storage", "SystemCalls",
-      "Text", "Threading", "Time", "Transport", "URLs", "WalletClient", "WebApps",
-      "WebSocketClient", "Wire",
-    ],
-    path: "Plugins/Apptimist", exclude: ["Web/nacl-fast.LICENSE", "Web/qrcode.LICENSE"],
-    resources: [.embedInCode("Commands/chat.txt"), .embedInCode("Store/Steps")]
-      + [
-        "account.js", "app.css", "app.js", "apptimist.js", "chat.js", "contents.js", "details.js",
-        "export.js", "files.js", "forum.js", "forums.js", "icon.svg", "index.html", "link.js",
-        "linking.js", "manifest.webmanifest", "nacl-fast.js", "oidc.js", "page.js",
-        "passphrase.js", "people.js", "qr.js", "qrcode.js", "settings.js", "siwe.js", "store.js",
-        "wakes.js", "worker.js",
-      ].map { .embedInCode("Web/\($0)") }),
-  .target(
-    name: "Msgr",
-    dependencies: [
-      "Addresses", "Budgets", "Bus", "Chains", "Configuration", "Cryptography",
-      "Delivery", "Ethereum", "HTTPProtocol", "HTTPServer", "JSON", "JSONWebTokens",
-      "Observability", "Push", "Routing", "ServiceKit", "Storage", "SystemCalls", "Text",
-      "Threading", "Time", "Transport", "URLs", "WebApps", "Wire",
-    ],
-    path: "Plugins/Msgr",
-    resources: [.embedInCode("openapi.json"), .embedInCode("Store/Steps")]
-      + [
-        "api.html", "api.js", "app.js", "archive.js", "icon.svg", "index.html",
-        "manifest.webmanifest", "msgr.js", "page.js", "settings.js", "worker.js",
-      ].map { .embedInCode("Web/\($0)") }),
-  .target(
-    name: "PushServer",
-    dependencies: [
-      "Addresses", "Budgets", "Configuration", "Cryptography", "HTTPProtocol", "JSON",
-      "JSONWebTokens", "Observability", "Push", "Routing", "ServiceKit", "Storage", "Threading",
-      "Time", "Wire",
-    ],
-    path: "Plugins/PushServer", resources: [.embedInCode("Steps")]),
-  .target(
-    name: "TokenScriptRepo",
-    dependencies: [
-      "Addresses", "Budgets", "Bus", "CSpawn", "Chains", "Compression",
-      "Configuration",
-      "Cryptography", "Ethereum", "HTTPClient", "HTTPProtocol", "Observability", "Pages", "QRCode",
-      "Routing", "ServiceKit", "Storage", "SystemCalls", "Threading", "Time",
-      "WalletClient", "Wire", "XMLSecurity",
-    ],
-    path: "Plugins/TokenScriptRepo",
-    resources: [
-      .embedInCode("Commands/new.tsml"), .embedInCode("Demo/Files"),
-      .embedInCode("Store/Steps"),
-      .embedInCode("Commands/schemas.sha256"), .embedInCode("Page/contract.css"),
-      .embedInCode("Page/contract.html"),
-      .embedInCode("Page/index.css"), .embedInCode("Page/index.html"),
-      .embedInCode("Previews/preview.html"), .embedInCode("Serving/choices.html"),
+let plugins: [[Target]] = [
+  module(
+    "Apptimist", path: "Plugins/Apptimist", hasResources: true,
+    [
+      "ApptimistProtocol", "Budgets", "Cluster", "Configuration", "Cryptography", "Ethereum",
+      "Formats", "HTTPClient", "HTTPProtocol", "HTTPServer", "Observability", "Platform", "Push",
+      "Routing", "ServiceKit", "Storage", "Transport", "WalletClient", "WebApps",
+    ]),
+  module(
+    "Msgr", path: "Plugins/Msgr", hasResources: true,
+    [
+      "Budgets", "Cluster", "Configuration", "Cryptography", "Ethereum", "Formats",
+      "HTTPProtocol", "HTTPServer", "Observability", "Platform", "Push", "Routing", "ServiceKit",
+      "Storage", "Transport", "WebApps",
+    ]),
+  module(
+    "PushServer", path: "Plugins/PushServer", hasResources: true,
+    [
+      "Budgets", "Configuration", "Cryptography", "Formats", "HTTPProtocol", "Observability",
+      "Platform", "Push", "Routing", "ServiceKit", "Storage",
+    ]),
+  module(
+    "TokenScriptRepo", path: "Plugins/TokenScriptRepo", hasResources: true,
+    [
+      "Budgets", "CSpawn", "Cluster", "Configuration", "Cryptography", "Ethereum", "Formats",
+      "HTTPClient", "HTTPProtocol", "Observability", "Platform", "Routing", "ServiceKit",
+      "Storage", "WalletClient", "WebApps", "XMLSecurity",
     ]),
 ]
 
-let programs: [Target] = [
-  .target(
-    name: "Commands",
-    dependencies: [
-      "Addresses", "Bus", "Configuration", "Cryptography", "HTTPClient",
-      "HTTPProtocol", "HTTPServer", "Observability", "Pages", "Push", "Routing", "ServiceKit",
-      "Storage", "SystemCalls", "Threading", "Time", "Transport",
-    ],
-    resources: [
-      .embedInCode("Completion"), .embedInCode("Status/status.css"),
-      .embedInCode("Status/status.html"), .embedInCode("awd.1"),
-    ]),
-  .executableTarget(
-    name: "awd", dependencies: ["Commands", "ServiceKit"] + plugins.map { .byName(name: $0.name) }),
-]
+let programs: [Target] =
+  module(
+    "Commands", hasResources: true,
+    [
+      "Cluster", "Configuration", "Cryptography", "Formats", "HTTPClient", "HTTPProtocol",
+      "HTTPServer", "Observability", "Platform", "Push", "Routing", "ServiceKit", "Storage",
+      "Transport", "WebApps",
+    ])
+  + [
+    .executableTarget(
+      name: "awd",
+      dependencies: ["Commands", "ServiceKit"]
+        + plugins.compactMap(\.last).map { .byName(name: $0.name) })
+  ]
 
 let tests: [Target] = [
-  .testTarget(name: "AddressesTests", dependencies: ["Addresses"]),
-  .testTarget(
-    name: "BusTests",
-    dependencies: [
-      "Bus", "Cryptography", "Observability", "Storage", "TestSupport", "Threading", "Time",
-    ]),
-  .testTarget(name: "BudgetsTests", dependencies: ["Budgets", "TestSupport", "Time"]),
   // What the tests of several targets need.
   .target(
     name: "TestSupport",
     dependencies: [
-      "Addresses", "CSpawn", "Cryptography", "HTTPProtocol", "HTTPServer", "Routing", "Storage",
-      "Threading", "Time", "XMLSecurity",
+      "CSpawn", "Cryptography", "Formats", "HTTPProtocol", "HTTPServer", "Platform", "Routing",
+      "Storage", "XMLSecurity",
     ],
-    path: "Tests/TestSupport", exclude: ["account_chain.py", "web_push.py"]),
+    path: "Tests/TestSupport",
+    exclude: ["account_chain.py", "web_push.py"]),
   // What the sanitizers are to leave out; linked into the one program that all tests are.
   .target(name: "Sanitizers", path: "Tests/Sanitizers"),
+  // An HTTP/2 server that answers what a test says.
+  .target(
+    name: "HTTP2StandIn",
+    dependencies: ["CNghttp2", "COpenSSL", "Platform"],
+    path: "Tests/HTTP2StandIn"),
   // Serves the routes that protocol probes, load and fault tests ask for; no part of the product.
   .executableTarget(
     name: "probe-server",
-    dependencies: [
-      "Addresses", "Cryptography", "HTTPProtocol", "HTTPServer", "Storage", "Wire",
-    ],
+    dependencies: ["Cryptography", "Formats", "HTTPProtocol", "HTTPServer", "Storage"],
     path: "Tests/ProbeServer"),
-  .testTarget(
-    name: "ApptimistProtocolTests", dependencies: ["ApptimistProtocol", "Cryptography", "Wire"],
-    exclude: ["Vectors"]),
-  .testTarget(
-    name: "ApptimistTests",
-    dependencies: [
-      "Addresses", "Apptimist", "ApptimistProtocol", "Bus", "Chains", "Commands",
-      "Configuration", "Cryptography", "Delivery", "Ethereum", "HTTPClient", "HTTPProtocol",
-      "HTTPServer", "Observability", "Push", "Routing", "ServiceKit", "Storage", "TestSupport",
-      "Threading", "Time", "WebApps", "Wire",
-      "awd",
-    ],
-    exclude: ["JavaScript", "Python"]),
-  .testTarget(
-    name: "CommandsTests",
-    dependencies: [
-      "Addresses", "Commands", "Configuration", "Cryptography", "HTTP2StandIn",
-      "HTTPProtocol", "HTTPServer", "Observability", "Routing", "ServiceKit", "Storage",
-      "SystemCalls", "TestSupport", "Threading", "Time", "XMLSecurity", "awd",
-    ]),
   .executableTarget(
     name: "apptimist-benchmark",
-    dependencies: ["ApptimistProtocol", "Cryptography", "HTTPProtocol", "Storage", "Threading"],
+    dependencies: ["ApptimistProtocol", "Cryptography", "HTTPProtocol", "Platform", "Storage"],
     path: "Tests/Benchmarks/Apptimist"),
   .executableTarget(
     name: "store-benchmark", dependencies: ["Storage"], path: "Tests/Benchmarks/Store"),
   .executableTarget(
-    name: "message-benchmark", dependencies: ["Msgr", "Storage", "Time"],
+    name: "message-benchmark",
+    dependencies: ["Msgr", "Platform", "Storage"],
     path: "Tests/Benchmarks/Messages"),
   .executableTarget(
     name: "mixed-load",
     dependencies: [
-      "ApptimistProtocol", "Cryptography", "HTTPClient", "HTTPProtocol", "Threading",
-      "WalletClient", "WebSocketClient",
+      "ApptimistProtocol", "Cryptography", "HTTPClient", "HTTPProtocol", "Platform",
+      "WalletClient",
     ],
     path: "Tests/Benchmarks/MixedLoad"),
   .testTarget(
-    name: "CompressionTests", dependencies: ["CBrotli", "CZlib", "Compression"],
-    linkerSettings: [.linkedLibrary("brotlidec")]),
+    name: "ApptimistProtocolTests",
+    dependencies: ["ApptimistProtocol", "Cryptography", "Formats"],
+    exclude: ["Vectors"]),
   .testTarget(
-    name: "ConfigurationTests",
-    dependencies: ["Addresses", "Configuration", "Observability", "TestSupport"]),
-  .testTarget(
-    name: "CryptographyTests", dependencies: ["COpenSSL", "Cryptography", "TestSupport", "Time"]),
-  .testTarget(name: "DeliveryTests", dependencies: ["Delivery", "TestSupport"]),
-  .testTarget(
-    name: "ChainsTests",
+    name: "ApptimistTests",
     dependencies: [
-      "Chains", "Configuration", "Cryptography", "Ethereum", "HTTPProtocol", "HTTPServer",
-      "TestSupport", "Threading",
+      "Apptimist", "ApptimistProtocol", "ApptimistResources", "Cluster", "Commands",
+      "Configuration", "Cryptography", "Ethereum", "Formats", "HTTPClient", "HTTPProtocol",
+      "HTTPServer", "Observability", "Platform", "Push", "Routing", "ServiceKit", "Storage",
+      "TestSupport", "WebApps", "awd",
+    ],
+    exclude: ["JavaScript", "Python"]),
+  .testTarget(name: "BudgetsTests", dependencies: ["Budgets", "Platform", "TestSupport"]),
+  .testTarget(
+    name: "ClusterTests",
+    dependencies: [
+      "Cluster", "Cryptography", "Observability", "Platform", "Storage", "TestSupport",
     ]),
   .testTarget(
-    name: "EthereumTests", dependencies: ["Cryptography", "Ethereum", "TestSupport", "Time"],
+    name: "CommandsTests",
+    dependencies: [
+      "Commands", "Configuration", "Cryptography", "Formats", "HTTP2StandIn", "HTTPProtocol",
+      "HTTPServer", "Observability", "Platform", "Routing", "ServiceKit", "Storage",
+      "TestSupport", "XMLSecurity", "awd",
+    ]),
+  .testTarget(
+    name: "ConfigurationTests",
+    dependencies: ["Configuration", "Formats", "Observability", "TestSupport"]),
+  .testTarget(
+    name: "CryptographyTests",
+    dependencies: ["COpenSSL", "Cryptography", "Platform", "TestSupport"]),
+  .testTarget(
+    name: "EthereumTests",
+    dependencies: [
+      "Configuration", "Cryptography", "Ethereum", "HTTPProtocol", "HTTPServer", "Platform",
+      "TestSupport",
+    ],
     exclude: ["SignIn"]),
-  // An HTTP/2 server that answers what a test says.
-  .target(
-    name: "HTTP2StandIn", dependencies: ["CNghttp2", "COpenSSL", "SystemCalls", "Threading"],
-    path: "Tests/HTTP2StandIn"),
+  .testTarget(
+    name: "FormatsTests",
+    dependencies: ["CBrotli", "CZlib", "Formats", "Platform", "TestSupport"],
+    linkerSettings: [.linkedLibrary("brotlidec")]),
   .testTarget(
     name: "HTTPClientTests",
-    dependencies: ["HTTP2StandIn", "HTTPClient", "HTTPProtocol", "TestSupport", "Threading"]),
+    dependencies: [
+      "HTTP2StandIn", "HTTPClient", "HTTPProtocol", "HTTPServer", "Platform", "TestSupport",
+    ]),
   .testTarget(name: "HTTPProtocolTests", dependencies: ["HTTPProtocol", "TestSupport"]),
   .testTarget(
     name: "HTTPServerTests",
     dependencies: [
-      "Addresses", "Budgets", "CNghttp2", "COpenSSL", "Cryptography", "HTTPProtocol", "HTTPServer",
-      "TestSupport", "Threading", "Transport", "Wire", "probe-server",
+      "Budgets", "CNghttp2", "COpenSSL", "Cryptography", "Formats", "HTTPProtocol", "HTTPServer",
+      "Platform", "TestSupport", "Transport", "probe-server",
     ]),
   .testTarget(
     name: "IntegrationTests",
     dependencies: [
       "ApptimistProtocol", "Cryptography", "Ethereum", "HTTPClient", "HTTPProtocol",
-      "Observability", "TestSupport", "Threading", "Time", "WalletClient", "WebSocketClient",
-      "XMLSecurity", "awd",
+      "Observability", "Platform", "TestSupport", "WalletClient", "XMLSecurity", "awd",
     ]),
   .testTarget(
     name: "MsgrTests",
     dependencies: [
-      "Addresses", "Budgets", "Bus", "COpenSSL", "Configuration", "Cryptography",
-      "Delivery", "Ethereum", "HTTP2StandIn", "HTTPClient", "HTTPProtocol", "HTTPServer", "JSON",
-      "JSONWebTokens", "Msgr", "Observability", "Push", "Routing", "ServiceKit",
-      "Storage", "TestSupport", "Threading", "Time", "URLs", "WebApps", "Wire", "awd",
+      "Budgets", "COpenSSL", "Cluster", "Configuration", "Cryptography", "Ethereum", "Formats",
+      "HTTP2StandIn", "HTTPClient", "HTTPProtocol", "HTTPServer", "Msgr", "MsgrResources",
+      "Observability", "Platform", "Push", "Routing", "ServiceKit", "Storage", "TestSupport",
+      "WebApps", "awd",
     ]),
-  .testTarget(name: "ObservabilityTests", dependencies: ["Observability", "TestSupport", "Time"]),
+  .testTarget(
+    name: "ObservabilityTests", dependencies: ["Observability", "Platform", "TestSupport"]),
+  .testTarget(name: "PlatformTests", dependencies: ["Platform", "TestSupport"]),
   .testTarget(
     name: "PushServerTests",
     dependencies: [
       "Configuration", "Cryptography", "HTTP2StandIn", "HTTPClient", "HTTPProtocol",
-      "JSONWebTokens", "Observability", "Push", "PushServer", "Routing", "ServiceKit", "Storage",
-      "TestSupport", "Threading", "Time", "awd",
+      "Observability", "Platform", "Push", "PushServer", "Routing", "ServiceKit", "Storage",
+      "TestSupport", "awd",
     ]),
-  .testTarget(name: "QRCodeTests", dependencies: ["QRCode", "TestSupport"]),
   .testTarget(
     name: "RoutingTests",
     dependencies: [
-      "Addresses", "Budgets", "Configuration", "HTTPProtocol", "HTTPServer", "Observability",
-      "Routing", "ServiceKit", "Storage", "TestSupport", "Threading", "Wire",
+      "Budgets", "Configuration", "Formats", "HTTPProtocol", "HTTPServer", "Observability",
+      "Platform", "Routing", "ServiceKit", "Storage", "TestSupport",
     ]),
   .testTarget(
     name: "ServiceKitTests",
     dependencies: [
-      "Configuration", "Observability", "Routing", "ServiceKit", "TestSupport", "Threading",
+      "Configuration", "Observability", "Platform", "Routing", "ServiceKit", "TestSupport",
     ]),
   .testTarget(
     name: "StorageTests",
-    dependencies: ["Observability", "Sanitizers", "Storage", "TestSupport", "Threading", "Time"]),
+    dependencies: ["Observability", "Platform", "Sanitizers", "Storage", "TestSupport"]),
   .testTarget(
     name: "TokenScriptRepoTests",
     dependencies: [
-      "Addresses", "Chains", "Compression", "Configuration", "Cryptography",
-      "Ethereum",
-      "HTTPClient", "HTTPProtocol", "HTTPServer", "Observability", "Pages", "Routing", "ServiceKit",
-      "Storage", "SystemCalls", "TestSupport", "Threading", "Time",
-      "TokenScriptRepo", "Wire", "XMLSecurity", "awd",
+      "Configuration", "Cryptography", "Ethereum", "Formats", "HTTPClient", "HTTPProtocol",
+      "HTTPServer", "Observability", "Platform", "Routing", "ServiceKit", "Storage",
+      "TestSupport", "TokenScriptRepo", "WebApps", "XMLSecurity", "awd",
     ],
     exclude: ["Python"]),
+  .testTarget(name: "TransportTests", dependencies: ["Platform", "TestSupport", "Transport"]),
   .testTarget(
     name: "WalletClientTests",
     dependencies: [
-      "Addresses", "Apptimist", "ApptimistProtocol", "Configuration", "Cryptography", "Ethereum",
-      "HTTPClient", "HTTPProtocol", "HTTPServer", "Msgr", "Observability", "Routing", "ServiceKit",
-      "Storage", "TestSupport", "Threading", "Time", "TokenScriptRepo", "WalletClient",
-      "WebSocketClient", "XMLSecurity",
+      "Apptimist", "ApptimistProtocol", "Configuration", "Cryptography", "Ethereum", "Formats",
+      "HTTPClient", "HTTPProtocol", "HTTPServer", "Msgr", "Observability", "Platform", "Routing",
+      "ServiceKit", "Storage", "TestSupport", "TokenScriptRepo", "WalletClient", "XMLSecurity",
     ]),
   .testTarget(
-    name: "WebSocketClientTests",
-    dependencies: ["HTTPProtocol", "HTTPServer", "TestSupport", "Threading", "WebSocketClient"]),
-  .testTarget(name: "TextTests", dependencies: ["Text"]),
-  .testTarget(name: "ThreadingTests", dependencies: ["TestSupport", "Threading"]),
-  .testTarget(name: "TimeTests", dependencies: ["Time"]),
-  .testTarget(name: "TransportTests", dependencies: ["TestSupport", "Threading", "Transport"]),
-  .testTarget(name: "WireTests", dependencies: ["SystemCalls", "Wire"]),
-  .testTarget(
-    name: "XMLSecurityTests", dependencies: ["Cryptography", "TestSupport", "Time", "XMLSecurity"],
+    name: "XMLSecurityTests",
+    dependencies: ["Cryptography", "Platform", "TestSupport", "XMLSecurity"],
     exclude: ["Signed"]),
 ]
 
@@ -391,23 +357,20 @@ let fuzzers: [Target] = [
     name: "Fuzzing", dependencies: ["CLibFuzzer", "HTTPProtocol"], path: "Tests/Fuzz/Fuzzing"),
   fuzzer("APNsResponse", ["Push"]),
   fuzzer("Configuration", ["Configuration"]),
-  fuzzer("ForwardedFor", ["Addresses", "HTTPProtocol", "Routing"]),
-  fuzzer("GraphReply", ["Apptimist", "Time"]),
+  fuzzer("ForwardedFor", ["Formats", "HTTPProtocol", "Routing"]),
+  fuzzer("GraphReply", ["Apptimist", "Platform"]),
   fuzzer("HTTP2Head", ["HTTPProtocol"]),
   fuzzer("HTTPParser", ["HTTPProtocol"]),
-  fuzzer("IDToken", ["Apptimist", "JSONWebTokens"]),
-  fuzzer("Msgr", ["HTTPProtocol", "JSON", "Msgr", "Push"]),
+  fuzzer("IDToken", ["Apptimist", "Cryptography"]),
+  fuzzer("Msgr", ["Formats", "HTTPProtocol", "Msgr", "Push"]),
   fuzzer("MultipartForm", ["HTTPProtocol"]),
-  fuzzer("PDU", ["ApptimistProtocol", "Wire"]),
+  fuzzer("PDU", ["ApptimistProtocol", "Formats"]),
   fuzzer("ReturnData", ["Cryptography", "Ethereum"]),
-  fuzzer(
-    "Session",
-    ["Apptimist", "ApptimistProtocol", "Cryptography", "Delivery", "HTTPProtocol"]),
+  fuzzer("Session", ["Apptimist", "ApptimistProtocol", "Cluster", "Cryptography", "HTTPProtocol"]),
   fuzzer("TokenLink", ["Cryptography", "Ethereum", "WalletClient"]),
-  fuzzer("TokenScript", ["Cryptography", "Time", "TokenScriptRepo", "XMLSecurity"]),
+  fuzzer("TokenScript", ["Cryptography", "Platform", "TokenScriptRepo", "XMLSecurity"]),
   fuzzer(
-    "Version2",
-    ["Apptimist", "ApptimistProtocol", "Cryptography", "Delivery", "HTTPProtocol"]),
+    "Version2", ["Apptimist", "ApptimistProtocol", "Cluster", "Cryptography", "HTTPProtocol"]),
   fuzzer("WebLink", ["WalletClient"]),
   fuzzer("WebSocket", ["HTTPProtocol"]),
   .testTarget(name: "FuzzerTests", dependencies: ["TestSupport"]),
@@ -418,15 +381,20 @@ let package = Package(
   products: [
     .executable(name: "awd", targets: ["awd"]),
     // What an app needs to speak to the three services.
-    .library(name: "WalletClient", targets: ["WalletClient", "WebSocketClient"]),
+    .library(name: "WalletClient", targets: ["WalletClient", "HTTPClient"]),
   ],
-  targets: systemLibraries + libraries + plugins + programs + tests + fuzzers,
+  targets: systemLibraries + libraries.flatMap { $0 } + plugins.flatMap { $0 } + programs + tests
+    + fuzzers,
   swiftLanguageModes: [.v6],
+  cLanguageStandard: .c17,
   cxxLanguageStandard: .cxx17
 )
 
-let inC = ["CICU", "CLibFuzzer", "CMemory", "CSpawn", "CTOML", "Sanitizers"]
-for target in package.targets where target.type != .system && !inC.contains(target.name) {
+let inC = ["CICU", "CLibFuzzer", "CMemory", "CResources", "CSpawn", "CTOML", "Sanitizers"]
+for target in package.targets
+where target.type != .system && !inC.contains(target.name)
+  && !target.name.hasSuffix("Resources")
+{
   target.swiftSettings =
     (target.swiftSettings ?? []) + [
       .treatAllWarnings(as: .error),

@@ -1,11 +1,10 @@
 internal import ApptimistProtocol
-internal import Chains
-public import Configuration
 internal import Ethereum
+public import Configuration
 internal import HTTPProtocol
 internal import Push
 public import ServiceKit
-internal import URLs
+internal import Formats
 
 /// The section `[apptimist]`.
 public struct ApptimistConfiguration: ServiceConfiguration {

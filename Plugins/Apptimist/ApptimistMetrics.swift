@@ -1,5 +1,5 @@
 internal import Budgets
-internal import Delivery
+internal import Cluster
 internal import Observability
 internal import ServiceKit
 

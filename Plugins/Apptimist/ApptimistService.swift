@@ -1,7 +1,7 @@
-internal import Addresses
+internal import Formats
 internal import ApptimistProtocol
 internal import Cryptography
-internal import Delivery
+internal import Cluster
 internal import Ethereum
 internal import HTTPProtocol
 internal import Observability
@@ -9,7 +9,7 @@ internal import Push
 public import Routing
 public import ServiceKit
 public import Storage
-internal import Time
+internal import Platform
 internal import WebApps
 
 /// Apptimist: encrypted messages between users, in forums too, with vouchers and files.
@@ -102,7 +102,7 @@ public struct ApptimistService: Migrating, Commanding, Demonstrating, Running {
       }
     }
     guard let webApp else { return }
-    webApp.register(on: &router)
+    router.register(webApp)
     router.get("\(configuration.path)/app/settings.json") {
       [configuration, services] _, _ in
       var oidc: [String: String] = [:]

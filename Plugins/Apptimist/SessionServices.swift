@@ -1,13 +1,13 @@
 internal import ApptimistProtocol
-internal import Chains
+internal import Ethereum
 internal import Cryptography
-internal import Delivery
+internal import Cluster
 internal import Observability
 internal import Push
 internal import ServiceKit
 internal import Storage
 internal import Synchronization
-internal import Time
+internal import Platform
 
 /// The parts of the service behind its sessions.
 final class SessionServices: Sendable {

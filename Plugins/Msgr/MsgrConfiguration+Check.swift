@@ -1,5 +1,5 @@
 public import ServiceKit
-internal import Time
+internal import Platform
 
 extension MsgrConfiguration: Checking {
   /// Checks the keys and certificates that pushes are made with.

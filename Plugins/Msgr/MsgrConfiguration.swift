@@ -1,10 +1,9 @@
-internal import Chains
+internal import Ethereum
 public import Configuration
 internal import Cryptography
-internal import Ethereum
 internal import Push
 public import ServiceKit
-internal import Threading
+internal import Platform
 
 /// The ways to get an account.
 enum Signup: String, CaseIterable, Sendable {

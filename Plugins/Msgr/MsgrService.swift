@@ -1,4 +1,4 @@
-internal import Delivery
+internal import Cluster
 public import Routing
 public import ServiceKit
 internal import WebApps
@@ -43,7 +43,9 @@ public struct MsgrService: Migrating, Commanding, Confidential, Running {
   /// Registers its requests, whose responses are JSON.
   public func register(on router: inout Router) {
     routes.register(on: &router)
-    webApp?.register(on: &router)
+    if let webApp {
+      router.register(webApp)
+    }
   }
 
   /// Deletes messages and tokens that are too old, until cancelled.

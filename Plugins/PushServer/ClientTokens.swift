@@ -1,7 +1,6 @@
 internal import Cryptography
 internal import FoundationEssentials
-internal import JSONWebTokens
-internal import Time
+internal import Platform
 
 /// The rules of the tokens that wallets sign their requests with (RFC 7519), by Ed25519 (RFC 8037), which cjose lacks.
 struct ClientTokens: Sendable {

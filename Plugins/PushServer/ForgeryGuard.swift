@@ -1,6 +1,6 @@
-internal import Addresses
+internal import Formats
 internal import Budgets
-internal import Time
+internal import Platform
 
 /// Keeps those who send forged messages from costing much, without locking out the relay, which may share their address.
 final class ForgeryGuard: Sendable {

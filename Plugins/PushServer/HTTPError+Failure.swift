@@ -1,5 +1,5 @@
 internal import HTTPProtocol
-internal import JSON
+internal import Formats
 internal import Routing
 
 extension HTTPError {

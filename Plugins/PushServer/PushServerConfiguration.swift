@@ -2,8 +2,8 @@ public import Configuration
 internal import Cryptography
 internal import Push
 public import ServiceKit
-internal import Time
-internal import Wire
+internal import Platform
+internal import Formats
 
 /// The section `[pushserver]`.
 public struct PushServerConfiguration: ServiceConfiguration {

@@ -1,4 +1,4 @@
-internal import Addresses
+internal import Formats
 internal import Budgets
 internal import FoundationEssentials
 internal import HTTPProtocol
@@ -7,8 +7,7 @@ internal import Push
 internal import Routing
 internal import ServiceKit
 internal import Storage
-internal import Threading
-internal import Time
+internal import Platform
 
 /// The ends of requests, as metrics name them.
 enum RequestOutcome: String, CaseIterable {

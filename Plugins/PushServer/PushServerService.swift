@@ -2,8 +2,7 @@ internal import Push
 public import Routing
 public import ServiceKit
 public import Storage
-internal import Threading
-internal import Time
+internal import Platform
 
 /// A push server of WalletConnect's kind: wallets register the addresses of their phones, and its relay has messages pushed.
 ///

@@ -1,9 +1,10 @@
+internal import PushServerResources
 internal import Cryptography
 internal import HTTPProtocol
 internal import Push
 internal import Routing
 internal import Storage
-internal import Time
+internal import Platform
 
 /// The clients, and the identifiers of the messages that were taken for them.
 struct PushServerStore: PushSource {
@@ -11,8 +12,9 @@ struct PushServerStore: PushSource {
   static let migrations =
     Pushes.migrations + [
       Migration(
-        owner: PushServerService.name, number: 1, sqlite: PackageResources.step1_sqlite_sql,
-        postgreSQL: PackageResources.step1_postgresql_sql)
+        owner: PushServerService.name, number: 1,
+        sqlite: Resource(pushserver_step1_sqlite_sql()).bytes,
+        postgreSQL: Resource(pushserver_step1_postgresql_sql()).bytes)
     ]
 
   /// The messages of a client that are remembered, and the most pushes that wait for it.

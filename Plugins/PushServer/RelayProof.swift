@@ -1,7 +1,7 @@
 internal import Cryptography
 internal import HTTPProtocol
 internal import Routing
-internal import Time
+internal import Platform
 
 /// The relay's word for a message: its signature over the moment and the body.
 struct RelayProof: Sendable {

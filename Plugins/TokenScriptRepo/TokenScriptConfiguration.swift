@@ -1,6 +1,5 @@
-internal import Chains
-public import Configuration
 internal import Ethereum
+public import Configuration
 internal import Glibc
 public import ServiceKit
 

@@ -1,13 +1,12 @@
 internal import Configuration
-internal import Bus
+internal import Cluster
 internal import HTTPProtocol
 internal import Observability
-internal import Pages
+internal import WebApps
 public import Routing
 public import ServiceKit
 public import Storage
-internal import Threading
-internal import Time
+internal import Platform
 
 /// Serves signed TokenScripts to wallets, from a repository of files that is indexed by their contracts.
 public struct TokenScriptService: Migrating, Commanding, Demonstrating, Running, Reloading {

@@ -1,4 +1,4 @@
-internal import Wire
+internal import Formats
 
 /// One WebSocket message in its two parts: `headerLen(u32) dataLen(u32) eHeader eData` (RFC "PDU").
 public struct Frame: Sendable {

@@ -1,5 +1,5 @@
 public import Cryptography
-internal import Wire
+internal import Formats
 
 /// The boxes around the headers of one connection, in both directions (page "Keys and nonces").
 ///

@@ -1,5 +1,5 @@
 internal import Cryptography
-internal import Wire
+internal import Formats
 
 /// A field of a header, or several that are read and written together.
 protocol HeaderField {

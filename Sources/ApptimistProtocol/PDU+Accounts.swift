@@ -1,5 +1,5 @@
 public import Cryptography
-internal import Wire
+internal import Formats
 
 extension PDU {
   /// Makes an account, or an event or a forum after the login; sent by devices (RFC "new").

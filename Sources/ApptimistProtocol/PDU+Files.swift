@@ -1,5 +1,5 @@
 public import Cryptography
-internal import Wire
+internal import Formats
 
 extension PDU {
   /// Asks the service for the content of a file; the reply has it, boxed, in the data (RFC "read").

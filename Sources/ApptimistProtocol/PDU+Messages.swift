@@ -1,5 +1,5 @@
 public import Cryptography
-internal import Wire
+internal import Formats
 
 extension PDU {
   /// A message, which a device sends to have it passed on, and the service to its reader (RFC

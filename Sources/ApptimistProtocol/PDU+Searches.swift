@@ -1,5 +1,5 @@
 public import Cryptography
-internal import Wire
+internal import Formats
 
 extension PDU {
   /// Asks the service for the accounts with a name, its beginning, or a pattern (RFC "searchByName").

@@ -1,5 +1,5 @@
 public import Cryptography
-internal import Wire
+internal import Formats
 
 extension PDU {
   /// Resumes the service for a user; sent by devices (RFC "login").

@@ -1,5 +1,5 @@
 public import Cryptography
-internal import Wire
+internal import Formats
 
 extension PDU {
   /// Vouches for a user, or takes that back; sent by devices (RFC "vouch").

@@ -1,4 +1,4 @@
-internal import Wire
+internal import Formats
 
 /// A protocol data unit: its header, in clear.
 ///

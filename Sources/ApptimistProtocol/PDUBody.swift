@@ -1,4 +1,4 @@
-internal import Wire
+internal import Formats
 
 /// The fields behind version and type in a header.
 protocol PDUBody: HeaderField, Hashable, Sendable {

@@ -1,4 +1,4 @@
-public import Wire
+public import Formats
 
 /// The reason for which a header is not accepted.
 public enum PDUError: Error, Hashable, Sendable {

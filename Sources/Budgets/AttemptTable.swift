@@ -1,5 +1,4 @@
-internal import Threading
-public import Time
+public import Platform
 
 /// Counts events by key within the last span of time, in a table of fixed size.
 ///

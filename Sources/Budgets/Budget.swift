@@ -1,5 +1,5 @@
 internal import Synchronization
-public import Threading
+public import Platform
 
 /// A capacity that many owners share, so that none of them can have what the others need.
 ///

@@ -1,7 +1,7 @@
 internal import Configuration
 internal import ServiceKit
 internal import Storage
-internal import Time
+internal import Platform
 
 /// `awd backup`: copies the store and the keys into one checked file, while a server may run.
 struct BackupCommand: Command {

@@ -1,6 +1,6 @@
 internal import Configuration
 internal import ServiceKit
-internal import Time
+internal import Platform
 
 /// `awd check`: reads the configuration and the content as `awd serve` would, and changes nothing.
 struct CheckCommand: Command {

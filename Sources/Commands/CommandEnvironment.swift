@@ -1,7 +1,7 @@
 internal import Configuration
 internal import Observability
 internal import ServiceKit
-internal import Threading
+internal import Platform
 
 /// Opens what one command asks for, and closes it when the command is done.
 final class CommandEnvironment: Sendable {

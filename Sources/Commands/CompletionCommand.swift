@@ -1,3 +1,5 @@
+internal import CommandsResources
+internal import Platform
 internal import ServiceKit
 
 /// `awd completion`.
@@ -18,8 +20,9 @@ struct CompletionCommand: Command {
 
   /// The scripts by the names of their shells. Each asks the program itself; without an answer it offers files.
   private static let scripts = [
-    "bash": PackageResources.completion_bash, "zsh": PackageResources.completion_zsh,
-    "fish": PackageResources.completion_fish,
+    "bash": Resource(commands_completion_bash()).bytes,
+    "zsh": Resource(commands_completion_zsh()).bytes,
+    "fish": Resource(commands_completion_fish()).bytes,
   ]
 }
 

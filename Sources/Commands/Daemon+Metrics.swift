@@ -1,4 +1,4 @@
-internal import Bus
+internal import Cluster
 internal import Cryptography
 internal import FoundationEssentials
 internal import Glibc
@@ -7,7 +7,7 @@ internal import Observability
 internal import Push
 internal import ServiceKit
 internal import Storage
-internal import Time
+internal import Platform
 
 extension Daemon {
   private typealias Series<Statistics> = [(

@@ -1,4 +1,4 @@
-internal import Addresses
+internal import Formats
 internal import Configuration
 internal import Cryptography
 internal import Glibc
@@ -9,7 +9,7 @@ internal import Push
 internal import Routing
 internal import ServiceKit
 internal import Storage
-internal import Time
+internal import Platform
 internal import Transport
 
 /// Everything that runs in `awd serve`: the services, and the servers that carry their requests.

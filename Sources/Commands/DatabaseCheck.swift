@@ -1,7 +1,7 @@
 internal import Configuration
 internal import ServiceKit
 internal import Storage
-internal import Time
+internal import Platform
 
 /// Checks a PostgreSQL database for `awd check`: whether it fits this program, and keeps what it has acknowledged.
 enum DatabaseCheck {

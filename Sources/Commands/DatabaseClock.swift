@@ -1,6 +1,6 @@
 internal import Storage
 internal import Synchronization
-internal import Time
+internal import Platform
 
 /// The time by the clock of the database that nodes share.
 ///

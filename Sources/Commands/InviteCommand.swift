@@ -1,7 +1,7 @@
 internal import Configuration
 internal import Cryptography
 internal import ServiceKit
-internal import Time
+internal import Platform
 
 /// `awd invite new`.
 struct InviteNewCommand: Command {

@@ -1,4 +1,4 @@
-internal import Addresses
+internal import Formats
 internal import Configuration
 internal import Push
 internal import ServiceKit

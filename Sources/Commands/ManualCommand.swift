@@ -1,4 +1,6 @@
-internal import Pages
+internal import CommandsResources
+internal import Platform
+internal import WebApps
 internal import ServiceKit
 
 /// `awd manual`.
@@ -19,7 +21,7 @@ struct ManualPage {
   /// The page.
   var text: String {
     let sections = commands.filter { !$0.isHidden }.map(section)
-    return PageTemplate(PackageResources.awd_1).html([
+    return PageTemplate(Resource(commands_awd_1()).bytes).html([
       "version": "\(Product.name) \(Product.version)",
       "commands": sections.joined(separator: "\n"),
     ])

@@ -1,5 +1,5 @@
 internal import Storage
-internal import Time
+internal import Platform
 
 /// The time that has passed for sure: what the store has kept of the last run, and as much as a clock that nobody sets has
 /// counted in this one.

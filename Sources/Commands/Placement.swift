@@ -1,7 +1,7 @@
 internal import ServiceKit
 internal import Glibc
 internal import Storage
-internal import SystemCalls
+internal import Platform
 
 /// Files and folders that are put in place, and can all be taken away again if one of them can't be put there.
 struct Placement: ~Copyable {

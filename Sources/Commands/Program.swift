@@ -1,7 +1,7 @@
 internal import FoundationEssentials
 internal import Glibc
 public import ServiceKit
-internal import SystemCalls
+internal import Platform
 
 /// The program with its own subcommands and those of the services.
 public struct Program: Sendable {

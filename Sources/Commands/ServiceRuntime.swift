@@ -1,13 +1,13 @@
-internal import Addresses
-internal import Bus
+internal import Formats
+internal import Cluster
 internal import Configuration
 internal import FoundationEssentials
 internal import Observability
-internal import Pages
+internal import WebApps
 internal import Push
 internal import ServiceKit
 internal import Storage
-internal import Threading
+internal import Platform
 
 /// The open store, the log and the metrics that all services of the process share.
 struct ServiceRuntime: Sendable {

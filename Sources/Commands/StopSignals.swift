@@ -1,5 +1,5 @@
 internal import Glibc
-internal import Threading
+internal import Platform
 
 /// The signals that the daemon acts on.
 ///

@@ -2,7 +2,7 @@ internal import Configuration
 internal import Glibc
 internal import ServiceKit
 internal import Storage
-internal import SystemCalls
+internal import Platform
 
 /// Checks the store for `awd check`: whether it is whole and fits this program, and whether the disk has room.
 enum StoreCheck {

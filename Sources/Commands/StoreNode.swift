@@ -1,10 +1,10 @@
-internal import Bus
+internal import Cluster
 internal import Cryptography
 internal import FoundationEssentials
 internal import Observability
 internal import ServiceKit
 internal import Storage
-internal import Time
+internal import Platform
 
 /// This process among those that share the store. On SQLite there is no other.
 final class StoreNode: Sendable {

@@ -1,5 +1,5 @@
 internal import Storage
-internal import Threading
+internal import Platform
 
 /// Finds out whether the store takes writes, by writing a row of its own, at most once a second however often it is asked.
 actor StoreProbe {

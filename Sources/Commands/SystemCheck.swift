@@ -1,7 +1,7 @@
 internal import Configuration
 internal import Glibc
 internal import ServiceKit
-internal import Time
+internal import Platform
 
 /// Checks the machine for `awd check`: the data folder, the descriptors, the clock.
 enum SystemCheck {

@@ -1,4 +1,4 @@
-internal import Threading
+internal import Platform
 
 /// Interprets a document: its users ask for the keys that they know, and all other keys are wrong.
 ///

@@ -1,5 +1,5 @@
 internal import Glibc
-internal import SystemCalls
+internal import Platform
 
 /// The reason why a file couldn't be read, in the system's words.
 public struct FileError: Error {

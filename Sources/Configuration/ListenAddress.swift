@@ -1,4 +1,4 @@
-public import Addresses
+public import Formats
 
 /// An address that the server listens at, with or without TLS.
 public struct ListenAddress: Sendable, Hashable {

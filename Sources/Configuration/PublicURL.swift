@@ -1,5 +1,4 @@
-internal import Addresses
-internal import Wire
+internal import Formats
 
 /// The URL at which clients reach the server: absolute, `http` or `https`, without user, query and fragment. It may have
 /// a path, whose trailing slashes are cut.

@@ -1,4 +1,4 @@
-internal import Time
+internal import Platform
 
 /// The units of a quantity that is written as a whole number with one of them.
 private struct Units {

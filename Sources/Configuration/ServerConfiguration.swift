@@ -1,4 +1,4 @@
-public import Addresses
+public import Formats
 public import Observability
 
 /// The sections `[server]`, `[log]` and `[store]`: everything that isn't a service's own.

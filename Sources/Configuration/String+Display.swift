@@ -1,4 +1,4 @@
-internal import Wire
+internal import Formats
 
 extension String {
   /// The text in one line, with TOML's escapes for invisible characters.

@@ -1,5 +1,5 @@
 internal import COpenSSL
-public import Time
+public import Platform
 
 /// A certificate with its chain and its private key, found to belong together.
 public final class TLSCredentials: Sendable {

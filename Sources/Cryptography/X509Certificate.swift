@@ -1,6 +1,6 @@
 internal import COpenSSL
 internal import Glibc
-package import Time
+package import Platform
 
 /// A certificate of OpenSSL's (RFC 5280), freed with its last reference.
 @safe package final class X509Certificate: Sendable {

@@ -1,3 +1,5 @@
+internal import EthereumResources
+internal import Platform
 internal import Cryptography
 
 /// A call of a contract's function, as the contract ABI of Solidity encodes it.
@@ -101,7 +103,7 @@ public struct FunctionCall: Hashable, Sendable {
   public static func validation(
     by signer: EthereumAddress, _ hash: [UInt8], _ signature: [UInt8]
   ) -> FunctionCall {
-    let code = Hex.decode(PackageResources.ValidateSigOffchain_hex) ?? []
+    let code = Hex.decode(Resource(ethereum_ValidateSigOffchain_hex()).bytes) ?? []
     return FunctionCall(data: code + word(signer) + hash + word(96) + padded(signature))
   }
 

@@ -1,5 +1,5 @@
 internal import Cryptography
-public import Time
+public import Platform
 
 /// A message by which the holder of an Ethereum account signs in (ERC-4361), read strictly.
 public struct SignInMessage: Sendable {

@@ -1,5 +1,5 @@
-internal import Addresses
-internal import Time
+internal import Formats
+internal import Platform
 
 /// The rules of RFC 3986 and RFC 3339 that a message's ABNF refers to.
 enum Syntax {

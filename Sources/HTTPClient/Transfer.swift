@@ -1,6 +1,6 @@
 internal import CCurl
 internal import HTTPProtocol
-internal import Time
+internal import Platform
 internal import Transport
 
 /// One request of libcurl and the response as far as it has come. Lives on the loop's thread.

@@ -1,7 +1,7 @@
 internal import CCurl
 internal import Glibc
 internal import HTTPProtocol
-internal import SystemCalls
+internal import Platform
 internal import Transport
 
 /// Drives libcurl's multi interface on an event loop of its own.

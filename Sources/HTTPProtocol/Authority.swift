@@ -1,4 +1,4 @@
-internal import Addresses
+internal import Formats
 
 /// The syntax of `host [":" port]` in `Host` and in absolute targets (RFC 9110 section 7.2).
 enum Authority {

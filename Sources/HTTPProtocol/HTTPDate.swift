@@ -1,4 +1,4 @@
-internal import Time
+internal import Platform
 
 /// A moment as HTTP writes it, in whole seconds of UTC (RFC 9110 section 5.6.7).
 public struct HTTPDate: Hashable, Comparable, Sendable {

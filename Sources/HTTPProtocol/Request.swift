@@ -1,4 +1,4 @@
-public import Addresses
+public import Formats
 
 /// A whole request: its head, its body, and where it came from.
 public struct Request: Sendable {

@@ -1,4 +1,4 @@
-public import Wire
+public import Formats
 
 /// The response to a request, before the server adds `Date`, `Connection` and `Content-Length`.
 public struct Response: Sendable {

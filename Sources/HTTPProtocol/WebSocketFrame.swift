@@ -1,4 +1,4 @@
-internal import Wire
+internal import Formats
 
 /// Writes WebSocket frames (RFC 6455 section 5.2).
 public enum WebSocketFrame {

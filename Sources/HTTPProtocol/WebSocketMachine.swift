@@ -1,4 +1,4 @@
-internal import Time
+internal import Platform
 
 /// One end of a WebSocket behind its handshake, without I/O (RFC 6455): messages, pings, the close handshake, limits.
 ///

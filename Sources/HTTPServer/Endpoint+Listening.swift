@@ -1,4 +1,4 @@
-internal import Addresses
+internal import Formats
 internal import CUV
 internal import Glibc
 internal import Transport

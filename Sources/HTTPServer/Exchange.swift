@@ -1,4 +1,4 @@
-internal import Addresses
+internal import Formats
 internal import HTTPProtocol
 
 /// A request from the end of its head until it is responded to, and the way to its response; the same for HTTP/1 and HTTP/2.

@@ -1,8 +1,7 @@
-internal import Addresses
+internal import Formats
 internal import Cryptography
 internal import HTTPProtocol
 internal import Transport
-internal import Wire
 
 // Requests and their responses, one after the other.
 extension HTTP1Connection {

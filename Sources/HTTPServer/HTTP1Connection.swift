@@ -1,6 +1,6 @@
-internal import Addresses
+internal import Formats
 internal import HTTPProtocol
-internal import Time
+internal import Platform
 internal import Transport
 
 /// HTTP/1.1 on a connection: parses requests and responds to them one after the other, in their order.

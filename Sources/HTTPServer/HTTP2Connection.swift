@@ -1,7 +1,7 @@
-internal import Addresses
+internal import Formats
 internal import CNghttp2
 internal import HTTPProtocol
-internal import Time
+internal import Platform
 internal import Transport
 
 /// HTTP/2 on a connection: carries out what its machine says, within the server's budgets. Many requests run at a time, each

@@ -1,6 +1,6 @@
 internal import HTTPProtocol
 internal import Transport
-internal import Wire
+internal import Formats
 
 /// One request and its response on an HTTP/2 connection.
 final class HTTP2Stream {

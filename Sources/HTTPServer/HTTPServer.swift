@@ -1,9 +1,8 @@
-public import Addresses
+public import Formats
 public import Budgets
 public import Cryptography
 internal import Glibc
-internal import SystemCalls
-internal import Threading
+internal import Platform
 public import Transport
 
 /// An HTTP/1.1, HTTP/2 and WebSocket server: event loops, each with its own share of the connections.

@@ -1,5 +1,5 @@
-internal import Addresses
-internal import Threading
+internal import Formats
+internal import Platform
 internal import Transport
 
 /// Lets TLS handshakes of one loop begin, for which clients' networks take turns.

@@ -1,4 +1,4 @@
-internal import Addresses
+internal import Formats
 internal import Budgets
 
 /// Memory that is charged to an owner, in steps, so that little of it costs no lock.

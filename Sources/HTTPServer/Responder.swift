@@ -1,4 +1,4 @@
-public import Addresses
+public import Formats
 public import HTTPProtocol
 
 /// The application behind a server: responds to its requests.

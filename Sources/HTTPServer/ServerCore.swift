@@ -1,9 +1,9 @@
-internal import Addresses
+internal import Formats
 internal import Budgets
 internal import Cryptography
 internal import Glibc
 internal import HTTPProtocol
-internal import Threading
+internal import Platform
 internal import Transport
 
 /// The part of a server that all its loops share: options, credentials and budgets.

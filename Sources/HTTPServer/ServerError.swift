@@ -1,7 +1,7 @@
-public import Addresses
+public import Formats
 public import Cryptography
 internal import Glibc
-public import SystemCalls
+public import Platform
 
 /// The reason for which a server can't run.
 public enum ServerError: Error, Equatable, CustomStringConvertible {

@@ -1,4 +1,4 @@
-internal import Addresses
+internal import Formats
 internal import Glibc
 internal import HTTPProtocol
 internal import Transport

@@ -1,4 +1,4 @@
-public import Addresses
+public import Formats
 public import Cryptography
 
 /// A server's addresses, and the limits of its peers.

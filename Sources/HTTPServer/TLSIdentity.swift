@@ -1,6 +1,6 @@
 internal import Cryptography
 internal import Glibc
-internal import Threading
+internal import Platform
 internal import Transport
 
 /// The credentials that a server shows to its TLS clients, which can be replaced while it serves.

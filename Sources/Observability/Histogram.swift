@@ -1,4 +1,4 @@
-internal import Time
+internal import Platform
 
 /// A count of durations by buckets, which any thread may add to.
 public final class Histogram: Sendable {

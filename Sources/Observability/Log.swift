@@ -1,5 +1,5 @@
 internal import Synchronization
-public import Time
+public import Platform
 
 /// Writes events, one line each, to standard error or another descriptor.
 ///

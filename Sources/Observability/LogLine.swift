@@ -1,4 +1,4 @@
-internal import Time
+internal import Platform
 
 /// Builds one line of a log. It has one line feed, at its end, whatever its values hold.
 struct LogLine {

@@ -1,6 +1,6 @@
 internal import Glibc
 internal import Synchronization
-internal import Threading
+internal import Platform
 
 /// Writes finished lines on a thread of its own, so that nobody who logs waits for the reader.
 ///

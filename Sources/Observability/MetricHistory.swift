@@ -1,4 +1,4 @@
-internal import Threading
+internal import Platform
 
 /// The metrics of the last minutes, at even intervals.
 public final class MetricHistory: Sendable {

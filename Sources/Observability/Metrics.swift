@@ -1,4 +1,4 @@
-internal import Threading
+internal import Platform
 
 /// The registry of everything that is counted and measured in the process, rendered for Prometheus.
 ///

@@ -1,6 +1,5 @@
-internal import JSON
-package import Time
-internal import Wire
+internal import Formats
+package import Platform
 
 /// The reason of a refusal, as the body of an APNs response gives it.
 package struct APNsFault: Sendable, Hashable {

@@ -1,8 +1,7 @@
 internal import Cryptography
 internal import HTTPClient
 internal import HTTPProtocol
-internal import JSONWebTokens
-internal import Time
+internal import Platform
 
 /// Apple's push service, over HTTP/2.
 final class APNsProvider: PushProvider {

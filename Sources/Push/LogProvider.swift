@@ -1,7 +1,6 @@
-internal import JSON
+internal import Formats
 internal import Observability
-internal import Threading
-internal import Time
+internal import Platform
 
 /// Notes each push in the log, for development.
 ///

@@ -1,4 +1,4 @@
-internal import Time
+internal import Platform
 
 /// Decides what to push when, and what a response means. It does nothing itself.
 struct OutboxMachine: Sendable {

@@ -1,5 +1,5 @@
 public import Storage
-public import Time
+public import Platform
 
 /// The urgency of a push.
 public enum PushUrgency: Int, Sendable, DatabaseValueConvertible {

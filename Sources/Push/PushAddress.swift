@@ -1,6 +1,5 @@
 internal import Cryptography
-public import URLs
-internal import Wire
+public import Formats
 
 /// The fault of an address, in words that follow its name.
 public struct PushAddressError: Error, CustomStringConvertible {

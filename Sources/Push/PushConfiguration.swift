@@ -1,5 +1,5 @@
 public import Configuration
-internal import Wire
+internal import Formats
 
 /// The reason why pushes can't be made, in words and without a secret.
 public struct PushSetupError: Error, CustomStringConvertible {

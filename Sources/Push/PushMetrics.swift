@@ -1,6 +1,5 @@
 internal import Observability
-internal import Threading
-internal import Time
+internal import Platform
 
 /// Counts the outcomes of pushes.
 final class PushMetrics: Sendable {

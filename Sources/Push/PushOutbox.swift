@@ -2,8 +2,7 @@ internal import Budgets
 internal import Cryptography
 internal import Observability
 internal import Synchronization
-internal import Threading
-internal import Time
+internal import Platform
 
 /// Carries the pushes of a kind to their push service, as ``OutboxMachine`` decides.
 final class PushOutbox: Sendable {

@@ -1,4 +1,4 @@
-internal import Time
+internal import Platform
 
 /// The outcome of an attempt to push.
 enum PushOutcome: Sendable, Hashable {

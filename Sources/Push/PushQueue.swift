@@ -1,7 +1,7 @@
 internal import FoundationEssentials
 internal import Observability
 public import Storage
-public import Time
+public import Platform
 
 /// The outbox of one service, for the service's own transactions.
 ///

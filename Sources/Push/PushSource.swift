@@ -1,5 +1,5 @@
 public import Storage
-public import Time
+public import Platform
 
 /// The part of a service that its pushes need.
 public protocol PushSource: Sendable {

@@ -1,5 +1,5 @@
 internal import Storage
-internal import Time
+internal import Platform
 
 /// The outbox of all services, for those who carry it to the push services.
 struct PushStore: Sendable {

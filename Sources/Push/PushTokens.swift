@@ -1,6 +1,5 @@
-internal import JSONWebTokens
-internal import Threading
-internal import Time
+internal import Cryptography
+internal import Platform
 
 /// The tokens that tell a push service who pushes: JSON Web Tokens (RFC 7519) signed with ES256, one for each audience.
 final class PushTokens: Sendable {

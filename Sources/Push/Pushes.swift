@@ -1,21 +1,21 @@
+internal import PushResources
 public import Budgets
 public import Cryptography
 public import Observability
 public import Storage
-internal import Threading
-public import Time
-public import URLs
+public import Platform
+public import Formats
 
 /// The pushes of all services in the process, with an outbox for each kind of address that one of them pushes to.
 public final class Pushes: Sendable {
   /// The history of the tables. A service that pushes has them in its own history, before its steps that need them.
   public static let migrations = [
     Migration(
-      owner: "push", number: 1, sqlite: PackageResources.step1_sqlite_sql,
-      postgreSQL: PackageResources.step1_postgresql_sql),
+      owner: "push", number: 1, sqlite: Resource(push_step1_sqlite_sql()).bytes,
+      postgreSQL: Resource(push_step1_postgresql_sql()).bytes),
     Migration(
-      owner: "push", number: 2, sqlite: PackageResources.step2_sqlite_sql,
-      postgreSQL: PackageResources.step2_postgresql_sql),
+      owner: "push", number: 2, sqlite: Resource(push_step2_sqlite_sql()).bytes,
+      postgreSQL: Resource(push_step2_postgresql_sql()).bytes),
   ]
 
   /// The most pushes to browsers that ask for a place while all are taken.

@@ -1,5 +1,5 @@
 internal import Storage
-internal import Time
+internal import Platform
 
 /// The end of a push's lease. Where several nodes share the store, many ends are one call.
 enum SettleOperation: BatchOperation {

@@ -1,5 +1,5 @@
 public import HTTPProtocol
-internal import Pages
+internal import WebApps
 
 /// The form of the error responses that the router makes for a service.
 public enum ErrorStyle: Sendable {

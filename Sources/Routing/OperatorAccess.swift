@@ -1,4 +1,4 @@
-internal import Addresses
+internal import Formats
 public import Configuration
 public import HTTPProtocol
 

@@ -1,4 +1,4 @@
-internal import Addresses
+internal import Formats
 public import HTTPProtocol
 
 extension Request {

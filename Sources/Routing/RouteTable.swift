@@ -1,4 +1,4 @@
-public import Addresses
+public import Formats
 internal import Configuration
 public import HTTPProtocol
 public import HTTPServer

@@ -1,4 +1,4 @@
-public import Addresses
+public import Formats
 public import HTTPProtocol
 
 /// The proxies whose header fields about the origin of a request are believed.

@@ -1,7 +1,7 @@
 internal import Configuration
 public import Cryptography
 internal import HTTPProtocol
-public import Time
+public import Platform
 
 /// A certificate chain and its private key, read from two PEM files and checked for the operator.
 public struct CertificateFiles: Sendable {

@@ -1,4 +1,4 @@
-public import Time
+public import Platform
 
 /// A service that may ask for an invitation when an account is made.
 public protocol InvitingService: Service {

@@ -2,7 +2,7 @@ internal import Configuration
 internal import Cryptography
 internal import Glibc
 public import Push
-public import Time
+public import Platform
 
 extension PushMode {
   /// The longest file of certificates, in bytes.

@@ -1,11 +1,11 @@
-public import Bus
+public import Cluster
 public import Configuration
 internal import Cryptography
 public import Observability
-public import Pages
+public import WebApps
 public import Push
 public import Storage
-public import Time
+public import Platform
 
 /// All that the program offers one service.
 public struct ServiceContext: Sendable {

@@ -1,5 +1,5 @@
 public import Observability
-internal import Threading
+internal import Platform
 
 /// Runs the background work of all services, and reloads them.
 ///

@@ -1,5 +1,5 @@
 public import Cryptography
-public import Time
+public import Platform
 
 /// A value as SQLite stores it.
 public enum DatabaseValue: Sendable, Hashable {

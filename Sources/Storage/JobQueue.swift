@@ -1,4 +1,4 @@
-internal import Threading
+internal import Platform
 
 /// A bounded queue between tasks, which never wait, and worker threads, which do.
 ///

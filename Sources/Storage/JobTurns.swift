@@ -1,4 +1,4 @@
-internal import Threading
+internal import Platform
 
 /// The jobs that wait, in the order of their turns: first among clients, then among the accounts of each.
 struct JobTurns<Job> {

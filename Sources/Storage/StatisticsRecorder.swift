@@ -1,4 +1,4 @@
-internal import Threading
+internal import Platform
 
 /// The statistics that the store and its threads share.
 ///

@@ -1,5 +1,5 @@
 internal import Synchronization
-public import Time
+public import Platform
 
 extension Store {
   /// Writes a row of the store's own, and waits until it is on the disk. After PostgreSQL had no room for something, it has to

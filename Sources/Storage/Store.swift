@@ -1,6 +1,5 @@
 internal import Synchronization
-internal import SystemCalls
-internal import Threading
+internal import Platform
 
 /// A database: a file of SQLite's with one writer and several readers, or one of PostgreSQL's that other processes share.
 ///

@@ -1,4 +1,4 @@
-internal import Wire
+internal import Formats
 
 // TLS: bytes are sealed on their way to the socket.
 //

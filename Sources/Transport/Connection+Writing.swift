@@ -1,6 +1,6 @@
 internal import CUV
 internal import Glibc
-public import Wire
+public import Formats
 
 // Writing: in order, as fast as the socket takes it.
 extension Connection {

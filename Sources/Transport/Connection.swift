@@ -1,6 +1,6 @@
 internal import CUV
 internal import Glibc
-internal import Wire
+internal import Formats
 
 /// A connected socket on its loop: reading, writing in order with back-pressure, and its end.
 ///

@@ -1,9 +1,7 @@
 internal import CUV
 internal import Glibc
 internal import Synchronization
-public import SystemCalls
-internal import Threading
-internal import Time
+public import Platform
 
 /// A libuv loop on a thread of its own, and the connections that live and die on it.
 ///

@@ -1,5 +1,5 @@
 internal import CUV
-internal import Time
+internal import Platform
 
 /// A timer on an event loop; touched on the loop's thread only.
 @safe

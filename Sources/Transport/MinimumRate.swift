@@ -1,4 +1,4 @@
-internal import Time
+internal import Platform
 
 /// The rate that a transfer must keep.
 public struct MinimumRate: Sendable {

@@ -1,7 +1,8 @@
+internal import WebAppsResources
 internal import Cryptography
-internal import HTTPProtocol
-public import Routing
-public import Time
+public import HTTPProtocol
+
+public import Platform
 
 /// The page at which people use a service, with all that belongs to it.
 ///
@@ -12,9 +13,9 @@ public struct WebApp: Sendable {
   public typealias Source = (name: String, bytes: [UInt8])
 
   /// The style of every app of people, `style.css`.
-  public static var style: Source { ("style.css", PackageResources.style_css) }
+  public static var style: Source { ("style.css", Resource(webapps_style_css()).bytes) }
   /// The parts of which the views of every app of people are made, `view.js`.
-  public static var view: Source { ("view.js", PackageResources.view_js) }
+  public static var view: Source { ("view.js", Resource(webapps_view_js()).bytes) }
 
   private static let types = [
     "css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8",
@@ -25,7 +26,8 @@ public struct WebApp: Sendable {
   private(set) var files: [String: WebFile] = [:]
   /// The names under which pages and scripts find others, by the names in the sources.
   private var names: [String: String] = [:]
-  private let path: String
+  /// The path of the app, without the slash at its end.
+  public let path: String
   private let fields: [(name: StaticString, value: String)]
   private let modified: HTTPDate
   private let clock: @Sendable () -> Timestamp
@@ -85,17 +87,13 @@ public struct WebApp: Sendable {
     Hex.encode(SHA256.hash(Array(text.utf8)).bytes.prefix(8))
   }
 
-  /// Registers the pages and their files.
-  public func register(on router: inout Router) {
-    for (name, file) in files {
-      router.get("\(path)/\(name)") { [clock] request, _ in
-        try file.response(to: request.head, now: HTTPDate(clock().seconds))
-      }
-    }
-    router.get(path) { [path] _, _ in
-      var response = Response(.permanentRedirect)
-      response.fields.append(.location, "\(path)/")
-      return response
-    }
+  /// The names of all files below the app's path.
+  public var fileNames: [String] { Array(files.keys) }
+
+  /// Responds to a request for one of the app's files, or nil if there is none of this name.
+  ///
+  /// - Throws: 412 if the request demands another state than the file's.
+  public func response(to head: RequestHead, file name: String) throws(HTTPError) -> Response? {
+    try files[name]?.response(to: head, now: HTTPDate(clock().seconds))
   }
 }

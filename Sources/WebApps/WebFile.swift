@@ -1,8 +1,6 @@
-internal import Compression
+internal import Formats
 internal import Cryptography
 internal import HTTPProtocol
-internal import Routing
-internal import Wire
 
 /// A file of a web app, prepared in each content coding.
 struct WebFile: Sendable {

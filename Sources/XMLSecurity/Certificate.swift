@@ -1,6 +1,6 @@
 internal import COpenSSL
 internal import Cryptography
-public import Time
+public import Platform
 
 /// An X.509 certificate (RFC 5280).
 public struct Certificate: Sendable {

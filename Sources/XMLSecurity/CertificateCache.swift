@@ -1,5 +1,5 @@
 internal import Cryptography
-internal import Threading
+internal import Platform
 
 /// The certificates that were read lately.
 ///

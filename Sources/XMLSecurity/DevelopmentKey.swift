@@ -1,6 +1,6 @@
 internal import COpenSSL
 internal import Cryptography
-public import Time
+public import Platform
 
 /// A new key with a self-signed certificate, for demos and tests.
 public struct DevelopmentKey: Sendable {

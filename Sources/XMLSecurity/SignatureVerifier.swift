@@ -1,5 +1,5 @@
 internal import CXML
-internal import Time
+internal import Platform
 
 /// Verifies the XML signatures of a document (XML Signature 1.1), and identifies their signers.
 ///

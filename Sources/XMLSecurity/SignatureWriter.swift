@@ -1,6 +1,6 @@
 internal import COpenSSL
 internal import Cryptography
-public import Time
+public import Platform
 
 /// Adds enveloped signatures with a signing time to documents (XML Signature 1.1, XAdES).
 ///

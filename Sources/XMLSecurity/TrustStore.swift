@@ -1,6 +1,6 @@
 internal import COpenSSL
 internal import Cryptography
-public import Time
+public import Platform
 
 /// The roots that certificate chains must end at (RFC 5280, section 6).
 ///

@@ -1,4 +1,4 @@
-public import Time
+public import Platform
 
 /// A signature that holds, and the facts about its signer.
 public struct VerifiedSignature: Sendable, Hashable {

@@ -1,6 +1,6 @@
 internal import ApptimistProtocol
 internal import Testing
-internal import Wire
+internal import Formats
 
 @Suite struct PDUTests {
   @Test(arguments: Sample.all)

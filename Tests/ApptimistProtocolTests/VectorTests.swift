@@ -2,7 +2,7 @@ internal import ApptimistProtocol
 internal import Cryptography
 internal import FoundationEssentials
 internal import Testing
-internal import Wire
+internal import Formats
 
 /// Holds this implementation to the vectors that another one made (`Vectors/README.md`).
 @Suite struct VectorTests {

@@ -1,12 +1,12 @@
 internal import ApptimistProtocol
 internal import Cryptography
-internal import Delivery
+internal import Cluster
 internal import Glibc
 internal import Observability
 internal import Storage
 internal import TestSupport
 internal import Testing
-internal import Threading
+internal import Platform
 
 @testable import Apptimist
 

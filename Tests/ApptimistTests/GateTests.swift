@@ -1,17 +1,15 @@
-internal import Addresses
+internal import Formats
 internal import ApptimistProtocol
-internal import Chains
+internal import Ethereum
 internal import Configuration
 internal import Cryptography
-internal import Ethereum
 internal import Foundation
 internal import HTTPProtocol
 internal import HTTPServer
 internal import Observability
 internal import TestSupport
 internal import Testing
-internal import Threading
-internal import Time
+internal import Platform
 
 @testable import Apptimist
 

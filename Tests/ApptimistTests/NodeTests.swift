@@ -1,5 +1,5 @@
 internal import ApptimistProtocol
-internal import Bus
+internal import Cluster
 internal import Cryptography
 internal import Storage
 internal import TestSupport

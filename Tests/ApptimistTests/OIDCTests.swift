@@ -3,7 +3,7 @@ internal import Configuration
 internal import Cryptography
 internal import TestSupport
 internal import Testing
-internal import Time
+internal import Platform
 
 @testable import Apptimist
 

@@ -1,6 +1,6 @@
 internal import ApptimistProtocol
 internal import Cryptography
-internal import Delivery
+internal import Cluster
 internal import HTTPProtocol
 internal import TestSupport
 internal import Testing

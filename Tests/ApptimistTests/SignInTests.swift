@@ -1,16 +1,15 @@
-internal import Addresses
+internal import Formats
 internal import ApptimistProtocol
-internal import Chains
+internal import Ethereum
 internal import Configuration
 internal import Cryptography
-internal import Ethereum
 internal import Foundation
 internal import FoundationNetworking
 internal import HTTPProtocol
 internal import Observability
 internal import TestSupport
 internal import Testing
-internal import Time
+internal import Platform
 
 @testable import Apptimist
 

@@ -5,7 +5,7 @@ internal import HTTPClient
 internal import HTTPProtocol
 internal import TestSupport
 internal import Testing
-internal import Time
+internal import Platform
 
 @testable import Apptimist
 

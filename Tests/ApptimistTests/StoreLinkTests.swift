@@ -4,7 +4,7 @@ internal import Routing
 internal import Storage
 internal import TestSupport
 internal import Testing
-internal import Time
+internal import Platform
 
 @testable import Apptimist
 

@@ -3,7 +3,7 @@ internal import Cryptography
 internal import Storage
 internal import Testing
 internal import TestSupport
-internal import Threading
+internal import Platform
 
 @testable import Apptimist
 

@@ -1,5 +1,5 @@
 internal import ApptimistProtocol
-internal import Delivery
+internal import Cluster
 internal import TestSupport
 internal import Testing
 

@@ -1,6 +1,6 @@
-internal import Addresses
+internal import Formats
 internal import ApptimistProtocol
-internal import Bus
+internal import Cluster
 internal import Configuration
 internal import Cryptography
 internal import Foundation
@@ -13,7 +13,7 @@ internal import Storage
 internal import Synchronization
 internal import TestSupport
 internal import Testing
-internal import Time
+internal import Platform
 
 @testable import Apptimist
 

@@ -1,10 +1,12 @@
+internal import ApptimistResources
+internal import Platform
 internal import Foundation
 internal import HTTPProtocol
 internal import Observability
 internal import Routing
 internal import TestSupport
 internal import Testing
-internal import Wire
+internal import Formats
 
 @testable import Apptimist
 @testable import WebApps
@@ -19,7 +21,7 @@ internal import Wire
     let clock = clock
     app = ApptimistWebApp.files(at: "/siren/app", clock: { clock.now })
     var router = Router(service: "apptimist")
-    app.register(on: &router)
+    router.register(app)
     table = try RouteTable([router], log: Log(level: .error))
   }
 
@@ -96,13 +98,13 @@ internal import Wire
   @Test(.enabled(if: FileManager.default.fileExists(atPath: Self.tweetNaCl)))
   func tweetNaClIsAsItWasPublished() throws {
     let debian = try String(contentsOfFile: Self.tweetNaCl, encoding: .utf8)
-    #expect(debian == String(decoding: PackageResources.nacl_fast_js, as: UTF8.self))
+    #expect(debian == String(decoding: Resource(apptimist_nacl_fast_js()).bytes, as: UTF8.self))
   }
 
   @Test(.enabled(if: FileManager.default.fileExists(atPath: Self.codes)))
   func theGeneratorOfCodesIsAsItWasPublished() throws {
     let debian = try String(contentsOfFile: Self.codes, encoding: .utf8)
-    #expect(debian == String(decoding: PackageResources.qrcode_js, as: UTF8.self))
+    #expect(debian == String(decoding: Resource(apptimist_qrcode_js()).bytes, as: UTF8.self))
   }
 
   private static let codes = "/usr/share/nodejs/qrcode-generator/qrcode.js"

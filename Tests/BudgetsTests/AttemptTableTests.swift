@@ -1,7 +1,7 @@
 internal import Budgets
 internal import TestSupport
 internal import Testing
-internal import Time
+internal import Platform
 
 @Suite(.ownThreads) struct AttemptTableTests {
   /// Steps of one second: an event leaves eight seconds after its own is over.

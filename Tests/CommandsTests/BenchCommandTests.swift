@@ -1,4 +1,4 @@
-internal import Addresses
+internal import Formats
 internal import Foundation
 internal import HTTPProtocol
 internal import HTTPServer

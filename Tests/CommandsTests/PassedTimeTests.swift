@@ -1,6 +1,6 @@
 internal import Storage
 internal import Testing
-internal import Time
+internal import Platform
 
 @testable import Commands
 

@@ -3,7 +3,7 @@ internal import Routing
 internal import ServiceKit
 internal import TestSupport
 internal import Testing
-internal import Threading
+internal import Platform
 
 @testable import Commands
 

@@ -3,7 +3,7 @@ internal import Observability
 internal import ServiceKit
 internal import TestSupport
 internal import Testing
-internal import Time
+internal import Platform
 
 @testable import Commands
 

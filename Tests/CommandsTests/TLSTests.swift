@@ -6,10 +6,9 @@ internal import HTTPServer
 internal import Observability
 internal import Routing
 internal import ServiceKit
-internal import SystemCalls
+internal import Platform
 internal import TestSupport
 internal import Testing
-internal import Time
 internal import XMLSecurity
 
 @testable import Commands

@@ -1,4 +1,4 @@
-internal import Addresses
+internal import Formats
 internal import Configuration
 internal import Observability
 internal import Testing

@@ -1,7 +1,7 @@
 internal import Cryptography
 internal import TestSupport
 internal import Testing
-internal import Time
+internal import Platform
 
 @Suite struct TLSCredentialsTests {
   @Test(arguments: [

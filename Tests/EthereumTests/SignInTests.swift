@@ -2,7 +2,7 @@ internal import Cryptography
 internal import Ethereum
 internal import Foundation
 internal import Testing
-internal import Time
+internal import Platform
 
 /// Messages of ERC-4361, ours and those of another implementation (`SignIn`).
 @Suite("Sign-In with Ethereum")

@@ -1,8 +1,7 @@
 internal import COpenSSL
 internal import Glibc
 internal import Synchronization
-internal import SystemCalls
-internal import Threading
+internal import Platform
 
 /// A request as the stand-in got it.
 public struct StandInRequest: Sendable {

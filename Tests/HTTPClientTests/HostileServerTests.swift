@@ -3,7 +3,7 @@ internal import HTTPClient
 internal import HTTPProtocol
 internal import TestSupport
 internal import Testing
-internal import Threading
+internal import Platform
 
 /// Against raw sockets: responses that no honest server gives.
 @Suite(.ownThreads) struct HostileServerTests {

@@ -1,10 +1,9 @@
-internal import Addresses
+internal import Formats
 internal import Foundation
 internal import HTTPProtocol
 internal import HTTPServer
 internal import TestSupport
 internal import Testing
-internal import Wire
 
 @Suite("Start and drain", .ownThreads) struct DrainTests {
   static func waiting(_ gate: Gate) -> @Sendable (String, RequestHead) -> RequestPlan {

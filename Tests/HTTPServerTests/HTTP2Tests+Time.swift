@@ -2,7 +2,7 @@ internal import Foundation
 internal import HTTPProtocol
 internal import TestSupport
 internal import Testing
-internal import Wire
+internal import Formats
 
 @testable import HTTPServer
 

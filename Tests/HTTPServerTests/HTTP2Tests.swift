@@ -3,7 +3,7 @@ internal import HTTPProtocol
 internal import TestSupport
 internal import Testing
 internal import Transport
-internal import Wire
+internal import Formats
 
 @testable import HTTPServer
 

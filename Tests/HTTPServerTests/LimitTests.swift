@@ -3,7 +3,7 @@ internal import HTTPProtocol
 internal import HTTPServer
 internal import TestSupport
 internal import Testing
-internal import Wire
+internal import Formats
 
 @Suite("Limits and deadlines", .ownThreads) struct LimitTests {
   // MARK: Bodies

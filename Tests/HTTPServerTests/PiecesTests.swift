@@ -4,7 +4,7 @@ internal import HTTPServer
 internal import Synchronization
 internal import TestSupport
 internal import Testing
-internal import Threading
+internal import Platform
 
 /// Responses that are made as they are sent.
 @Suite("Responses in pieces", .ownThreads) struct PiecesTests {

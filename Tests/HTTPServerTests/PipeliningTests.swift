@@ -4,7 +4,7 @@ internal import HTTPServer
 internal import Synchronization
 internal import TestSupport
 internal import Testing
-internal import Wire
+internal import Formats
 
 @Suite("Pipelining", .ownThreads) struct PipeliningTests {
   private static func burst(_ count: Int, _ path: (Int) -> String) -> [UInt8] {

@@ -1,9 +1,8 @@
-internal import Addresses
+internal import Formats
 internal import HTTPProtocol
 internal import HTTPServer
 internal import TestSupport
 internal import Testing
-internal import Wire
 
 @Suite("Requests over sockets", .ownThreads) struct RequestTests {
   @Test func keepsTheConnection() async throws {

@@ -1,4 +1,4 @@
-internal import Addresses
+internal import Formats
 internal import Cryptography
 internal import COpenSSL
 internal import Glibc
@@ -6,7 +6,6 @@ internal import HTTPProtocol
 internal import HTTPServer
 internal import Testing
 internal import TestSupport
-internal import Wire
 
 @Suite("TLS") struct TLSTests {
   @Test(arguments: [TLS1_2_VERSION, TLS1_3_VERSION], ["first", "rsa"])

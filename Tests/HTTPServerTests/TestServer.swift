@@ -1,10 +1,10 @@
-internal import Addresses
+internal import Formats
 internal import Foundation
 internal import HTTPProtocol
 internal import HTTPServer
 internal import TestSupport
 internal import Testing
-internal import Threading
+internal import Platform
 
 /// A server on a free port of 127.0.0.1.
 struct TestServer: Sendable {

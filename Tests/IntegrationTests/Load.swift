@@ -1,7 +1,7 @@
 internal import Cryptography
 internal import Synchronization
 internal import TestSupport
-internal import Threading
+internal import Platform
 internal import WalletClient
 
 /// Users who write to one recipient of each messenger, each as soon as the last message is acknowledged.

@@ -3,7 +3,7 @@ internal import HTTPClient
 internal import HTTPProtocol
 internal import TestSupport
 internal import Testing
-internal import Time
+internal import Platform
 internal import XMLSecurity
 
 /// The metrics that the example alerts and the dashboard use exist.

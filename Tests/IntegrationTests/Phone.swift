@@ -1,8 +1,8 @@
 internal import ApptimistProtocol
 internal import Cryptography
-internal import Threading
+internal import Platform
 internal import WalletClient
-internal import WebSocketClient
+internal import HTTPClient
 
 /// A device of Apptimist that runs as long as the object lives, and collects its entries.
 final class Phone: Sendable {

@@ -4,7 +4,7 @@ internal import HTTPProtocol
 internal import TestSupport
 internal import Testing
 internal import WalletClient
-internal import WebSocketClient
+internal import HTTPClient
 
 /// Signals while the server is busy.
 @Suite(.timeLimit(.minutes(2))) struct SignalTests {

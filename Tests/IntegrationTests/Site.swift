@@ -6,7 +6,6 @@ internal import HTTPProtocol
 internal import Observability
 internal import TestSupport
 internal import WalletClient
-internal import WebSocketClient
 
 /// A folder with a configuration and data, and a port, for one server.
 final class Site: Sendable {

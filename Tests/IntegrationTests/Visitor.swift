@@ -3,7 +3,7 @@ internal import Cryptography
 internal import HTTPProtocol
 internal import TestSupport
 internal import WalletClient
-internal import WebSocketClient
+internal import HTTPClient
 
 /// A device's connection, made of protocol units, that records how the service ends it.
 final class Visitor {

@@ -1,7 +1,7 @@
 internal import Push
 internal import TestSupport
 internal import Testing
-internal import Time
+internal import Platform
 
 /// The bodies of Apple's refusals.
 struct APNsFaultTests {

@@ -2,7 +2,7 @@ internal import COpenSSL
 internal import Foundation
 internal import HTTP2StandIn
 internal import TestSupport
-internal import Threading
+internal import Platform
 
 /// A stand-in for Apple's push service, which checks requests and responds by a script.
 final class APNsStandIn: Sendable {

@@ -5,7 +5,7 @@ internal import ServiceKit
 internal import Storage
 internal import TestSupport
 internal import Testing
-internal import Time
+internal import Platform
 
 @testable import Msgr
 @testable import Push

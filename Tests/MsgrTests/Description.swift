@@ -1,3 +1,5 @@
+internal import MsgrResources
+internal import Platform
 internal import Foundation
 internal import HTTPProtocol
 internal import TestSupport
@@ -11,7 +13,7 @@ final class Description: @unchecked Sendable {
   let document: [String: Any]
 
   init() {
-    let data = Data(PackageResources.openapi_json)
+    let data = Data(Resource(msgr_openapi_json()).bytes)
     document = (try? JSONSerialization.jsonObject(with: data)) as? [String: Any] ?? [:]
   }
 

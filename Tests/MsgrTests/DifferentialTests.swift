@@ -3,7 +3,7 @@ internal import Push
 internal import Storage
 internal import TestSupport
 internal import Testing
-internal import Time
+internal import Platform
 
 @testable import Msgr
 

@@ -5,8 +5,7 @@ internal import Observability
 internal import Storage
 internal import TestSupport
 internal import Testing
-internal import Threading
-internal import Time
+internal import Platform
 
 @testable import Msgr
 @testable import Push

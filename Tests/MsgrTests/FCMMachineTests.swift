@@ -1,7 +1,7 @@
 internal import Observability
 internal import TestSupport
 internal import Testing
-internal import Time
+internal import Platform
 
 @testable import Msgr
 @testable import Push

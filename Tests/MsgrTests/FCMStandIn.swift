@@ -2,7 +2,7 @@ internal import COpenSSL
 internal import Foundation
 internal import HTTP2StandIn
 internal import TestSupport
-internal import Threading
+internal import Platform
 
 /// A stand-in for FCM and for Google's token endpoint, which checks requests and responds by two scripts.
 final class FCMStandIn: Sendable {

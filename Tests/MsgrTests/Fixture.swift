@@ -1,4 +1,4 @@
-internal import Bus
+internal import Cluster
 internal import Configuration
 internal import Foundation
 internal import HTTPProtocol
@@ -10,9 +10,8 @@ internal import ServiceKit
 internal import Storage
 internal import TestSupport
 internal import Testing
-internal import Threading
-internal import Time
-internal import Wire
+internal import Platform
+internal import Formats
 
 @testable import Msgr
 

@@ -3,7 +3,7 @@ internal import HTTPProtocol
 internal import Storage
 internal import TestSupport
 internal import Testing
-internal import Time
+internal import Platform
 
 @testable import Msgr
 

@@ -1,7 +1,7 @@
 internal import TestSupport
 internal import Testing
 
-@testable import JSON
+@testable import Formats
 
 @Suite struct JSONObjectReaderTests {
   private typealias Member = JSONObjectReader.Member

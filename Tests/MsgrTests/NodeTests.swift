@@ -1,11 +1,10 @@
-internal import Bus
+internal import Cluster
 internal import Cryptography
-internal import Delivery
 internal import Ethereum
 internal import Storage
 internal import TestSupport
 internal import Testing
-internal import Time
+internal import Platform
 
 @testable import Msgr
 @testable import Push

@@ -1,6 +1,5 @@
-internal import Addresses
-internal import Bus
-internal import Delivery
+internal import Formats
+internal import Cluster
 internal import HTTPProtocol
 internal import HTTPServer
 internal import Storage

@@ -1,6 +1,6 @@
-internal import Addresses
+internal import Formats
 internal import Budgets
-internal import Delivery
+internal import Cluster
 internal import Dispatch
 internal import Foundation
 internal import HTTPProtocol
@@ -9,7 +9,7 @@ internal import Observability
 internal import Storage
 internal import TestSupport
 internal import Testing
-internal import Time
+internal import Platform
 
 @testable import Msgr
 

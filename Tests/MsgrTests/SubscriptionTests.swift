@@ -1,7 +1,6 @@
 internal import Cryptography
 internal import Foundation
 internal import HTTPProtocol
-internal import JSONWebTokens
 internal import Storage
 internal import TestSupport
 internal import Testing

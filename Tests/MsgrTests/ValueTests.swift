@@ -1,6 +1,6 @@
 internal import TestSupport
 internal import Testing
-internal import Time
+internal import Platform
 
 @testable import Msgr
 

@@ -2,7 +2,7 @@ internal import Foundation
 internal import HTTP2StandIn
 internal import TestSupport
 internal import Testing
-internal import Threading
+internal import Platform
 
 /// The web app of Msgr, with people in browsers.
 @Suite(.ownThreads, .serialized, .enabled(if: Browser.isThere)) struct WebAppBrowserTests {

@@ -1,3 +1,5 @@
+internal import MsgrResources
+internal import Platform
 internal import Foundation
 internal import HTTPProtocol
 internal import TestSupport
@@ -18,11 +20,13 @@ internal import Testing
 
   @Test func isSmall() {
     let files = [
-      PackageResources.api_html, PackageResources.api_js, PackageResources.app_js,
-      PackageResources.archive_js, PackageResources.icon_svg, PackageResources.index_html,
-      PackageResources.manifest_webmanifest, PackageResources.msgr_js, PackageResources.page_js,
-      PackageResources.settings_js, WebApp.style.bytes, WebApp.view.bytes,
-      PackageResources.worker_js,
+      Resource(msgr_api_html()).bytes, Resource(msgr_api_js()).bytes, Resource(msgr_app_js()).bytes,
+      Resource(msgr_archive_js()).bytes, Resource(msgr_icon_svg()).bytes,
+      Resource(msgr_index_html()).bytes,
+      Resource(msgr_manifest_webmanifest()).bytes, Resource(msgr_msgr_js()).bytes,
+      Resource(msgr_page_js()).bytes,
+      Resource(msgr_settings_js()).bytes, WebApp.style.bytes, WebApp.view.bytes,
+      Resource(msgr_worker_js()).bytes,
     ]
     #expect(files.reduce(0) { $0 + $1.count } <= 60 << 10)
   }

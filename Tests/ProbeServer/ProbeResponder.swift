@@ -3,7 +3,7 @@ internal import Glibc
 internal import HTTPProtocol
 internal import HTTPServer
 internal import Storage
-internal import Wire
+internal import Formats
 
 /// The routes of the probe server.
 struct ProbeResponder: Responder {

@@ -2,7 +2,6 @@ internal import Configuration
 internal import Cryptography
 internal import Foundation
 internal import HTTPProtocol
-internal import JSONWebTokens
 internal import Observability
 internal import Push
 internal import Routing
@@ -10,7 +9,7 @@ internal import ServiceKit
 internal import Storage
 internal import TestSupport
 internal import Testing
-internal import Time
+internal import Platform
 
 @testable import PushServer
 

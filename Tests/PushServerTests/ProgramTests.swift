@@ -5,8 +5,7 @@ internal import HTTPClient
 internal import HTTPProtocol
 internal import TestSupport
 internal import Testing
-internal import Threading
-internal import Time
+internal import Platform
 
 @testable import PushServer
 

@@ -3,8 +3,7 @@ internal import HTTPProtocol
 internal import Push
 internal import TestSupport
 internal import Testing
-internal import Threading
-internal import Time
+internal import Platform
 
 @testable import PushServer
 

@@ -1,4 +1,4 @@
-internal import Addresses
+internal import Formats
 internal import Budgets
 internal import Configuration
 internal import HTTPProtocol
@@ -6,7 +6,7 @@ internal import Observability
 internal import Routing
 internal import ServiceKit
 internal import Testing
-internal import Threading
+internal import Platform
 
 @Suite struct BuiltInRoutesTests {
   @Test func probes() async throws {

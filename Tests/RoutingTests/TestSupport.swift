@@ -3,7 +3,7 @@ internal import HTTPProtocol
 internal import Observability
 internal import Routing
 internal import TestSupport
-internal import Wire
+internal import Formats
 
 /// Makes a table of routers, with a log that nobody reads.
 func table(_ routers: Router..., metrics: Metrics = Metrics()) throws -> RouteTable {

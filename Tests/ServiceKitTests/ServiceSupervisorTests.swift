@@ -4,7 +4,7 @@ internal import Routing
 internal import ServiceKit
 internal import TestSupport
 internal import Testing
-internal import Threading
+internal import Platform
 
 /// A service that fails as often as its script says, and then works until cancelled.
 private final class Failing: Running, Reloading {

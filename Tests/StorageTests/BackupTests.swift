@@ -2,7 +2,7 @@ internal import Foundation
 internal import Storage
 internal import TestSupport
 internal import Testing
-internal import Time
+internal import Platform
 
 @Suite struct BackupTests {
   private let folder = TemporaryFolder()

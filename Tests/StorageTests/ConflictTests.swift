@@ -1,6 +1,6 @@
 internal import TestSupport
 internal import Testing
-internal import Threading
+internal import Platform
 
 @testable import Storage
 

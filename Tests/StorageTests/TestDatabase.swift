@@ -1,6 +1,6 @@
 internal import Storage
 internal import TestSupport
-internal import Threading
+internal import Platform
 
 /// A kind of database that a store stands on.
 enum Engine: String, Sendable {

@@ -1,7 +1,7 @@
 internal import CSpawn
 internal import Foundation
 internal import Glibc
-internal import Threading
+internal import Platform
 
 /// A running program, with what it prints as it comes and how it ended.
 ///

@@ -1,6 +1,6 @@
 private import Foundation
 public import Testing
-private import Threading
+private import Platform
 
 /// Runs tests that block on threads of their own, a few at a time.
 ///

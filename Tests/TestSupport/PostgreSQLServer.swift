@@ -1,6 +1,6 @@
 internal import Foundation
 internal import Synchronization
-internal import Threading
+internal import Platform
 
 /// A PostgreSQL server of the tests' own, in a temporary folder, with a socket there and no port.
 ///

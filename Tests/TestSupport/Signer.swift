@@ -1,4 +1,4 @@
-internal import Time
+internal import Platform
 public import XMLSecurity
 
 /// A key that tests sign TokenScripts with.

@@ -1,5 +1,4 @@
-internal import Threading
-public import Time
+public import Platform
 
 /// A clock that tests set.
 public final class TestClock: Sendable {

@@ -1,6 +1,6 @@
 internal import Foundation
 public import Storage
-internal import Threading
+internal import Platform
 
 /// Opens stores for the tests of services, on the kind of database that `AWD_TEST_STORE` names: `postgresql` or, without
 /// it, SQLite.

@@ -1,4 +1,4 @@
-internal import Addresses
+internal import Formats
 public import HTTPServer
 
 /// Runs a server on a free port of 127.0.0.1 for the time of a closure, and drains it.

@@ -4,7 +4,7 @@ internal import HTTPProtocol
 internal import Storage
 internal import TestSupport
 internal import Testing
-internal import Threading
+internal import Platform
 
 @testable import TokenScriptRepo
 

@@ -1,10 +1,10 @@
-internal import Addresses
+internal import Formats
 internal import Foundation
 internal import HTTPProtocol
 internal import Synchronization
 internal import TestSupport
 internal import Testing
-internal import Time
+internal import Platform
 internal import XMLSecurity
 
 @testable import TokenScriptRepo

@@ -1,4 +1,4 @@
-internal import Threading
+internal import Platform
 internal import Cryptography
 internal import Ethereum
 internal import Foundation

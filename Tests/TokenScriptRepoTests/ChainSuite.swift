@@ -1,4 +1,4 @@
-internal import Addresses
+internal import Formats
 internal import Cryptography
 internal import Ethereum
 internal import Foundation
@@ -6,7 +6,7 @@ internal import HTTPProtocol
 internal import HTTPServer
 internal import TestSupport
 internal import Testing
-internal import Threading
+internal import Platform
 
 @testable import TokenScriptRepo
 

@@ -3,7 +3,7 @@ internal import FoundationEssentials
 internal import HTTPProtocol
 internal import TestSupport
 internal import Testing
-internal import Threading
+internal import Platform
 
 @testable import TokenScriptRepo
 

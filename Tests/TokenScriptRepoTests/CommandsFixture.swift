@@ -4,7 +4,7 @@ internal import Observability
 internal import ServiceKit
 internal import Storage
 internal import TestSupport
-internal import Threading
+internal import Platform
 
 @testable import TokenScriptRepo
 

@@ -1,7 +1,7 @@
 internal import Foundation
 internal import TestSupport
 internal import Testing
-internal import Time
+internal import Platform
 internal import XMLSecurity
 
 @testable import TokenScriptRepo

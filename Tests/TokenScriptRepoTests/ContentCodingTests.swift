@@ -1,12 +1,10 @@
-internal import Compression
+internal import Formats
 internal import Cryptography
 internal import HTTPProtocol
 internal import Storage
-internal import SystemCalls
+internal import Platform
 internal import TestSupport
 internal import Testing
-internal import Time
-internal import Wire
 
 @testable import TokenScriptRepo
 

@@ -3,7 +3,7 @@ internal import Ethereum
 internal import Storage
 internal import TestSupport
 internal import Testing
-internal import Time
+internal import Platform
 
 @testable import TokenScriptRepo
 

@@ -1,7 +1,7 @@
 internal import Cryptography
 internal import Foundation
 internal import TestSupport
-internal import Time
+internal import Platform
 internal import XMLSecurity
 
 /// Keys of owners and authors, and certificates that openssl has made of them as the official tool does.

@@ -5,8 +5,8 @@ internal import Observability
 internal import Synchronization
 internal import TestSupport
 internal import Testing
-internal import Threading
-internal import Wire
+internal import Platform
+internal import Formats
 internal import XMLSecurity
 
 @testable import TokenScriptRepo

@@ -3,8 +3,8 @@ internal import Ethereum
 internal import HTTPProtocol
 internal import TestSupport
 internal import Testing
-internal import Time
-internal import Wire
+internal import Platform
+internal import Formats
 
 @testable import TokenScriptRepo
 

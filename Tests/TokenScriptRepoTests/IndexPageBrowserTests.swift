@@ -1,8 +1,8 @@
 internal import Foundation
-internal import Pages
+internal import WebApps
 internal import TestSupport
 internal import Testing
-internal import Time
+internal import Platform
 
 @testable import TokenScriptRepo
 

@@ -4,7 +4,7 @@ internal import Foundation
 internal import HTTPProtocol
 internal import TestSupport
 internal import Testing
-internal import Time
+internal import Platform
 
 @testable import TokenScriptRepo
 

@@ -1,4 +1,4 @@
-import Pages
+import WebApps
 import Testing
 
 /// Tests of pages with places for values.

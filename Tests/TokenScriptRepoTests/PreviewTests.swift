@@ -4,10 +4,9 @@ internal import Observability
 internal import Routing
 internal import ServiceKit
 internal import Storage
-internal import SystemCalls
+internal import Platform
 internal import TestSupport
 internal import Testing
-internal import Threading
 
 @testable import TokenScriptRepo
 

@@ -6,7 +6,7 @@ internal import Routing
 internal import Storage
 internal import TestSupport
 internal import Testing
-internal import Threading
+internal import Platform
 
 @testable import TokenScriptRepo
 

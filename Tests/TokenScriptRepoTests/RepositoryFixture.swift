@@ -7,11 +7,9 @@ internal import Observability
 internal import Routing
 internal import ServiceKit
 internal import Storage
-internal import SystemCalls
+internal import Platform
 internal import TestSupport
-internal import Threading
-internal import Time
-internal import Wire
+internal import Formats
 
 @testable import TokenScriptRepo
 

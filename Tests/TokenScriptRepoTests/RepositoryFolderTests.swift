@@ -1,11 +1,10 @@
 internal import FoundationEssentials
 internal import Glibc
 internal import HTTPProtocol
-internal import SystemCalls
+internal import Platform
 internal import TestSupport
 internal import Testing
-internal import Time
-internal import Wire
+internal import Formats
 
 @testable import TokenScriptRepo
 

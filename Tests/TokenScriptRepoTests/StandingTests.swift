@@ -4,8 +4,7 @@ internal import Foundation
 internal import HTTPProtocol
 internal import TestSupport
 internal import Testing
-internal import Threading
-internal import Time
+internal import Platform
 internal import XMLSecurity
 
 @testable import TokenScriptRepo

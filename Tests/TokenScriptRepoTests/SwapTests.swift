@@ -2,10 +2,10 @@ internal import FoundationEssentials
 internal import Glibc
 internal import HTTPProtocol
 internal import Synchronization
-internal import SystemCalls
+internal import Platform
 internal import TestSupport
 internal import Testing
-internal import Wire
+internal import Formats
 
 @testable import TokenScriptRepo
 

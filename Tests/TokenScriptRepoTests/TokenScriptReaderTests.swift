@@ -2,7 +2,7 @@ internal import Cryptography
 internal import Ethereum
 internal import TestSupport
 internal import Testing
-internal import Time
+internal import Platform
 
 @testable import TokenScriptRepo
 

@@ -5,7 +5,7 @@ internal import Observability
 internal import Storage
 internal import TestSupport
 internal import Testing
-internal import Threading
+internal import Platform
 
 @testable import TokenScriptRepo
 

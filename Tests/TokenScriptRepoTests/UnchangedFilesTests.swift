@@ -3,9 +3,8 @@ internal import HTTPProtocol
 internal import Storage
 internal import TestSupport
 internal import Testing
-internal import Threading
-internal import Time
-internal import Wire
+internal import Platform
+internal import Formats
 
 @testable import TokenScriptRepo
 

@@ -1,14 +1,13 @@
-internal import Addresses
+internal import Formats
 internal import Foundation
 internal import HTTPProtocol
 internal import HTTPServer
 internal import Observability
 internal import Routing
 internal import Synchronization
-internal import SystemCalls
+internal import Platform
 internal import TestSupport
 internal import Testing
-internal import Threading
 internal import XMLSecurity
 
 @testable import TokenScriptRepo

@@ -1,12 +1,11 @@
-internal import Addresses
+internal import Formats
 internal import Foundation
 internal import HTTPProtocol
 internal import HTTPServer
 internal import ServiceKit
 internal import TestSupport
 internal import Testing
-internal import Threading
-internal import Time
+internal import Platform
 internal import XMLSecurity
 
 @testable import TokenScriptRepo

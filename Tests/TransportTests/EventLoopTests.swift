@@ -1,7 +1,7 @@
 internal import Glibc
 internal import TestSupport
 internal import Testing
-internal import Threading
+internal import Platform
 internal import Transport
 
 @Suite(.ownThreads) struct EventLoopTests {

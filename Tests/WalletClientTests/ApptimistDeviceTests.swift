@@ -4,8 +4,8 @@ internal import HTTPProtocol
 internal import HTTPServer
 internal import TestSupport
 internal import Testing
-internal import Threading
-internal import WebSocketClient
+internal import Platform
+internal import HTTPClient
 
 @testable import WalletClient
 

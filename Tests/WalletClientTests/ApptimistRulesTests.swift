@@ -1,7 +1,7 @@
 internal import ApptimistProtocol
 internal import Cryptography
 internal import Testing
-internal import WebSocketClient
+internal import HTTPClient
 
 @testable import WalletClient
 

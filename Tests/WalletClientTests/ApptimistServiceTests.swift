@@ -3,9 +3,8 @@ internal import Cryptography
 internal import HTTPClient
 internal import TestSupport
 internal import Testing
-internal import Threading
+internal import Platform
 internal import WalletClient
-internal import WebSocketClient
 
 /// The device against the service itself, over sockets and a database of its own.
 @Suite struct ApptimistServiceTests {

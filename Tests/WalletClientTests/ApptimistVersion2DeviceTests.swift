@@ -3,8 +3,8 @@ internal import Cryptography
 internal import HTTPServer
 internal import TestSupport
 internal import Testing
-internal import Threading
-internal import WebSocketClient
+internal import Platform
+internal import HTTPClient
 
 @testable import WalletClient
 

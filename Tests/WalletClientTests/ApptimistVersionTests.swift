@@ -2,8 +2,8 @@ internal import ApptimistProtocol
 internal import Cryptography
 internal import TestSupport
 internal import Testing
-internal import Threading
-internal import WebSocketClient
+internal import Platform
+internal import HTTPClient
 
 @testable import WalletClient
 

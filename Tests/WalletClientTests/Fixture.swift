@@ -9,8 +9,7 @@ internal import Routing
 internal import ServiceKit
 internal import Storage
 internal import TestSupport
-internal import Threading
-internal import Time
+internal import Platform
 internal import TokenScriptRepo
 internal import WalletClient
 internal import XMLSecurity

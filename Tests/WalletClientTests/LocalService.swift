@@ -1,4 +1,4 @@
-internal import Addresses
+internal import Formats
 internal import Apptimist
 internal import ApptimistProtocol
 internal import Configuration
@@ -11,9 +11,8 @@ internal import ServiceKit
 internal import Storage
 internal import TestSupport
 internal import Testing
-internal import Threading
+internal import Platform
 internal import WalletClient
-internal import WebSocketClient
 
 /// The service itself, over sockets and a database of its own.
 struct LocalService {

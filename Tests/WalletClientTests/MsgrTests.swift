@@ -10,7 +10,7 @@ internal import ServiceKit
 internal import Storage
 internal import TestSupport
 internal import Testing
-internal import Threading
+internal import Platform
 
 @testable import WalletClient
 

@@ -2,7 +2,7 @@ internal import ApptimistProtocol
 internal import Cryptography
 internal import Foundation
 internal import Testing
-internal import WebSocketClient
+internal import HTTPClient
 
 @testable import WalletClient
 

@@ -6,7 +6,7 @@ internal import HTTPServer
 internal import Observability
 internal import TestSupport
 internal import Testing
-internal import Threading
+internal import Platform
 
 @testable import WalletClient
 

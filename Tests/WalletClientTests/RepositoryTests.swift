@@ -3,7 +3,7 @@ internal import Foundation
 internal import HTTPProtocol
 internal import TestSupport
 internal import Testing
-internal import Time
+internal import Platform
 internal import WalletClient
 
 /// The agent against the repository of this project, over sockets, with real signatures.

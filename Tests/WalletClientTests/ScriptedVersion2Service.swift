@@ -2,7 +2,7 @@ internal import ApptimistProtocol
 internal import Cryptography
 internal import HTTPProtocol
 internal import HTTPServer
-internal import Threading
+internal import Platform
 internal import WalletClient
 
 /// A service of version 2 that runs a test's script, over real WebSockets and real boxes.

@@ -1,5 +1,5 @@
 internal import Testing
-internal import Time
+internal import Platform
 
 @testable import XMLSecurity
 

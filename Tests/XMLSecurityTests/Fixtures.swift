@@ -1,5 +1,5 @@
 internal import Foundation
-internal import Time
+internal import Platform
 internal import TestSupport
 internal import XMLSecurity
 

@@ -1,7 +1,7 @@
 internal import ApptimistProtocol
 internal import Cryptography
 internal import Glibc
-internal import SystemCalls
+internal import Platform
 internal import WalletClient
 
 /// The files of `awd wallet chat`: the user's keys, the service's keys, the place in the stream, and what is remembered of

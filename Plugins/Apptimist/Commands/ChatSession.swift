@@ -1,9 +1,10 @@
+internal import ApptimistResources
 internal import ApptimistProtocol
 internal import Cryptography
 internal import FoundationEssentials
 internal import HTTPClient
 internal import ServiceKit
-internal import SystemCalls
+internal import Platform
 internal import WalletClient
 
 /// Carries out the lines that are typed, and shows the messages that come.
@@ -239,7 +240,7 @@ actor ChatSession {
       case "/export" where !rest.isEmpty: try await export(to: rest)
       case "/link": try await rest.isEmpty ? beginLink() : answer(rest)
       default:
-        let help = String(decoding: PackageResources.chat_txt, as: UTF8.self)
+        let help = String(decoding: Resource(apptimist_chat_txt()).bytes, as: UTF8.self)
         for line in help.split(separator: "\n") { print(String(line)) }
       }
     } catch { print("* \(error)") }

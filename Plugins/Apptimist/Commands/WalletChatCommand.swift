@@ -3,9 +3,8 @@ internal import Cryptography
 internal import FoundationEssentials
 internal import HTTPClient
 internal import ServiceKit
-internal import Threading
+internal import Platform
 internal import WalletClient
-internal import WebSocketClient
 
 /// `awd wallet chat`: exchanges end-to-end encrypted messages with another user of an Apptimist service.
 struct WalletChatCommand: Command {

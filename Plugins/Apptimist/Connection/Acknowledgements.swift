@@ -1,6 +1,6 @@
 internal import Observability
 internal import Storage
-internal import Threading
+internal import Platform
 
 /// Gathers the positions that devices have acknowledged without awaiting an answer, and writes those of all devices together.
 ///

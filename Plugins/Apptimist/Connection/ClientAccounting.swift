@@ -1,7 +1,7 @@
-internal import Addresses
+internal import Formats
 internal import Budgets
 internal import Cryptography
-internal import Time
+internal import Platform
 
 /// Counts the things that clients have of the service, by their networks and accounts, so that none has
 /// what others need.

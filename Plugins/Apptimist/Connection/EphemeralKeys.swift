@@ -1,7 +1,6 @@
 internal import ApptimistProtocol
 internal import Cryptography
-internal import Threading
-internal import Time
+internal import Platform
 
 /// Lets each ephemeral key serve one connection only (page "Keys and nonces").
 ///

@@ -1,4 +1,4 @@
-internal import Addresses
+internal import Formats
 internal import Storage
 
 /// The one for whom a query is dealt with.

@@ -1,7 +1,7 @@
-internal import Addresses
+internal import Formats
 internal import Budgets
 internal import Cryptography
-internal import Delivery
+internal import Cluster
 internal import HTTPProtocol
 internal import HTTPServer
 internal import Observability
@@ -73,7 +73,7 @@ final class SessionConnection: WebSocketHandler, HubMember, @unchecked Sendable 
   }
 
   /// Takes news of the user's mailbox, which other sessions have made.
-  func take(_ news: [News<StreamPosition, StreamEntry>]) {
+  func take(_ news: [EntryUpdate<StreamPosition, StreamEntry>]) {
     for item in news where !isOver { handle(.news(item, isBackedUp: isBackedUp)) }
     socket.flush()
   }

@@ -6,7 +6,7 @@ internal import HTTPServer
 internal import Observability
 internal import Routing
 internal import Storage
-internal import Time
+internal import Platform
 internal import Transport
 
 /// Checks the handshakes of devices and opens their sessions (page "Connection").

@@ -1,5 +1,5 @@
 internal import Cryptography
-internal import Delivery
+internal import Cluster
 
 /// The sessions that are logged in.
 typealias SessionHub = Hub<EncryptionPublicKey, SessionConnection>

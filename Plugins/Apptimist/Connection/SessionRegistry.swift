@@ -1,8 +1,8 @@
 internal import Cryptography
-internal import Delivery
+internal import Cluster
 internal import Observability
 internal import Storage
-internal import Threading
+internal import Platform
 
 /// The sessions of all nodes that share the store: each is noted there while it lasts.
 final class SessionRegistry: MemberRegistry {

@@ -1,5 +1,5 @@
 internal import Cryptography
-internal import Threading
+internal import Platform
 
 /// Resolves recipients, mostly from memory: asking the store would take longer than to deliver a post to
 /// a few readers.

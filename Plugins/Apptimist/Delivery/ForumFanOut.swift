@@ -1,7 +1,7 @@
-internal import Addresses
+internal import Formats
 internal import ApptimistProtocol
 internal import Cryptography
-internal import Threading
+internal import Platform
 
 /// Makes the copies of posts for the readers of forums.
 struct ForumFanOut: Sendable {

@@ -1,7 +1,6 @@
-internal import Addresses
+internal import Formats
 internal import ApptimistProtocol
 internal import Cryptography
-internal import Wire
 
 /// Makes the pages of lists, for version 2. A cursor is the place of the last item and a keyed hash of it with the question:
 /// nobody else can make one, and any node knows it.

@@ -1,7 +1,7 @@
-internal import Addresses
+internal import Formats
 internal import ApptimistProtocol
 internal import Cryptography
-internal import Delivery
+internal import Cluster
 internal import Observability
 
 /// Delivers posts to mailboxes, and tells the recipients' sessions.

@@ -2,7 +2,7 @@ internal import ApptimistProtocol
 internal import Cryptography
 internal import Ethereum
 internal import Storage
-internal import Threading
+internal import Platform
 
 /// Reads, locks, writes and removes files, and replies with the first error that applies (page
 /// "Files").

@@ -1,9 +1,8 @@
 internal import ApptimistProtocol
-internal import Chains
-internal import Cryptography
 internal import Ethereum
+internal import Cryptography
 internal import Observability
-internal import Time
+internal import Platform
 
 /// Makes who holds a forum's token its reader, and takes out who holds it no more.
 struct GateService: Sendable {

@@ -1,9 +1,8 @@
-internal import Addresses
+internal import Formats
 internal import ApptimistProtocol
 internal import Cryptography
 internal import Observability
-internal import Threading
-internal import Time
+internal import Platform
 
 /// Makes accounts, and finds them.
 struct AccountService: Sendable {

@@ -3,7 +3,7 @@ internal import FoundationEssentials
 internal import HTTPClient
 internal import HTTPProtocol
 internal import Observability
-internal import Time
+internal import Platform
 
 /// Asks Facebook's Graph whether a token is good.
 struct GraphClient: Sendable {

@@ -1,5 +1,5 @@
-internal import Chains
-internal import Time
+internal import Ethereum
+internal import Platform
 
 /// Decides who may make an account.
 enum IdentityProvider: Sendable {

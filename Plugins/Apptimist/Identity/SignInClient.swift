@@ -1,10 +1,9 @@
 internal import ApptimistProtocol
-internal import Chains
-internal import Cryptography
 internal import Ethereum
+internal import Cryptography
 internal import HTTPProtocol
 internal import Routing
-internal import Time
+internal import Platform
 
 /// Judges the holders of Ethereum accounts by messages that their wallets have signed for the keys of an account (ERC-4361).
 struct SignInClient: Sendable {

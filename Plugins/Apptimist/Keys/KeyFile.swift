@@ -1,7 +1,7 @@
 internal import Configuration
 internal import Cryptography
 internal import Glibc
-internal import SystemCalls
+internal import Platform
 
 /// The file with the service's secret keys: made once, never overwritten.
 struct KeyFile: Sendable {

@@ -1,4 +1,4 @@
-internal import Delivery
+internal import Cluster
 internal import HTTPProtocol
 
 /// Something that happens to a session.
@@ -10,7 +10,7 @@ enum SessionEvent: Sendable {
   /// The reply to the open query came.
   case replied(Reply)
   /// The user's mailbox has further entries, which others made.
-  case news(News<StreamPosition, StreamEntry>, isBackedUp: Bool)
+  case news(EntryUpdate<StreamPosition, StreamEntry>, isBackedUp: Bool)
   /// A part of the mailbox was read, or nil if that failed.
   case read(StreamPage?)
   /// The time is over for which the session asked.

@@ -1,4 +1,4 @@
-internal import Delivery
+internal import Cluster
 
 /// The cursor of a session's stream, which pauses when the device wants it, and leaves out what the session has made.
 struct StreamCursor: Sendable {
@@ -35,7 +35,9 @@ struct StreamCursor: Sendable {
   ///   - news: the news.
   ///   - isReady: whether an entry could be sent now.
   /// - Returns: the entry that is to be sent now, or nil if there is none.
-  mutating func note(_ news: News<StreamPosition, StreamEntry>, isReady: Bool) -> StreamEntry? {
+  mutating func note(_ news: EntryUpdate<StreamPosition, StreamEntry>, isReady: Bool)
+    -> StreamEntry?
+  {
     cursor.note(news, isReady: isReady && !isPaused && !isHeld)?.content
   }
 
@@ -51,7 +53,8 @@ struct StreamCursor: Sendable {
   /// Stops before an entry that this session may have made.
   mutating func hold() {
     isHeld = true
-    _ = cursor.note(News<StreamPosition, StreamEntry>.rumor(upTo: position.next), isReady: false)
+    _ = cursor.note(
+      EntryUpdate<StreamPosition, StreamEntry>.rumor(upTo: position.next), isReady: false)
   }
 
   /// Goes on after ``hold()``.

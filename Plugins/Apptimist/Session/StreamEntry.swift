@@ -1,5 +1,5 @@
 internal import ApptimistProtocol
-internal import Delivery
+internal import Cluster
 
 /// An entry of a stream: a message or a truncation.
 struct StreamEntry: Hashable, Sendable {

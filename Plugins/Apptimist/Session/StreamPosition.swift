@@ -1,4 +1,4 @@
-internal import Delivery
+internal import Cluster
 
 /// A position in a user's mailbox. The positions of a mailbox follow each other without a gap: 1, 2,
 /// 3.

@@ -1,7 +1,7 @@
 internal import ApptimistProtocol
 internal import Cryptography
 internal import Storage
-internal import Time
+internal import Platform
 
 /// The kinds of signatures for a uid that the service has seen.
 enum UIDProof: Int64, Sendable {

@@ -2,7 +2,7 @@ internal import ApptimistProtocol
 internal import Cryptography
 internal import Ethereum
 internal import Storage
-internal import Time
+internal import Platform
 
 // The readers of forums that ask for a token.
 extension ApptimistStore {

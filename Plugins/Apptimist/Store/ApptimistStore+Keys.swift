@@ -1,6 +1,6 @@
 internal import Cryptography
 internal import Storage
-internal import Time
+internal import Platform
 
 extension ApptimistStore {
   /// The most rows of each kind that ``expire(at:)`` deletes.

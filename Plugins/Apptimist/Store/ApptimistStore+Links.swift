@@ -1,7 +1,7 @@
 internal import HTTPProtocol
 internal import Routing
 internal import Storage
-internal import Time
+internal import Platform
 
 /// The place of what one of two devices leaves for the other: part 1 or 2 of a slot.
 struct LinkPlace: Sendable {

@@ -2,7 +2,7 @@ internal import ApptimistProtocol
 internal import Cryptography
 internal import Push
 internal import Storage
-internal import Time
+internal import Platform
 
 extension ApptimistStore {
   /// The wakes of devices, or nil if the service pushes nothing.

@@ -1,7 +1,7 @@
 internal import ApptimistProtocol
 internal import Cryptography
 internal import Storage
-internal import Wire
+internal import Formats
 
 /// A user who gets a message, and its position in the user's mailbox.
 struct Addressee {

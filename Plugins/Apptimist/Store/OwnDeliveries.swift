@@ -1,6 +1,6 @@
 internal import Cryptography
 internal import Storage
-internal import Threading
+internal import Platform
 
 /// Writes each message into the message log, and later into the mailboxes, in a store that is this process's own.
 ///

@@ -2,8 +2,8 @@ internal import ApptimistProtocol
 internal import Cryptography
 internal import Push
 internal import Storage
-internal import Time
-internal import Wire
+internal import Platform
+internal import Formats
 
 /// The delivery of one user's messages where several nodes share the store: those of many users are one call.
 enum PostOperation: BatchOperation {

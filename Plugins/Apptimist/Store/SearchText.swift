@@ -1,4 +1,4 @@
-internal import Text
+internal import Formats
 
 /// The form in which names are searched for: in NFC, its case folded (page "Users and vouchers").
 struct SearchText: Sendable {

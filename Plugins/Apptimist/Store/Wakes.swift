@@ -2,7 +2,7 @@ internal import ApptimistProtocol
 internal import Cryptography
 internal import Push
 internal import Storage
-internal import Time
+internal import Platform
 
 /// The limits of wakes.
 struct WakeLimits: Sendable {

@@ -1,4 +1,5 @@
-internal import Time
+internal import ApptimistResources
+internal import Platform
 internal import WebApps
 
 /// The page at which people use the service.
@@ -19,26 +20,37 @@ enum ApptimistWebApp {
         ("Permissions-Policy", "camera=(), microphone=(), geolocation=()"),
       ],
       parts: [
-        ("icon.svg", PackageResources.icon_svg), WebApp.style, WebApp.view,
-        ("app.css", PackageResources.app_css), ("nacl-fast.js", PackageResources.nacl_fast_js),
-        ("apptimist.js", PackageResources.apptimist_js), ("page.js", PackageResources.page_js),
-        ("passphrase.js", PackageResources.passphrase_js), ("store.js", PackageResources.store_js),
-        ("contents.js", PackageResources.contents_js), ("people.js", PackageResources.people_js),
-        ("export.js", PackageResources.export_js), ("files.js", PackageResources.files_js),
+        ("icon.svg", Resource(apptimist_icon_svg()).bytes), WebApp.style, WebApp.view,
+        ("app.css", Resource(apptimist_app_css()).bytes),
+        ("nacl-fast.js", Resource(apptimist_nacl_fast_js()).bytes),
+        ("apptimist.js", Resource(apptimist_apptimist_js()).bytes),
+        ("page.js", Resource(apptimist_page_js()).bytes),
+        ("passphrase.js", Resource(apptimist_passphrase_js()).bytes),
+        ("store.js", Resource(apptimist_store_js()).bytes),
+        ("contents.js", Resource(apptimist_contents_js()).bytes),
+        ("people.js", Resource(apptimist_people_js()).bytes),
+        ("export.js", Resource(apptimist_export_js()).bytes),
+        ("files.js", Resource(apptimist_files_js()).bytes),
         // As a module, which the policy takes.
-        ("qrcode.js", PackageResources.qrcode_js + Array("export { qrcode };\n".utf8)),
-        ("qr.js", PackageResources.qr_js), ("link.js", PackageResources.link_js),
-        ("linking.js", PackageResources.linking_js), ("wakes.js", PackageResources.wakes_js),
-        ("settings.js", PackageResources.settings_js), ("oidc.js", PackageResources.oidc_js),
-        ("siwe.js", PackageResources.siwe_js), ("forum.js", PackageResources.forum_js),
-        ("forums.js", PackageResources.forums_js), ("account.js", PackageResources.account_js),
-        ("details.js", PackageResources.details_js), ("chat.js", PackageResources.chat_js),
-        ("app.js", PackageResources.app_js),
+        ("qrcode.js", Resource(apptimist_qrcode_js()).bytes + Array("export { qrcode };\n".utf8)),
+        ("qr.js", Resource(apptimist_qr_js()).bytes),
+        ("link.js", Resource(apptimist_link_js()).bytes),
+        ("linking.js", Resource(apptimist_linking_js()).bytes),
+        ("wakes.js", Resource(apptimist_wakes_js()).bytes),
+        ("settings.js", Resource(apptimist_settings_js()).bytes),
+        ("oidc.js", Resource(apptimist_oidc_js()).bytes),
+        ("siwe.js", Resource(apptimist_siwe_js()).bytes),
+        ("forum.js", Resource(apptimist_forum_js()).bytes),
+        ("forums.js", Resource(apptimist_forums_js()).bytes),
+        ("account.js", Resource(apptimist_account_js()).bytes),
+        ("details.js", Resource(apptimist_details_js()).bytes),
+        ("chat.js", Resource(apptimist_chat_js()).bytes),
+        ("app.js", Resource(apptimist_app_js()).bytes),
       ],
       pages: [
-        ("", PackageResources.index_html),
-        ("manifest.webmanifest", PackageResources.manifest_webmanifest),
+        ("", Resource(apptimist_index_html()).bytes),
+        ("manifest.webmanifest", Resource(apptimist_manifest_webmanifest()).bytes),
       ],
-      worker: PackageResources.worker_js, clock: clock)
+      worker: Resource(apptimist_worker_js()).bytes, clock: clock)
   }
 }

@@ -1,4 +1,4 @@
-internal import Threading
+internal import Platform
 
 /// Finds out who calls, before anything is queued for the store's writer.
 ///

@@ -1,4 +1,4 @@
-internal import Addresses
+internal import Formats
 internal import Cryptography
 
 /// The credentials of a request, not yet checked.

@@ -1,7 +1,6 @@
-internal import Addresses
+internal import Formats
 internal import Budgets
-internal import Threading
-internal import Time
+internal import Platform
 
 /// Counts failed logins, and says who has to wait before a password is checked again.
 ///

@@ -1,8 +1,7 @@
-internal import Addresses
+internal import Formats
 internal import Cryptography
 internal import Observability
-internal import SystemCalls
-internal import Threading
+internal import Platform
 
 /// Verifies passwords by Argon2id on threads of its own, for which clients' networks take turns, and limits failures.
 final class PasswordVerifier: Sendable {

@@ -1,7 +1,7 @@
-internal import Addresses
+internal import Formats
 internal import Budgets
 internal import Observability
-internal import Time
+internal import Platform
 
 /// Tells the operator of failed logins and refused registrations: by reason in the metrics, and as lines of the log.
 ///

@@ -1,6 +1,6 @@
-internal import Addresses
+internal import Formats
 internal import Budgets
-internal import Time
+internal import Platform
 
 /// Counts the accounts that are made from each client's network.
 final class RegistrationLimits: Sendable {

@@ -1,6 +1,5 @@
 internal import Cryptography
-internal import Threading
-internal import Time
+internal import Platform
 
 /// Remembers, in memory only, which passwords were verified lately.
 ///

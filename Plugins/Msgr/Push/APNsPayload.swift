@@ -1,4 +1,4 @@
-internal import JSON
+internal import Formats
 
 /// The payload of a push to Apple: JSON of at most 4,096 bytes, in which the alert's copy of the message is cut to fit.
 ///

@@ -1,4 +1,4 @@
-internal import JSON
+internal import Formats
 
 /// The data of a push that FCM takes: as an app can't open, merge or mute what Google's library shows by itself, a push has
 /// nothing else.

@@ -1,6 +1,6 @@
 internal import Push
 internal import Storage
-internal import Time
+internal import Platform
 
 /// Makes the payloads of pushes of messages, and unbinds devices that are gone.
 struct MsgrPushes: PushSource {

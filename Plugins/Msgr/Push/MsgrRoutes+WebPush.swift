@@ -1,6 +1,5 @@
 internal import Cryptography
 internal import HTTPProtocol
-internal import JSONWebTokens
 internal import Push
 internal import Routing
 

@@ -1,5 +1,5 @@
 internal import Push
-internal import Time
+internal import Platform
 
 /// A message as the outbox has it: it is pushed even if the inbox has dropped it.
 struct PushedMessage: Sendable {

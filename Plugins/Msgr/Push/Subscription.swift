@@ -1,7 +1,6 @@
 internal import Cryptography
-internal import JSONWebTokens
 internal import Push
-internal import URLs
+internal import Formats
 
 /// The subscription of a browser's page, or of an app with a distributor of UnifiedPush's.
 struct Subscription: Sendable {

@@ -1,4 +1,4 @@
-internal import JSON
+internal import Formats
 internal import Push
 
 /// The content of a push to a browser: JSON, in which the message is cut to fit.

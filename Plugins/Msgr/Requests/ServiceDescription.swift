@@ -1,12 +1,13 @@
+internal import MsgrResources
 internal import Cryptography
 internal import HTTPProtocol
 internal import Routing
-internal import Time
-internal import Wire
+internal import Platform
+internal import Formats
 
 /// The OpenAPI description of the service, as `GET /openapi.json` serves it.
 struct ServiceDescription: Sendable {
-  private let content = Bytes(PackageResources.openapi_json)
+  private let content = Bytes(Resource(msgr_openapi_json()).bytes)
   private let validators: Validators
   private let fields: HeaderFields
   private let clock: @Sendable () -> Timestamp
@@ -16,7 +17,7 @@ struct ServiceDescription: Sendable {
   /// - Parameter clock: tells the time; the present time counts as the time of modification, as the program may have been
   ///   replaced.
   init(clock: @escaping @Sendable () -> Timestamp) {
-    let digest = SHA256.hash(PackageResources.openapi_json)
+    let digest = SHA256.hash(Resource(msgr_openapi_json()).bytes)
     let tag = EntityTag(Hex.encode(digest.bytes.prefix(16)))
     let modified = HTTPDate(clock().seconds)
     validators = Validators(entityTag: tag, lastModified: modified)

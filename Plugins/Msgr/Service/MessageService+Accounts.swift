@@ -1,5 +1,5 @@
-internal import Addresses
-internal import Time
+internal import Formats
+internal import Platform
 
 extension MessageService {
   /// Makes an account and binds the device.

@@ -1,4 +1,4 @@
-internal import Delivery
+internal import Cluster
 internal import Observability
 internal import Push
 

@@ -1,5 +1,5 @@
-internal import Addresses
-internal import Delivery
+internal import Formats
+internal import Cluster
 internal import HTTPProtocol
 internal import Observability
 internal import Push

@@ -1,12 +1,11 @@
 internal import Budgets
-internal import Bus
+internal import Cluster
 internal import Cryptography
-internal import Delivery
 internal import Observability
 internal import Push
 internal import ServiceKit
 internal import Synchronization
-internal import Time
+internal import Platform
 
 /// The work of the service: requests, streams and commands end up here.
 ///

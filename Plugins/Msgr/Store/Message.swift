@@ -1,4 +1,4 @@
-internal import Time
+internal import Platform
 
 /// A message in its recipient's inbox, or its sender's own copy.
 struct Message: Hashable, Sendable {

@@ -1,6 +1,6 @@
 internal import Cryptography
 internal import Storage
-internal import Time
+internal import Platform
 
 /// A device at a login, and the user's name for it.
 struct DeviceLogin: Sendable {

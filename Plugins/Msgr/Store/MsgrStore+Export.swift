@@ -1,5 +1,5 @@
 internal import Storage
-internal import Time
+internal import Platform
 
 /// The data of an account beside its messages, without its password and tokens. The members' names are those in JSON.
 private struct ExportedAccount: Sendable, Encodable {

@@ -1,6 +1,6 @@
 internal import Cryptography
 internal import Storage
-internal import Time
+internal import Platform
 
 /// The hash of an invitation's token, which has too many values to be guessed.
 struct InvitationHash: Sendable {

@@ -1,6 +1,6 @@
 internal import Push
 internal import Storage
-internal import Time
+internal import Platform
 
 /// A message that was taken.
 struct Delivery: Sendable {

@@ -1,6 +1,6 @@
 internal import Cryptography
 internal import Storage
-internal import Time
+internal import Platform
 
 // Look-ups of a node that shares the store, for its streams.
 extension MsgrStore {

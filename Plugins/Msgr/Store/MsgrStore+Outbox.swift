@@ -1,6 +1,6 @@
 internal import Push
 internal import Storage
-internal import Time
+internal import Platform
 
 /// A device that messages are pushed to.
 struct PushedDevice: Sendable {

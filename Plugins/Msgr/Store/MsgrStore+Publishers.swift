@@ -1,5 +1,5 @@
 internal import Storage
-internal import Time
+internal import Platform
 
 extension MsgrStore {
   /// The most recipients of a publisher.

@@ -1,5 +1,5 @@
 internal import Storage
-internal import Time
+internal import Platform
 
 // A user who has a device that streams keeps copies of sent messages for the other devices. Nobody else does.
 extension MsgrStore {

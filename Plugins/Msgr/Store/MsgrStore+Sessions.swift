@@ -1,7 +1,7 @@
 internal import Cryptography
 internal import Push
 internal import Storage
-internal import Time
+internal import Platform
 
 /// A login that lasts, of a device or of a publisher.
 struct Session: Sendable {

@@ -1,6 +1,6 @@
 internal import Ethereum
 internal import Storage
-internal import Time
+internal import Platform
 
 extension MsgrStore {
   /// Logs in the user whose wallet has signed, or makes an account without a password.

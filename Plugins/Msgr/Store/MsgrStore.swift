@@ -3,7 +3,7 @@ internal import Ethereum
 internal import Push
 internal import ServiceKit
 internal import Storage
-internal import Time
+internal import Platform
 
 /// The accounts, contacts, devices, tokens and messages that the service keeps.
 ///

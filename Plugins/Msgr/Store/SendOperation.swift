@@ -1,7 +1,7 @@
 internal import Cryptography
 internal import Push
 internal import Storage
-internal import Time
+internal import Platform
 
 /// The sending of a message where several nodes share the store: messages of many users are one call.
 enum SendOperation: BatchOperation {

@@ -1,4 +1,4 @@
-internal import Delivery
+internal import Cluster
 internal import HTTPProtocol
 internal import HTTPServer
 internal import Storage
@@ -88,7 +88,7 @@ final class MessageStream: WebSocketHandler, HubMember, @unchecked Sendable {
   // MARK: - Out
 
   /// Sends the messages that come next, and reads on if others are between; called on the loop.
-  func take(_ news: [News<MessageID, StreamedMessage>]) {
+  func take(_ news: [EntryUpdate<MessageID, StreamedMessage>]) {
     guard !isOver else { return }
     for news in news {
       guard let entry = cursor.note(news, isReady: !isBackedUp) else { continue }

@@ -1,5 +1,5 @@
 internal import Cryptography
-internal import Delivery
+internal import Cluster
 
 /// A message from node to node about a user, beside new messages.
 enum NodeMessage: Hashable, Sendable {

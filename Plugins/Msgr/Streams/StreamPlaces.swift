@@ -1,7 +1,7 @@
-internal import Addresses
+internal import Formats
 internal import Budgets
 internal import HTTPServer
-internal import Threading
+internal import Platform
 
 /// The places for streams. Each client's network has a share.
 ///

@@ -1,4 +1,4 @@
-internal import Addresses
+internal import Formats
 internal import Ethereum
 
 extension MessageService {

@@ -1,6 +1,6 @@
 internal import Ethereum
 internal import Routing
-internal import Time
+internal import Platform
 
 // Requests of users who have wallets; only below `/msgr`.
 extension MsgrRoutes {

@@ -1,11 +1,10 @@
-internal import Addresses
+internal import Formats
 internal import Budgets
-internal import Chains
-internal import Cryptography
 internal import Ethereum
+internal import Cryptography
 internal import Observability
 internal import ServiceKit
-internal import Time
+internal import Platform
 
 /// An Ethereum account whose holder has signed in, once.
 struct WalletProof: Sendable {

@@ -1,4 +1,5 @@
-internal import Time
+internal import MsgrResources
+internal import Platform
 internal import WebApps
 
 /// The page at which people use the service.
@@ -13,15 +14,17 @@ enum MsgrWebApp {
     return WebApp(
       at: MsgrRoutes.prefix, fields: [("Content-Security-Policy", policy)],
       parts: [
-        ("icon.svg", PackageResources.icon_svg), WebApp.style, WebApp.view,
-        ("msgr.js", PackageResources.msgr_js), ("archive.js", PackageResources.archive_js),
-        ("page.js", PackageResources.page_js), ("settings.js", PackageResources.settings_js),
-        ("app.js", PackageResources.app_js), ("api.js", PackageResources.api_js),
+        ("icon.svg", Resource(msgr_icon_svg()).bytes), WebApp.style, WebApp.view,
+        ("msgr.js", Resource(msgr_msgr_js()).bytes),
+        ("archive.js", Resource(msgr_archive_js()).bytes),
+        ("page.js", Resource(msgr_page_js()).bytes),
+        ("settings.js", Resource(msgr_settings_js()).bytes),
+        ("app.js", Resource(msgr_app_js()).bytes), ("api.js", Resource(msgr_api_js()).bytes),
       ],
       pages: [
-        ("", PackageResources.index_html), ("api", PackageResources.api_html),
-        ("manifest.webmanifest", PackageResources.manifest_webmanifest),
+        ("", Resource(msgr_index_html()).bytes), ("api", Resource(msgr_api_html()).bytes),
+        ("manifest.webmanifest", Resource(msgr_manifest_webmanifest()).bytes),
       ],
-      worker: PackageResources.worker_js, apart: ["api.js"], clock: clock)
+      worker: Resource(msgr_worker_js()).bytes, apart: ["api.js"], clock: clock)
   }
 }

@@ -1,9 +1,8 @@
-internal import Chains
-internal import Cryptography
 internal import Ethereum
+internal import Cryptography
 internal import HTTPClient
 internal import HTTPProtocol
-internal import Time
+internal import Platform
 
 /// A contract, and the keys that may stand for it.
 struct ChainQuestion: Sendable {

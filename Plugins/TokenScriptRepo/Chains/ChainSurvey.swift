@@ -1,9 +1,7 @@
-internal import Chains
 internal import Ethereum
 internal import HTTPClient
 internal import Observability
-internal import Threading
-internal import Time
+internal import Platform
 
 /// Asks the chains about contracts, in the background: about those of the index every hour, and about those that somebody
 /// publishes for at once.

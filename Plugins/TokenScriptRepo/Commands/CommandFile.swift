@@ -1,6 +1,6 @@
 internal import ServiceKit
 internal import Glibc
-internal import SystemCalls
+internal import Platform
 internal import XMLSecurity
 
 /// A file that a command works on.

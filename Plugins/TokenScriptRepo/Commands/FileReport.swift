@@ -1,6 +1,6 @@
 internal import ServiceKit
 internal import Ethereum
-internal import Time
+internal import Platform
 
 /// A report of the checks of one file.
 struct FileReport: Sendable {

@@ -1,10 +1,8 @@
 internal import Ethereum
 internal import Glibc
 internal import ServiceKit
-internal import SystemCalls
-internal import Threading
-internal import Time
-internal import Wire
+internal import Platform
+internal import Formats
 
 /// `awd repo gone`: withdraws files for good, by renaming them, and published ones in the store.
 struct RepositoryGoneCommand: Command {

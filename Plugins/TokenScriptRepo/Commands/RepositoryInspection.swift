@@ -1,8 +1,6 @@
 internal import ServiceKit
 internal import Glibc
-internal import SystemCalls
-internal import Threading
-internal import Time
+internal import Platform
 
 /// The index as a server would make it now, made without writing anything.
 struct RepositoryInspection {

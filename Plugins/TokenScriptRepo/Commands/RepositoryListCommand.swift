@@ -1,6 +1,6 @@
 internal import Ethereum
 internal import ServiceKit
-internal import Time
+internal import Platform
 
 /// `awd repo list`: prints the specification's table, with a row for each contract of each file.
 struct RepositoryListCommand: Command {

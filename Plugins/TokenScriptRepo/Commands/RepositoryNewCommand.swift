@@ -1,7 +1,7 @@
+internal import TokenScriptRepoResources
 internal import Ethereum
 internal import ServiceKit
-internal import SystemCalls
-internal import Threading
+internal import Platform
 
 /// `awd repo new`: writes a TokenScript to begin with.
 struct RepositoryNewCommand: Command {
@@ -35,7 +35,7 @@ struct RepositoryNewCommand: Command {
     }
     let path = arguments.operands[0]
     // One contract and one card, in the latest version that has a published schema.
-    let file = String(decoding: PackageResources.new_tsml, as: UTF8.self)
+    let file = String(decoding: Resource(tokenscript_new_tsml()).bytes, as: UTF8.self)
       .replacing("{{name}}", with: name).replacing("{{interface}}", with: interface)
       .replacing("{{chain}}", with: "\(chain)").replacing("{{address}}", with: contract.checksummed)
     try await ThreadPool(named: "awd-new", width: 1).run {

@@ -2,7 +2,7 @@ internal import Configuration
 internal import FoundationEssentials
 internal import HTTPClient
 internal import HTTPProtocol
-internal import QRCode
+internal import Formats
 internal import ServiceKit
 
 /// `awd repo preview`: puts up a file for a day, to be looked at in the viewer and on phones.

@@ -4,7 +4,7 @@ internal import FoundationEssentials
 internal import HTTPClient
 internal import HTTPProtocol
 internal import ServiceKit
-internal import Time
+internal import Platform
 internal import XMLSecurity
 
 /// `awd repo publish`: sends a signed file to a repository.

@@ -1,9 +1,10 @@
+internal import TokenScriptRepoResources
 internal import Configuration
 internal import Cryptography
 internal import HTTPClient
 internal import HTTPProtocol
 internal import ServiceKit
-internal import SystemCalls
+internal import Platform
 internal import XMLSecurity
 
 /// `awd repo schemas`: fetches the schemas of the official command-line tool.
@@ -21,8 +22,10 @@ struct RepositorySchemasCommand: Command {
     "https://raw.githubusercontent.com/SmartTokenLabs/tokenscript-cli/ef7e382/src/schema"
 
   /// The SHA-256 and the path of each file. Its licence is its owners'; none comes with awd.
-  private static let files = String(decoding: PackageResources.schemas_sha256, as: UTF8.self)
-    .split(separator: "\n").map { $0.split(separator: " ").map(String.init) }
+  private static let files = String(
+    decoding: Resource(tokenscript_schemas_sha256()).bytes, as: UTF8.self
+  )
+  .split(separator: "\n").map { $0.split(separator: " ").map(String.init) }
 
   static func run(_ context: CommandContext) async throws {
     let arguments = context.arguments

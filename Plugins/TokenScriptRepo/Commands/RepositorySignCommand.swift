@@ -1,7 +1,5 @@
 internal import ServiceKit
-internal import SystemCalls
-internal import Threading
-internal import Time
+internal import Platform
 internal import XMLSecurity
 
 /// `awd repo sign`: adds a signature to a TokenScript.

@@ -1,6 +1,5 @@
 internal import ServiceKit
-internal import Threading
-internal import Time
+internal import Platform
 
 /// `awd repo verify`: tells whether a server would serve files, in its repository or elsewhere.
 struct RepositoryVerifyCommand: Command {

@@ -2,7 +2,7 @@ internal import Cryptography
 internal import HTTPClient
 internal import HTTPProtocol
 internal import ServiceKit
-internal import Time
+internal import Platform
 internal import XMLSecurity
 
 /// `awd repo withdraw`: withdraws a published file by a signed statement.

@@ -1,5 +1,5 @@
 public import ServiceKit
-internal import Time
+internal import Platform
 
 extension TokenScriptConfiguration: Checking, BackedUp {
   /// The folders of the repository and the schemas.

@@ -1,7 +1,7 @@
 internal import Ethereum
 internal import HTTPProtocol
 internal import ServiceKit
-internal import Time
+internal import Platform
 
 /// The requests to try with the demo, as far as its index still gives the responses that they promise.
 struct DemoExamples {

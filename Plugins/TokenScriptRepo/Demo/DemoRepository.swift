@@ -1,8 +1,7 @@
 internal import FoundationEssentials
 internal import Glibc
 internal import Observability
-internal import SystemCalls
-internal import Time
+internal import Platform
 internal import XMLSecurity
 
 /// A small repository to try the service with, made if none is configured.

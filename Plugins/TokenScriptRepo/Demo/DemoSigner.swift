@@ -1,5 +1,4 @@
-internal import SystemCalls
-internal import Time
+internal import Platform
 internal import XMLSecurity
 
 /// The fictitious signers of the demo, whose keys are made at the first start.

@@ -1,5 +1,5 @@
 internal import Ethereum
-internal import Time
+internal import Platform
 
 /// A file that may be served for one contract in one schema version, on some chains.
 struct Candidate: Sendable {

@@ -1,6 +1,5 @@
 internal import Synchronization
-internal import Threading
-internal import Time
+internal import Platform
 
 /// The whole index at one moment: an immutable snapshot that all requests share.
 final class ContractIndex: Sendable {

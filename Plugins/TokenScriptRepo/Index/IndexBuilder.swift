@@ -1,6 +1,6 @@
 internal import Cryptography
 internal import Ethereum
-internal import Time
+internal import Platform
 
 /// Builds an index from the files of a scan, without I/O.
 struct IndexBuilder {

@@ -1,6 +1,6 @@
 internal import Cryptography
 internal import Ethereum
-internal import Time
+internal import Platform
 
 /// One row of the index: a file and one of its contracts.
 struct IndexRow: Sendable, Equatable {

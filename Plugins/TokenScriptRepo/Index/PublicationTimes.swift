@@ -1,6 +1,6 @@
 internal import Cryptography
 internal import Ethereum
-internal import Time
+internal import Platform
 
 /// The times since when each URL has given its present response.
 struct PublicationTimes: Sendable {

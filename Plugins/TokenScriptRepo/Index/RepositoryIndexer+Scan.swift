@@ -1,8 +1,6 @@
 internal import Observability
-internal import SystemCalls
-internal import Threading
-internal import Time
-internal import Wire
+internal import Platform
+internal import Formats
 
 extension RepositoryIndexer {
   /// The files on disk, and what they were read with.

@@ -1,7 +1,6 @@
 internal import Observability
 internal import ServiceKit
-internal import Threading
-internal import Time
+internal import Platform
 
 /// Makes an index of the repository's folder and of the stored readings, one at a time, and puts it into service.
 actor RepositoryIndexer {

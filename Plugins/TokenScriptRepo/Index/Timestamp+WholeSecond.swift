@@ -1,4 +1,4 @@
-internal import Time
+internal import Platform
 
 extension Timestamp {
   /// The moment cut to whole seconds, the resolution of the store and of `Last-Modified`.

@@ -1,12 +1,13 @@
+internal import TokenScriptRepoResources
+internal import Platform
 internal import Cryptography
 internal import Ethereum
 internal import HTTPProtocol
-internal import Pages
-internal import QRCode
-internal import Wire
+internal import WebApps
+internal import Formats
 
 extension ContractPage {
-  private static let template = PageTemplate(PackageResources.contract_html)
+  private static let template = PageTemplate(Resource(tokenscript_contract_html()).bytes)
 
   /// The page as an HTML document, which needs no script.
   var html: String {
@@ -83,10 +84,10 @@ extension ContractPage {
 
 extension PageStyle {
   /// The style of the page about a contract.
-  static let contract = PageStyle(PackageResources.contract_css)
+  static let contract = PageStyle(Resource(tokenscript_contract_css()).bytes)
   /// The style of the index page, which has a form for the search.
   ///
   /// On wide screens the rows are a table. On narrow ones each row group is a card, with the cells labelled by their
   /// `data-label`.
-  static let index = PageStyle(PackageResources.index_css, formAction: "'self'")
+  static let index = PageStyle(Resource(tokenscript_index_css()).bytes, formAction: "'self'")
 }

@@ -1,5 +1,5 @@
 internal import Ethereum
-internal import Time
+internal import Platform
 
 /// The page about one contract: what is served, every file for it, and what its issuer needs.
 struct ContractPage: Sendable {

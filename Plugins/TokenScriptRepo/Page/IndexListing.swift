@@ -1,11 +1,10 @@
 internal import Cryptography
 internal import Ethereum
 internal import HTTPProtocol
-internal import Pages
+internal import WebApps
 internal import Routing
-internal import Threading
-internal import Time
-internal import Wire
+internal import Platform
+internal import Formats
 
 /// Responds to `/` with the index, by page: HTML for people, or JSON for programs.
 actor IndexListing {

@@ -1,9 +1,11 @@
+internal import TokenScriptRepoResources
+internal import Platform
 internal import Ethereum
 internal import HTTPProtocol
-internal import Pages
+internal import WebApps
 
 extension IndexPage {
-  private static let template = PageTemplate(PackageResources.index_html)
+  private static let template = PageTemplate(Resource(tokenscript_index_html()).bytes)
 
   /// The page as an HTML document, which needs no script.
   var html: String {

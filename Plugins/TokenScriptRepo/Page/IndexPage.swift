@@ -1,4 +1,4 @@
-internal import Pages
+internal import WebApps
 
 /// One page of the index: the rows that match a search, in parts.
 struct IndexPage: Sendable {

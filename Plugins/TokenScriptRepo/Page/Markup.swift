@@ -1,5 +1,5 @@
-internal import Pages
-internal import Time
+internal import WebApps
+internal import Platform
 
 /// The parts of pages that stand for single facts.
 ///

@@ -1,6 +1,7 @@
-internal import Pages
-internal import QRCode
-internal import Wire
+internal import TokenScriptRepoResources
+internal import Platform
+internal import WebApps
+internal import Formats
 
 /// The page about a preview: what the checks say, the URL to open on a phone, and the source.
 struct PreviewPage {
@@ -11,7 +12,7 @@ struct PreviewPage {
   /// The preview's URL, or nil if it is not known.
   let url: String?
 
-  private static let template = PageTemplate(PackageResources.preview_html)
+  private static let template = PageTemplate(Resource(tokenscript_preview_html()).bytes)
 
   /// The page as an HTML document, which needs no script.
   var html: String {

@@ -1,11 +1,10 @@
-internal import Addresses
+internal import WebApps
+internal import Formats
 internal import HTTPProtocol
 internal import Observability
 internal import Routing
 internal import Storage
-internal import Threading
-internal import Time
-internal import Wire
+internal import Platform
 
 /// Takes files from their authors, and shows each for a day to holders of its URL.
 struct PreviewResponder: Sendable {

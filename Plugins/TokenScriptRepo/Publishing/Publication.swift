@@ -1,6 +1,6 @@
 internal import Cryptography
 internal import Ethereum
-internal import Time
+internal import Platform
 
 /// A file that was published over HTTP, as the store has it.
 ///

@@ -1,7 +1,7 @@
 internal import Cryptography
 internal import Ethereum
 internal import HTTPProtocol
-internal import Time
+internal import Platform
 
 /// Decides whether a file is published, from its meaning, the operator's files and the stored ones, without I/O.
 struct PublicationJudge: Sendable {

@@ -1,6 +1,6 @@
-internal import Addresses
+internal import Formats
 internal import Budgets
-internal import Bus
+internal import Cluster
 internal import Cryptography
 internal import Ethereum
 internal import HTTPProtocol
@@ -8,9 +8,7 @@ internal import Observability
 internal import Routing
 internal import ServiceKit
 internal import Storage
-internal import Threading
-internal import Time
-internal import Wire
+internal import Platform
 internal import XMLSecurity
 
 /// Publishes and withdraws files over HTTP: verifies them, has the store decide by ``PublicationJudge``, and has the index made.

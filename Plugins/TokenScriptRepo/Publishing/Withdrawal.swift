@@ -2,7 +2,7 @@ internal import Cryptography
 internal import FoundationEssentials
 internal import HTTPProtocol
 internal import Routing
-internal import Time
+internal import Platform
 internal import XMLSecurity
 
 /// A signed statement that withdraws a published file: the value of `Authorization` with the scheme `TokenScript`.

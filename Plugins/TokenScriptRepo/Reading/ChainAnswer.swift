@@ -1,5 +1,5 @@
 internal import Ethereum
-internal import Time
+internal import Platform
 
 /// The last answer of a chain about a contract.
 struct ChainAnswer: Equatable, Sendable {

@@ -1,5 +1,5 @@
 internal import Ethereum
-internal import Time
+internal import Platform
 
 /// The meaning of a file's bytes, with the findings of the checks.
 ///

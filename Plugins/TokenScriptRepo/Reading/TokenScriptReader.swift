@@ -1,5 +1,5 @@
 internal import Ethereum
-internal import Time
+internal import Platform
 internal import XMLSecurity
 
 /// Reads TokenScripts and runs the checks that are switched on.

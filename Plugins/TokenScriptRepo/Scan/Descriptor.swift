@@ -1,6 +1,6 @@
 internal import Glibc
-internal import SystemCalls
-internal import Wire
+internal import Platform
+internal import Formats
 
 /// An open file or folder, closed at the end of its scope.
 ///

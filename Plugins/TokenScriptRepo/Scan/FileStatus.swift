@@ -1,5 +1,5 @@
 internal import Glibc
-internal import Time
+internal import Platform
 
 /// The status of a file, as `fstat` gives it.
 struct FileStatus: Equatable, Sendable {

@@ -1,6 +1,5 @@
 internal import Cryptography
-internal import SystemCalls
-internal import Time
+internal import Platform
 internal import XMLSecurity
 
 /// The checks of the configuration, with the schemas and roots that they need from the disk.

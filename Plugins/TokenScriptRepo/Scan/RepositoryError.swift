@@ -1,4 +1,4 @@
-internal import SystemCalls
+internal import Platform
 
 /// The error of a repository, a folder of schemas or a file of roots that can't be read.
 struct RepositoryError: Error, CustomStringConvertible {

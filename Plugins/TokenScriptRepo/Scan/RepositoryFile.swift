@@ -1,5 +1,5 @@
 internal import Cryptography
-internal import Time
+internal import Platform
 
 /// One file of the repository as one scan found it.
 final class RepositoryFile: Sendable {

@@ -1,6 +1,6 @@
 internal import Glibc
-internal import SystemCalls
-internal import Wire
+internal import Platform
+internal import Formats
 
 /// The repository on disk: finds the files that may be TokenScripts, and reads them.
 ///
@@ -63,7 +63,7 @@ final class RepositoryFolder: Sendable {
   init(_ path: String, sizeLimit: Int = 8 << 20) throws(SystemError) {
     self.path = path
     root = try Descriptor(folder: path)
-    let resolved = try SystemCalls.realPath(Array(path.utf8))
+    let resolved = try Platform.realPath(Array(path.utf8))
     realPath = resolved == [UInt8(ascii: "/")] ? [] : resolved
     self.sizeLimit = sizeLimit
   }
@@ -161,7 +161,7 @@ final class RepositoryFolder: Sendable {
   /// Lists the target of a link under the link's path.
   private func follow(_ link: RepositoryPath, _ walk: inout Walk) {
     do throws(SystemError) {
-      let target = try SystemCalls.realPath(realPath + [UInt8(ascii: "/")] + link.bytes)
+      let target = try Platform.realPath(realPath + [UInt8(ascii: "/")] + link.bytes)
       guard target.starts(with: realPath + [UInt8(ascii: "/")]) else {
         // A link to the root itself leads to nothing new.
         if target != realPath {

@@ -1,8 +1,7 @@
 internal import Cryptography
 internal import Synchronization
-internal import Threading
-internal import Time
-internal import Wire
+internal import Platform
+internal import Formats
 internal import XMLSecurity
 
 /// Reads the files of a repository that have changed, and verifies those without a stored reading.

@@ -1,7 +1,6 @@
 internal import Glibc
 internal import Synchronization
-internal import SystemCalls
-internal import Threading
+internal import Platform
 
 /// Watches folders for changes (inotify), on a thread of its own.
 ///

@@ -1,8 +1,7 @@
-internal import Compression
+internal import Formats
 internal import Cryptography
 internal import Synchronization
-internal import Threading
-internal import Wire
+internal import Platform
 
 /// The bytes of a file, shared by all responses with them, and their compressed forms once they are made.
 ///

@@ -1,5 +1,5 @@
 internal import Synchronization
-internal import Threading
+internal import Platform
 
 /// Reads and compresses contents on threads that give way to all others.
 ///

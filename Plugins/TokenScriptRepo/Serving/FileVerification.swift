@@ -1,6 +1,6 @@
 internal import Cryptography
 internal import Ethereum
-internal import Time
+internal import Platform
 internal import XMLSecurity
 
 /// Verifies files that clients submit.

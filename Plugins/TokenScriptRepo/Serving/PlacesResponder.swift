@@ -1,10 +1,10 @@
+internal import WebApps
 internal import Cryptography
 internal import Ethereum
 internal import HTTPProtocol
 internal import Routing
-internal import Threading
-internal import Time
-internal import Wire
+internal import Platform
+internal import Formats
 internal import XMLSecurity
 
 /// Responds to the questions where a contract's scripts are, and what they are about, to programs and people.

@@ -1,8 +1,9 @@
+internal import TokenScriptRepoResources
 internal import Ethereum
 internal import HTTPProtocol
-internal import Pages
+internal import WebApps
 internal import Routing
-internal import Time
+internal import Platform
 
 /// The responses with several files for one contract and version, by signer or by chain: status 300 (RFC 9110,
 /// section 15.4.1).
@@ -13,7 +14,7 @@ final class PreparedChoices: Sendable {
   private let json: Response
   private let html: Response
 
-  private static let template = PageTemplate(PackageResources.choices_html)
+  private static let template = PageTemplate(Resource(tokenscript_choices_html()).bytes)
 
   /// Prepares the responses.
   ///

@@ -1,9 +1,7 @@
-internal import Compression
+internal import Formats
 internal import Cryptography
 internal import HTTPProtocol
-internal import Threading
-internal import Time
-internal import Wire
+internal import Platform
 
 /// The responses with a file at one URL, prepared by the first request, so that the others allocate nothing.
 final class PreparedFile: Sendable {

@@ -1,6 +1,6 @@
 internal import Cryptography
 internal import Ethereum
-internal import Time
+internal import Platform
 
 /// The response to requests for one contract and version, but for what depends on the request.
 enum PreparedResponse: Sendable {

@@ -1,14 +1,12 @@
-internal import Addresses
+internal import Formats
 internal import Cryptography
 internal import FoundationEssentials
 internal import HTTPProtocol
 internal import Observability
 internal import Routing
 internal import ServiceKit
-internal import Threading
-internal import Time
+internal import Platform
 internal import WalletClient
-internal import Wire
 
 /// Takes wallets' reports of files that they have not taken.
 ///

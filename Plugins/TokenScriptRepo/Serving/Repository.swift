@@ -3,8 +3,7 @@ internal import HTTPProtocol
 internal import Observability
 internal import Routing
 internal import ServiceKit
-internal import Threading
-internal import Time
+internal import Platform
 
 /// The state of the service, which its requests and its work in the background share.
 final class Repository: Sendable {

@@ -2,8 +2,7 @@ internal import Ethereum
 internal import HTTPProtocol
 internal import Observability
 internal import Routing
-internal import Threading
-internal import Time
+internal import Platform
 
 /// Responds to wallets' requests from the index, on the event loop and without waiting.
 struct RepositoryResponder: Sendable {

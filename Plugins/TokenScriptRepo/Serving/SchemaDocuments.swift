@@ -1,7 +1,6 @@
 internal import Cryptography
-internal import SystemCalls
-internal import Time
-internal import Wire
+internal import Platform
+internal import Formats
 
 /// The schema files, served at the addresses in TokenScripts' namespaces.
 struct SchemaDocuments: Sendable {

@@ -1,7 +1,7 @@
-internal import Addresses
+internal import Formats
 internal import HTTPProtocol
 internal import Routing
-internal import Threading
+internal import Platform
 
 extension ThreadPool {
   /// Runs a closure for a request, when it is its network's turn.

@@ -1,5 +1,5 @@
 internal import HTTPProtocol
-internal import Threading
+internal import Platform
 
 /// The queue of the files that clients send to be verified, and a few threads that give way to others.
 ///

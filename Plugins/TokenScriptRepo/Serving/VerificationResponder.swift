@@ -1,8 +1,7 @@
 internal import HTTPProtocol
 internal import Routing
-internal import Threading
-internal import Time
-internal import Wire
+internal import Platform
+internal import Formats
 
 /// Responds to `POST /api/v1/verifyXMLDSig` and `POST /tokenscript/validate`: verifies the file in the body.
 struct VerificationResponder: Sendable {

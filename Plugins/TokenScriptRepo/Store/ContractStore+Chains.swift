@@ -1,7 +1,7 @@
 internal import Ethereum
 internal import FoundationEssentials
 internal import Storage
-internal import Time
+internal import Platform
 
 // Words are numbered as publications are, so that each node sees those of the others.
 extension ContractStore {

@@ -1,3 +1,5 @@
+internal import TokenScriptRepoResources
+internal import Platform
 internal import Storage
 
 extension ContractStore {
@@ -7,11 +9,12 @@ extension ContractStore {
   /// and an empty text "passed". Times are in seconds since 1970. At a URL that names no signer or no chain they are an
   /// empty text and 0.
   static let migrations = [
-    Migration(owner: "tokenscript", number: 5, sqlite: PackageResources.step5_sqlite_sql),
+    Migration(
+      owner: "tokenscript", number: 5, sqlite: Resource(tokenscript_step5_sqlite_sql()).bytes),
     // SQLite gets its tables of readings anew by the eighth step.
     Migration(
       owner: "tokenscript", number: 6, sqlite: [],
-      postgreSQL: PackageResources.step6_postgresql_sql),
+      postgreSQL: Resource(tokenscript_step6_postgresql_sql()).bytes),
     // The status that a file was last read with, of which nodes on PostgreSQL make no use.
     Migration(
       owner: "tokenscript", number: 7, sqlite: "",
@@ -21,8 +24,8 @@ extension ContractStore {
           ADD COLUMN modified BIGINT, ADD COLUMN changed BIGINT;
         """, needs: 6),
     Migration(
-      owner: "tokenscript", number: 8, sqlite: PackageResources.step8_sqlite_sql,
-      postgreSQL: PackageResources.step8_postgresql_sql),
+      owner: "tokenscript", number: 8, sqlite: Resource(tokenscript_step8_sqlite_sql()).bytes,
+      postgreSQL: Resource(tokenscript_step8_postgresql_sql()).bytes),
     // The network that a preview is charged to; empty if it is none.
     Migration(
       owner: "tokenscript", number: 9,
@@ -35,7 +38,7 @@ extension ContractStore {
         CREATE INDEX tokenscript_previews_by_network ON tokenscript_previews (network, expires, size);
         """, needs: 8),
     Migration(
-      owner: "tokenscript", number: 10, sqlite: PackageResources.step10_sqlite_sql,
-      postgreSQL: PackageResources.step10_postgresql_sql),
+      owner: "tokenscript", number: 10, sqlite: Resource(tokenscript_step10_sqlite_sql()).bytes,
+      postgreSQL: Resource(tokenscript_step10_postgresql_sql()).bytes),
   ]
 }

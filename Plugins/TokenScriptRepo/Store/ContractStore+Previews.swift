@@ -1,7 +1,7 @@
 internal import FoundationEssentials
 internal import HTTPProtocol
 internal import Storage
-internal import Time
+internal import Platform
 
 extension ContractStore {
   /// The room of all previews in bytes.

@@ -1,7 +1,7 @@
 internal import Ethereum
 internal import HTTPProtocol
 internal import Storage
-internal import Time
+internal import Platform
 
 // What is published is decided in one transaction that holds the only row of `tokenscript_publishing`: on all nodes one
 // publication comes after the other, and their changes are numbered in the order in which they can be seen.

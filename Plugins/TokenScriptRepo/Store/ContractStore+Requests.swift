@@ -1,5 +1,5 @@
 internal import Storage
-internal import Time
+internal import Platform
 
 extension ContractStore {
   /// The requests of a network that are counted on all nodes together, and the verifications of a reported file.

@@ -1,7 +1,7 @@
 internal import Cryptography
 internal import Ethereum
 internal import Storage
-internal import Time
+internal import Platform
 
 /// The SQL of the repository: the readings of files, and the times at which bytes were first seen and published.
 struct ContractStore: Sendable {

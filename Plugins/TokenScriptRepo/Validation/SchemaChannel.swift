@@ -1,6 +1,6 @@
 internal import Glibc
-internal import SystemCalls
-internal import Wire
+internal import Platform
+internal import Formats
 
 /// The conversation with a process that validates documents, over a socket: frames of a length and that many bytes.
 struct SchemaChannel: Sendable {

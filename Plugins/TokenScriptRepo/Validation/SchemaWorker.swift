@@ -1,7 +1,7 @@
 internal import CSpawn
 internal import Glibc
 internal import Synchronization
-internal import SystemCalls
+internal import Platform
 
 /// A child process that validates documents, one after another.
 final class SchemaWorker: Sendable {

@@ -1,4 +1,4 @@
-internal import Threading
+internal import Platform
 internal import XMLSecurity
 
 /// Validates documents in child processes, which the kernel ends if a document takes too much CPU time.

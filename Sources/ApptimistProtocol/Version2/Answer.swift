@@ -1,4 +1,4 @@
-internal import Wire
+internal import Formats
 
 extension Version2 {
   /// The answer to a request: its type and number, an error, and behind error 0 what the type has.

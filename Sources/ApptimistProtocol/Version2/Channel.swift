@@ -1,5 +1,5 @@
 public import Cryptography
-internal import Wire
+internal import Formats
 
 extension Version2 {
   /// The boxes of one connection, in both directions: each has a key and a counter of its own.

@@ -1,5 +1,5 @@
 public import Cryptography
-internal import Wire
+internal import Formats
 
 extension Version2 {
   /// Bits that `new`, `login`, its answer and ``User`` carry; those that are not named here are 0.

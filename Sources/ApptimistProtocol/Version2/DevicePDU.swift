@@ -1,5 +1,5 @@
 public import Cryptography
-internal import Wire
+internal import Formats
 
 extension Version2 {
   /// A PDU that a device sends: `version(u8)=2 type(u8) request(u32)` and the fields of its type.

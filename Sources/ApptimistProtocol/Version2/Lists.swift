@@ -1,5 +1,5 @@
 public import Cryptography
-internal import Wire
+internal import Formats
 
 extension Version2 {
   /// An account that a search found.

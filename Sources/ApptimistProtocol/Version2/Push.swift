@@ -1,5 +1,5 @@
 public import Cryptography
-internal import Wire
+internal import Formats
 
 extension Version2 {
   /// Binds a push address to the session's user and device, or unbinds it.

@@ -1,5 +1,5 @@
 public import Cryptography
-internal import Wire
+internal import Formats
 
 extension Version2 {
   /// The sealing of a message between its sender and its receiver, under a key that no other message has.

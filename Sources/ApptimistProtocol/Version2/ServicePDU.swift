@@ -1,4 +1,4 @@
-internal import Wire
+internal import Formats
 
 extension Version2 {
   /// A PDU that the service sends: an answer, or what it sends of itself.

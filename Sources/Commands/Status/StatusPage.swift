@@ -1,5 +1,7 @@
+internal import CommandsResources
+internal import Platform
 internal import Observability
-internal import Pages
+internal import WebApps
 
 /// The server's state as an HTML document for its operator. It needs no script.
 struct StatusPage {
@@ -34,7 +36,7 @@ struct StatusPage {
     ])
   }
 
-  private static let template = PageTemplate(PackageResources.status_html)
+  private static let template = PageTemplate(Resource(commands_status_html()).bytes)
 
   /// A heading and cards for each part of the program: first the server's own, then the services.
   private var sections: [PageTemplate.Values] {
@@ -84,5 +86,5 @@ extension MetricHistory.Series {
 
 extension PageStyle {
   /// The style of the status page.
-  static let status = PageStyle(PackageResources.status_css)
+  static let status = PageStyle(Resource(commands_status_css()).bytes)
 }

@@ -1,4 +1,4 @@
-internal import Time
+internal import Platform
 
 /// Writes numbers with their units for people.
 enum StatusQuantity {

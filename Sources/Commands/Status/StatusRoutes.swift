@@ -1,6 +1,6 @@
 internal import HTTPProtocol
 internal import Observability
-internal import Pages
+internal import WebApps
 internal import Routing
 internal import ServiceKit
 

@@ -1,10 +1,10 @@
 internal import FoundationEssentials
 internal import HTTPClient
 internal import HTTPProtocol
-internal import JSON
-internal import JSONWebTokens
+internal import Formats
+internal import Cryptography
 internal import Observability
-internal import Time
+internal import Platform
 
 /// The access tokens that Google grants to a service account (RFC 7523).
 ///

@@ -1,5 +1,5 @@
 internal import FoundationEssentials
-internal import JSON
+internal import Formats
 
 /// The reason of a refusal, as the body of a response of FCM's gives it.
 package struct FCMFault: Sendable, Hashable {

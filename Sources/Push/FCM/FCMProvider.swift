@@ -1,8 +1,8 @@
 internal import HTTPClient
 internal import HTTPProtocol
-internal import JSON
+internal import Formats
 internal import Observability
-internal import Time
+internal import Platform
 
 /// Google's push service, FCM HTTP v1.
 final class FCMProvider: PushProvider {

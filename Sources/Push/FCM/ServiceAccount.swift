@@ -1,8 +1,5 @@
 internal import Cryptography
-internal import JSON
-internal import JSONWebTokens
-internal import URLs
-internal import Wire
+internal import Formats
 
 /// A service account of Google's, which access tokens are granted to.
 package struct ServiceAccount: Sendable {

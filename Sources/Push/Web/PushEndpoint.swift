@@ -1,4 +1,4 @@
-public import URLs
+public import Formats
 
 /// The address at which a push service takes pushes for one subscription (RFC 8030 section 2): a user's word, so an `https`
 /// URL and nothing more.

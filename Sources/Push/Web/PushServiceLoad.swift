@@ -1,5 +1,5 @@
 internal import Budgets
-internal import Threading
+internal import Platform
 
 /// The requests under way to push services and for users. As anybody may name many push services, few requests are made at
 /// once to one that doesn't answer, to all such ones together, and for one account. When all places are taken, the user that

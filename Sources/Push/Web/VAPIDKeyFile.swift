@@ -1,7 +1,7 @@
 internal import Configuration
 package import Cryptography
 internal import Glibc
-internal import SystemCalls
+internal import Platform
 
 /// The file with the key that pushes to browsers are signed with: made once, never replaced, as subscriptions are bound to
 /// it.

@@ -1,10 +1,8 @@
 internal import Cryptography
 internal import HTTPClient
 internal import HTTPProtocol
-internal import JSON
-internal import JSONWebTokens
-internal import Time
-internal import URLs
+internal import Formats
+internal import Platform
 
 /// The push services of browsers and of UnifiedPush's distributors (RFC 8030), each named by its subscriptions.
 final class WebPushProvider: PushProvider {

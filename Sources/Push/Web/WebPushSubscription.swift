@@ -1,5 +1,5 @@
 internal import Cryptography
-internal import URLs
+internal import Formats
 
 /// The way to a browser, or to what UnifiedPush's distributors reach: an address, and the keys that messages are encrypted
 /// with.

@@ -1,4 +1,4 @@
-internal import Threading
+internal import Platform
 
 /// The knowledge of the workers of one queue whether PostgreSQL can be reached.
 final class Availability: Sendable {

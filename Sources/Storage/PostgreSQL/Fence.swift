@@ -1,4 +1,4 @@
-internal import Threading
+internal import Platform
 
 /// The limit of what a node may write: it is open as long as no other node takes this one for dead.
 ///

@@ -1,6 +1,6 @@
 internal import CPostgreSQL
 internal import Glibc
-internal import Time
+internal import Platform
 
 /// A connection to PostgreSQL for notifications (LISTEN and NOTIFY), for one thread at a time.
 package struct NotificationConnection {

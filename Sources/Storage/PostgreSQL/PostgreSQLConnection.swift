@@ -1,6 +1,6 @@
 internal import CPostgreSQL
 internal import Glibc
-internal import Time
+internal import Platform
 
 /// One connection to PostgreSQL with its prepared statements. Its calls wait for the server.
 ///

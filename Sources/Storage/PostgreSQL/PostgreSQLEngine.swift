@@ -1,5 +1,4 @@
-internal import Threading
-internal import Time
+internal import Platform
 
 /// PostgreSQL: threads that each run one job at a time on a connection of their own.
 struct PostgreSQLEngine: Engine {

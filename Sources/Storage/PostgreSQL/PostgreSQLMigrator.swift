@@ -1,3 +1,5 @@
+internal import StorageResources
+internal import Platform
 /// Brings the schema of a PostgreSQL database up to date. Any number of nodes may do so at once.
 struct PostgreSQLMigrator {
   private static let oldestServer = 15
@@ -95,7 +97,8 @@ struct PostgreSQLMigrator {
   private func makeTables() throws {
     do throws(StoreError) {
       // All statements of a script are one transaction.
-      try connection.run(String(decoding: PackageResources.tables_postgresql_sql, as: UTF8.self))
+      try connection.run(
+        String(decoding: Resource(storage_tables_postgresql_sql()).bytes, as: UTF8.self))
     } catch {
       // Another node was faster: the table, or its row in one of the server's own, is there already.
       guard ["42P07", "42710", "23505"].contains(error.sqlState), try !isNew() else { throw error }

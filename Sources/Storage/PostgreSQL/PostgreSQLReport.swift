@@ -1,4 +1,4 @@
-public import Time
+public import Platform
 
 /// The facts about a PostgreSQL database that an operator should know before nodes use it.
 public struct PostgreSQLReport: Sendable {

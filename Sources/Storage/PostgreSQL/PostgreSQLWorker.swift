@@ -1,7 +1,6 @@
 internal import Glibc
 internal import Observability
-internal import Threading
-internal import Time
+internal import Platform
 
 /// Threads of PostgreSQL's that run the jobs of one queue, each on a connection of its own.
 struct PostgreSQLCrew<Context: ~Copyable>: Sendable {

@@ -1,5 +1,5 @@
 internal import Glibc
-public import Time
+public import Platform
 
 /// A copy of a store in one file together with other files: a SQLite database with one more table, and a
 /// ``BackupManifest`` behind it.

@@ -1,8 +1,7 @@
 internal import Cryptography
 internal import FoundationEssentials
 internal import Glibc
-internal import SystemCalls
-public import Time
+public import Platform
 
 /// The list of everything in a backup, with sizes and digests. It stands at the backup's end, behind the database:
 ///

@@ -1,4 +1,4 @@
-internal import Threading
+internal import Platform
 
 /// Copies the write-ahead log into the database on a thread of its own, when the writer says so.
 final class Checkpointer: Sendable {

@@ -1,6 +1,6 @@
 internal import Glibc
 internal import Synchronization
-internal import SystemCalls
+internal import Platform
 
 /// The file that all connections of a store open.
 struct DatabaseFile: Sendable {

@@ -1,6 +1,6 @@
 internal import CSQLite
 internal import Glibc
-internal import Time
+internal import Platform
 
 /// One SQLite connection with its prepared statements, without a mutex of SQLite's.
 ///

@@ -1,4 +1,4 @@
-internal import Threading
+internal import Platform
 
 /// SQLite: one connection that writes, on the engine's own thread, one that copies what was written from the log into the
 /// database, and several that read, each on a thread of its own.

@@ -1,8 +1,8 @@
 public import ApptimistProtocol
 public import Cryptography
 internal import HTTPProtocol
-internal import Threading
-public import WebSocketClient
+internal import Platform
+public import HTTPClient
 
 /// A user's device at an Apptimist service: one account, one connection that is made again whenever it breaks.
 ///

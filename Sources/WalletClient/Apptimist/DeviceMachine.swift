@@ -1,6 +1,6 @@
 internal import ApptimistProtocol
 internal import Cryptography
-internal import Threading
+internal import Platform
 
 /// A ``Device``'s decisions, without I/O: logging in, requests and their replies in order, the stream, and the ends of
 /// connections. What differs between the versions stands in two extensions.

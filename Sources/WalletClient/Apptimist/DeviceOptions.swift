@@ -1,4 +1,4 @@
-public import WebSocketClient
+public import HTTPClient
 
 /// The times and limits of a ``Device``.
 public struct DeviceOptions: Sendable {

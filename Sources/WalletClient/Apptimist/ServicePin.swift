@@ -1,7 +1,6 @@
 public import ApptimistProtocol
 public import HTTPClient
 internal import HTTPProtocol
-public import WebSocketClient
 
 /// The service that an app trusts: its keys, and the versions of the protocol that may be spoken with it.
 public struct ServicePin: Sendable, Hashable {

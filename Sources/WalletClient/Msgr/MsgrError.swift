@@ -1,6 +1,5 @@
 public import HTTPClient
 public import HTTPProtocol
-public import WebSocketClient
 
 /// A reason for which the server didn't do what it was asked. It contains no password, token or message.
 public enum MsgrError: Error, Hashable, Sendable {

@@ -1,6 +1,5 @@
 public import HTTPClient
 public import HTTPProtocol
-internal import WebSocketClient
 
 /// A Msgr server, at which an app registers and logs in.
 ///

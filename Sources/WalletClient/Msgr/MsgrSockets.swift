@@ -1,7 +1,6 @@
 internal import HTTPClient
 internal import HTTPProtocol
-internal import Threading
-internal import WebSocketClient
+internal import Platform
 
 /// The WebSockets of a server's streams, all on one thread, which starts with the first of them.
 final class MsgrSockets: Sendable {

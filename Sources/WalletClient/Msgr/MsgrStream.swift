@@ -1,4 +1,4 @@
-internal import WebSocketClient
+internal import HTTPClient
 
 /// The messages to an account as they come, and those that it sends from other devices: an asynchronous sequence for one task at a time.
 ///

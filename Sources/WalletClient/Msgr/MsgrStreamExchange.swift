@@ -1,6 +1,6 @@
 internal import HTTPProtocol
-internal import Threading
-internal import WebSocketClient
+internal import Platform
+internal import HTTPClient
 
 /// The traffic of a stream: messages that wait to be taken, and sends that wait for their replies.
 final class MsgrStreamExchange: Sendable {

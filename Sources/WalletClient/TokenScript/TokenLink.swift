@@ -2,7 +2,7 @@ internal import Cryptography
 public import Ethereum
 internal import FoundationEssentials
 internal import HTTPProtocol
-internal import URLs
+internal import Formats
 
 /// A link or the text of a QR code that names a contract, as AlphaWallet and the TokenScript viewer read them.
 ///

@@ -4,7 +4,7 @@ internal import FoundationEssentials
 public import HTTPClient
 public import HTTPProtocol
 public import Observability
-public import Time
+public import Platform
 public import XMLSecurity
 
 /// The TokenScript user agent, which downloads the TokenScripts of contracts, verifies them, keeps them in files, and

@@ -1,7 +1,7 @@
 internal import Cryptography
 internal import Glibc
 internal import HTTPProtocol
-internal import SystemCalls
+internal import Platform
 internal import XMLSecurity
 
 /// The cache can't be read or written.

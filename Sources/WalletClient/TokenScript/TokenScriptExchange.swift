@@ -1,5 +1,5 @@
 public import HTTPProtocol
-internal import Time
+internal import Platform
 
 /// A wallet's decisions on a repository's responses, without input or output.
 ///

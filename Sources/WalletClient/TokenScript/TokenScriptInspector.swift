@@ -1,5 +1,5 @@
 internal import Ethereum
-public import Time
+public import Platform
 internal import XMLSecurity
 
 /// A TokenScript that was verified, with its signer.

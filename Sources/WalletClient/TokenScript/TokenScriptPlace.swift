@@ -1,6 +1,6 @@
 package import Ethereum
 internal import HTTPProtocol
-internal import URLs
+internal import Formats
 
 /// A place of a file in a repository: what a URL of one of its files names.
 package struct TokenScriptPlace: Sendable, Equatable {

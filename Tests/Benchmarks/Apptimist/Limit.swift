@@ -1,7 +1,7 @@
 internal import Cryptography
 internal import Glibc
 internal import Storage
-internal import Threading
+internal import Platform
 
 /// The rate that no server of this kind could exceed on one core with one message of each pair on the way: the
 /// work that each message needs and nothing else. With more on the way one call carries several.

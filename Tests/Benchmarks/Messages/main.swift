@@ -7,7 +7,7 @@
 internal import Glibc
 internal import Msgr
 internal import Storage
-internal import Time
+internal import Platform
 
 let tasks = 64
 let seconds = CommandLine.arguments.dropFirst().first.flatMap(Int.init) ?? 4

@@ -4,7 +4,7 @@ internal import Foundation
 internal import HTTPClient
 internal import HTTPProtocol
 internal import Synchronization
-internal import Threading
+internal import Platform
 internal import WalletClient
 
 /// Users of all three services at once, first as fast as they are served, then at half that speed.

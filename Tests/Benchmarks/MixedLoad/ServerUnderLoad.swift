@@ -3,7 +3,6 @@ internal import Glibc
 internal import HTTPClient
 internal import HTTPProtocol
 internal import WalletClient
-internal import WebSocketClient
 
 /// The program with all services, on data of its own that is removed with it.
 final class ServerUnderLoad: Sendable {

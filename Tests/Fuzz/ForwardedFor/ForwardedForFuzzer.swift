@@ -1,4 +1,4 @@
-internal import Addresses
+internal import Formats
 internal import Fuzzing
 internal import HTTPProtocol
 internal import Routing

@@ -1,5 +1,5 @@
 internal import Fuzzing
-internal import Time
+internal import Platform
 
 @testable import Apptimist
 

@@ -1,5 +1,5 @@
 internal import Fuzzing
-internal import JSONWebTokens
+internal import Cryptography
 
 @testable import Apptimist
 

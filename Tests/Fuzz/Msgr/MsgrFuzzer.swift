@@ -1,6 +1,6 @@
 internal import Fuzzing
 internal import HTTPProtocol
-internal import JSON
+internal import Formats
 internal import Push
 
 @testable import Msgr

@@ -1,6 +1,6 @@
 internal import ApptimistProtocol
 internal import Fuzzing
-internal import Wire
+internal import Formats
 
 /// Takes these bytes as a header in clear and as a WebSocket message: nothing that a peer sends may crash, overrun or hang,
 /// and a PDU that is taken is written again as it was.

@@ -1,6 +1,6 @@
 internal import Cryptography
 internal import Fuzzing
-internal import Time
+internal import Platform
 internal import XMLSecurity
 
 @testable import TokenScriptRepo

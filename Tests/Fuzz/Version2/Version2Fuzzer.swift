@@ -1,6 +1,6 @@
 internal import ApptimistProtocol
 internal import Cryptography
-internal import Delivery
+internal import Cluster
 internal import Fuzzing
 internal import HTTPProtocol
 

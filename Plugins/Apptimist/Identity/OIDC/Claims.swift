@@ -1,4 +1,4 @@
-internal import JSON
+internal import Formats
 
 /// The claims of a JSON Web Token, by their names.
 struct Claims: Sendable {

@@ -1,4 +1,4 @@
-internal import Time
+internal import Platform
 
 /// The rules by which the claims of an ID token prove who somebody is (OpenID Connect Core 1.0, section 3.1.3.7).
 struct IDTokenRules: Sendable {

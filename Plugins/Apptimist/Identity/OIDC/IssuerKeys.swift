@@ -1,9 +1,8 @@
 internal import FoundationEssentials
 internal import HTTPClient
 internal import HTTPProtocol
-internal import JSONWebTokens
-internal import Threading
-internal import Time
+internal import Cryptography
+internal import Platform
 
 /// The public keys of an issuer, fetched when they are needed and kept for an hour.
 ///

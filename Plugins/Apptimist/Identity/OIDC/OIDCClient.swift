@@ -1,7 +1,6 @@
 internal import ApptimistProtocol
 internal import Cryptography
-internal import JSONWebTokens
-internal import Time
+internal import Platform
 
 /// Judges ID tokens of an OpenID Connect issuer.
 struct OIDCClient: Sendable {

@@ -1,5 +1,5 @@
 internal import Configuration
-internal import URLs
+internal import Formats
 
 /// The section `[apptimist.oidc]`.
 struct OIDCConfiguration: Sendable {

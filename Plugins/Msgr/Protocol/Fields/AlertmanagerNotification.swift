@@ -1,5 +1,5 @@
 internal import FoundationEssentials
-internal import JSON
+internal import Formats
 
 /// A notification as Prometheus' Alertmanager posts it to a webhook.
 struct AlertmanagerNotification: Decodable {

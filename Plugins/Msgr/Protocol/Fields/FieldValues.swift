@@ -1,5 +1,5 @@
 internal import HTTPProtocol
-internal import JSON
+internal import Formats
 
 /// The fields of a request, which come in one of three ways.
 ///

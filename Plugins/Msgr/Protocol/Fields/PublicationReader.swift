@@ -1,6 +1,6 @@
 internal import Foundation
 internal import HTTPProtocol
-internal import JSON
+internal import Formats
 
 /// Reads a program's publication, in any of the forms that ntfy's and Gotify's clients, Alertmanager and a shell use.
 enum PublicationReader {

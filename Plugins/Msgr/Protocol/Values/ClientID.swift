@@ -1,4 +1,4 @@
-internal import Wire
+internal import Formats
 
 /// A client's own name for a message that it sends: 1 to 64 of `[0-9A-Za-z_-]`, the same at each attempt.
 struct ClientID: Hashable, Sendable {

@@ -1,4 +1,4 @@
-internal import Wire
+internal import Formats
 
 /// A device: the token that the push service knows it by, or the name of one that only streams.
 struct DeviceID: Hashable, Sendable {

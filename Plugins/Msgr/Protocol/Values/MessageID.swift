@@ -1,4 +1,4 @@
-internal import Time
+internal import Platform
 
 /// The identifier of a message, higher than all that were made before it.
 ///

@@ -1,4 +1,4 @@
-internal import Text
+internal import Formats
 
 /// The name of an account: 1 to 64 bytes of UTF-8 in NFC, without control, format or line-separator characters.
 ///

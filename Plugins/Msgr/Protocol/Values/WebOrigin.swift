@@ -1,4 +1,4 @@
-internal import URLs
+internal import Formats
 
 /// The origin of a page (RFC 6454): scheme, host and port.
 struct WebOrigin: Hashable, Sendable, CustomStringConvertible {

@@ -1,7 +1,7 @@
 internal import ApptimistProtocol
 internal import Cryptography
 internal import HTTPProtocol
-internal import WebSocketClient
+internal import HTTPClient
 
 /// One WebSocket to the service, and the boxes of the version that is spoken on it.
 final class DeviceConnection {

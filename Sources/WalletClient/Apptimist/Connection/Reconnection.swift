@@ -1,4 +1,4 @@
-internal import WebSocketClient
+internal import HTTPClient
 
 /// The decisions of a device between two connections: where it connects next, when, and whether at all.
 struct Reconnection {

@@ -1,4 +1,4 @@
-internal import WebSocketClient
+internal import HTTPClient
 
 /// The redirections that a device follows: the service's word is genuine, but TLS is not given up for it.
 struct Redirections {

@@ -1,6 +1,6 @@
 internal import ApptimistProtocol
 internal import Cryptography
-internal import Threading
+internal import Platform
 
 /// The posts that were opened of late: who can seal for a forum can seal the same post once more.
 struct RecentPosts {

@@ -1,5 +1,5 @@
 public import Cryptography
-internal import Text
+internal import Formats
 
 /// An account with its people and messages, in a file that a passphrase opens.
 public struct AccountExport: Sendable, Hashable, Codable {

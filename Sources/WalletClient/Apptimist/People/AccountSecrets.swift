@@ -1,6 +1,6 @@
 public import ApptimistProtocol
 public import Cryptography
-internal import WebSocketClient
+internal import HTTPClient
 
 /// All that another device of the same user needs: the account's secret keys, and the service.
 public struct AccountSecrets: Sendable, Hashable, Codable {

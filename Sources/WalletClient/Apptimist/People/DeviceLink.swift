@@ -2,7 +2,6 @@ public import Cryptography
 internal import FoundationEssentials
 public import HTTPClient
 internal import HTTPProtocol
-public import WebSocketClient
 
 /// A link between a device that has an account and a new one that is to get it. Both leave boxes at the service, which reads
 /// neither; six digits, typed at the old device, keep out who has seen the code only.

@@ -2,7 +2,6 @@ import ApptimistProtocol
 import Foundation
 import HTTPClient
 import WalletClient
-import WebSocketClient
 
 /// A wallet outside of the package, which asks all three services of the server at the URL for something.
 let url = CommandLine.arguments[1]

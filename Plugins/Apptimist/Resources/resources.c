@@ -1,0 +1,173 @@
+#include "ApptimistResources.h"
+
+BEGIN_RESOURCE(apptimist_chat_txt)
+#embed "chat.txt"
+END_RESOURCE(apptimist_chat_txt)
+
+BEGIN_RESOURCE(apptimist_step10_postgresql_sql)
+#embed "Schema/step10.postgresql.sql"
+END_RESOURCE(apptimist_step10_postgresql_sql)
+
+BEGIN_RESOURCE(apptimist_step10_sqlite_sql)
+#embed "Schema/step10.sqlite.sql"
+END_RESOURCE(apptimist_step10_sqlite_sql)
+
+BEGIN_RESOURCE(apptimist_step11_postgresql_sql)
+#embed "Schema/step11.postgresql.sql"
+END_RESOURCE(apptimist_step11_postgresql_sql)
+
+BEGIN_RESOURCE(apptimist_step11_sqlite_sql)
+#embed "Schema/step11.sqlite.sql"
+END_RESOURCE(apptimist_step11_sqlite_sql)
+
+BEGIN_RESOURCE(apptimist_step12_postgresql_sql)
+#embed "Schema/step12.postgresql.sql"
+END_RESOURCE(apptimist_step12_postgresql_sql)
+
+BEGIN_RESOURCE(apptimist_step12_sqlite_sql)
+#embed "Schema/step12.sqlite.sql"
+END_RESOURCE(apptimist_step12_sqlite_sql)
+
+BEGIN_RESOURCE(apptimist_step4_sqlite_sql)
+#embed "Schema/step4.sqlite.sql"
+END_RESOURCE(apptimist_step4_sqlite_sql)
+
+BEGIN_RESOURCE(apptimist_step5_postgresql_sql)
+#embed "Schema/step5.postgresql.sql"
+END_RESOURCE(apptimist_step5_postgresql_sql)
+
+BEGIN_RESOURCE(apptimist_step5_sqlite_sql)
+#embed "Schema/step5.sqlite.sql"
+END_RESOURCE(apptimist_step5_sqlite_sql)
+
+BEGIN_RESOURCE(apptimist_step6_postgresql_sql)
+#embed "Schema/step6.postgresql.sql"
+END_RESOURCE(apptimist_step6_postgresql_sql)
+
+BEGIN_RESOURCE(apptimist_step8_postgresql_sql)
+#embed "Schema/step8.postgresql.sql"
+END_RESOURCE(apptimist_step8_postgresql_sql)
+
+BEGIN_RESOURCE(apptimist_step8_sqlite_sql)
+#embed "Schema/step8.sqlite.sql"
+END_RESOURCE(apptimist_step8_sqlite_sql)
+
+BEGIN_RESOURCE(apptimist_step9_postgresql_sql)
+#embed "Schema/step9.postgresql.sql"
+END_RESOURCE(apptimist_step9_postgresql_sql)
+
+BEGIN_RESOURCE(apptimist_step9_sqlite_sql)
+#embed "Schema/step9.sqlite.sql"
+END_RESOURCE(apptimist_step9_sqlite_sql)
+
+BEGIN_RESOURCE(apptimist_account_js)
+#embed "Web/account.js"
+END_RESOURCE(apptimist_account_js)
+
+BEGIN_RESOURCE(apptimist_app_js)
+#embed "Web/app.js"
+END_RESOURCE(apptimist_app_js)
+
+BEGIN_RESOURCE(apptimist_apptimist_js)
+#embed "../../../Clients/JavaScript/apptimist.js"
+END_RESOURCE(apptimist_apptimist_js)
+
+BEGIN_RESOURCE(apptimist_chat_js)
+#embed "Web/chat.js"
+END_RESOURCE(apptimist_chat_js)
+
+BEGIN_RESOURCE(apptimist_contents_js)
+#embed "Web/contents.js"
+END_RESOURCE(apptimist_contents_js)
+
+BEGIN_RESOURCE(apptimist_details_js)
+#embed "Web/details.js"
+END_RESOURCE(apptimist_details_js)
+
+BEGIN_RESOURCE(apptimist_export_js)
+#embed "Web/export.js"
+END_RESOURCE(apptimist_export_js)
+
+BEGIN_RESOURCE(apptimist_files_js)
+#embed "Web/files.js"
+END_RESOURCE(apptimist_files_js)
+
+BEGIN_RESOURCE(apptimist_forum_js)
+#embed "Web/forum.js"
+END_RESOURCE(apptimist_forum_js)
+
+BEGIN_RESOURCE(apptimist_forums_js)
+#embed "Web/forums.js"
+END_RESOURCE(apptimist_forums_js)
+
+BEGIN_RESOURCE(apptimist_link_js)
+#embed "Web/link.js"
+END_RESOURCE(apptimist_link_js)
+
+BEGIN_RESOURCE(apptimist_linking_js)
+#embed "Web/linking.js"
+END_RESOURCE(apptimist_linking_js)
+
+BEGIN_RESOURCE(apptimist_nacl_fast_js)
+#embed "Web/nacl-fast.js"
+END_RESOURCE(apptimist_nacl_fast_js)
+
+BEGIN_RESOURCE(apptimist_oidc_js)
+#embed "Web/oidc.js"
+END_RESOURCE(apptimist_oidc_js)
+
+BEGIN_RESOURCE(apptimist_page_js)
+#embed "Web/page.js"
+END_RESOURCE(apptimist_page_js)
+
+BEGIN_RESOURCE(apptimist_passphrase_js)
+#embed "Web/passphrase.js"
+END_RESOURCE(apptimist_passphrase_js)
+
+BEGIN_RESOURCE(apptimist_people_js)
+#embed "Web/people.js"
+END_RESOURCE(apptimist_people_js)
+
+BEGIN_RESOURCE(apptimist_qr_js)
+#embed "Web/qr.js"
+END_RESOURCE(apptimist_qr_js)
+
+BEGIN_RESOURCE(apptimist_qrcode_js)
+#embed "Web/qrcode.js"
+END_RESOURCE(apptimist_qrcode_js)
+
+BEGIN_RESOURCE(apptimist_settings_js)
+#embed "Web/settings.js"
+END_RESOURCE(apptimist_settings_js)
+
+BEGIN_RESOURCE(apptimist_siwe_js)
+#embed "Web/siwe.js"
+END_RESOURCE(apptimist_siwe_js)
+
+BEGIN_RESOURCE(apptimist_store_js)
+#embed "Web/store.js"
+END_RESOURCE(apptimist_store_js)
+
+BEGIN_RESOURCE(apptimist_wakes_js)
+#embed "Web/wakes.js"
+END_RESOURCE(apptimist_wakes_js)
+
+BEGIN_RESOURCE(apptimist_worker_js)
+#embed "Web/worker.js"
+END_RESOURCE(apptimist_worker_js)
+
+BEGIN_RESOURCE(apptimist_app_css)
+#embed "Web/app.css"
+END_RESOURCE(apptimist_app_css)
+
+BEGIN_RESOURCE(apptimist_icon_svg)
+#embed "Web/icon.svg"
+END_RESOURCE(apptimist_icon_svg)
+
+BEGIN_RESOURCE(apptimist_index_html)
+#embed "Web/index.html"
+END_RESOURCE(apptimist_index_html)
+
+BEGIN_RESOURCE(apptimist_manifest_webmanifest)
+#embed "Web/manifest.webmanifest"
+END_RESOURCE(apptimist_manifest_webmanifest)

@@ -1,1 +1,0 @@
-../../../Clients/JavaScript/apptimist.js

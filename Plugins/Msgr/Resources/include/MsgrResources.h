@@ -1,0 +1,26 @@
+#include <CResources.h>
+
+RESOURCE(msgr_openapi_json);
+RESOURCE(msgr_step10_postgresql_sql);
+RESOURCE(msgr_step10_sqlite_sql);
+RESOURCE(msgr_step11_postgresql_sql);
+RESOURCE(msgr_step11_sqlite_sql);
+RESOURCE(msgr_step12_postgresql_sql);
+RESOURCE(msgr_step12_sqlite_sql);
+RESOURCE(msgr_step13_postgresql_sql);
+RESOURCE(msgr_step13_sqlite_sql);
+RESOURCE(msgr_step7_sqlite_sql);
+RESOURCE(msgr_step8_postgresql_sql);
+RESOURCE(msgr_step8_sqlite_sql);
+RESOURCE(msgr_step9_postgresql_sql);
+RESOURCE(msgr_api_js);
+RESOURCE(msgr_app_js);
+RESOURCE(msgr_archive_js);
+RESOURCE(msgr_msgr_js);
+RESOURCE(msgr_page_js);
+RESOURCE(msgr_settings_js);
+RESOURCE(msgr_worker_js);
+RESOURCE(msgr_icon_svg);
+RESOURCE(msgr_api_html);
+RESOURCE(msgr_index_html);
+RESOURCE(msgr_manifest_webmanifest);

@@ -1,0 +1,97 @@
+#include "MsgrResources.h"
+
+BEGIN_RESOURCE(msgr_openapi_json)
+#embed "openapi.json"
+END_RESOURCE(msgr_openapi_json)
+
+BEGIN_RESOURCE(msgr_step10_postgresql_sql)
+#embed "Schema/step10.postgresql.sql"
+END_RESOURCE(msgr_step10_postgresql_sql)
+
+BEGIN_RESOURCE(msgr_step10_sqlite_sql)
+#embed "Schema/step10.sqlite.sql"
+END_RESOURCE(msgr_step10_sqlite_sql)
+
+BEGIN_RESOURCE(msgr_step11_postgresql_sql)
+#embed "Schema/step11.postgresql.sql"
+END_RESOURCE(msgr_step11_postgresql_sql)
+
+BEGIN_RESOURCE(msgr_step11_sqlite_sql)
+#embed "Schema/step11.sqlite.sql"
+END_RESOURCE(msgr_step11_sqlite_sql)
+
+BEGIN_RESOURCE(msgr_step12_postgresql_sql)
+#embed "Schema/step12.postgresql.sql"
+END_RESOURCE(msgr_step12_postgresql_sql)
+
+BEGIN_RESOURCE(msgr_step12_sqlite_sql)
+#embed "Schema/step12.sqlite.sql"
+END_RESOURCE(msgr_step12_sqlite_sql)
+
+BEGIN_RESOURCE(msgr_step13_postgresql_sql)
+#embed "Schema/step13.postgresql.sql"
+END_RESOURCE(msgr_step13_postgresql_sql)
+
+BEGIN_RESOURCE(msgr_step13_sqlite_sql)
+#embed "Schema/step13.sqlite.sql"
+END_RESOURCE(msgr_step13_sqlite_sql)
+
+BEGIN_RESOURCE(msgr_step7_sqlite_sql)
+#embed "Schema/step7.sqlite.sql"
+END_RESOURCE(msgr_step7_sqlite_sql)
+
+BEGIN_RESOURCE(msgr_step8_postgresql_sql)
+#embed "Schema/step8.postgresql.sql"
+END_RESOURCE(msgr_step8_postgresql_sql)
+
+BEGIN_RESOURCE(msgr_step8_sqlite_sql)
+#embed "Schema/step8.sqlite.sql"
+END_RESOURCE(msgr_step8_sqlite_sql)
+
+BEGIN_RESOURCE(msgr_step9_postgresql_sql)
+#embed "Schema/step9.postgresql.sql"
+END_RESOURCE(msgr_step9_postgresql_sql)
+
+BEGIN_RESOURCE(msgr_api_js)
+#embed "Web/api.js"
+END_RESOURCE(msgr_api_js)
+
+BEGIN_RESOURCE(msgr_app_js)
+#embed "Web/app.js"
+END_RESOURCE(msgr_app_js)
+
+BEGIN_RESOURCE(msgr_archive_js)
+#embed "Web/archive.js"
+END_RESOURCE(msgr_archive_js)
+
+BEGIN_RESOURCE(msgr_msgr_js)
+#embed "Web/msgr.js"
+END_RESOURCE(msgr_msgr_js)
+
+BEGIN_RESOURCE(msgr_page_js)
+#embed "Web/page.js"
+END_RESOURCE(msgr_page_js)
+
+BEGIN_RESOURCE(msgr_settings_js)
+#embed "Web/settings.js"
+END_RESOURCE(msgr_settings_js)
+
+BEGIN_RESOURCE(msgr_worker_js)
+#embed "Web/worker.js"
+END_RESOURCE(msgr_worker_js)
+
+BEGIN_RESOURCE(msgr_icon_svg)
+#embed "Web/icon.svg"
+END_RESOURCE(msgr_icon_svg)
+
+BEGIN_RESOURCE(msgr_api_html)
+#embed "Web/api.html"
+END_RESOURCE(msgr_api_html)
+
+BEGIN_RESOURCE(msgr_index_html)
+#embed "Web/index.html"
+END_RESOURCE(msgr_index_html)
+
+BEGIN_RESOURCE(msgr_manifest_webmanifest)
+#embed "Web/manifest.webmanifest"
+END_RESOURCE(msgr_manifest_webmanifest)

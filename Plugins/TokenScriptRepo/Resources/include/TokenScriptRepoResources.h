@@ -1,0 +1,21 @@
+#include <CResources.h>
+
+RESOURCE(tokenscript_new_tsml);
+RESOURCE(tokenscript_schemas_sha256);
+RESOURCE(tokenscript_DAI_2020_03_tsml);
+RESOURCE(tokenscript_DAI_tsml);
+RESOURCE(tokenscript_ENS_tsml);
+RESOURCE(tokenscript_USDC_tsml);
+RESOURCE(tokenscript_WETH_tsml);
+RESOURCE(tokenscript_step10_postgresql_sql);
+RESOURCE(tokenscript_step10_sqlite_sql);
+RESOURCE(tokenscript_step5_sqlite_sql);
+RESOURCE(tokenscript_step6_postgresql_sql);
+RESOURCE(tokenscript_step8_postgresql_sql);
+RESOURCE(tokenscript_step8_sqlite_sql);
+RESOURCE(tokenscript_contract_css);
+RESOURCE(tokenscript_index_css);
+RESOURCE(tokenscript_contract_html);
+RESOURCE(tokenscript_index_html);
+RESOURCE(tokenscript_preview_html);
+RESOURCE(tokenscript_choices_html);

@@ -1,0 +1,109 @@
+internal import Cryptography
+internal import FoundationEssentials
+public import Storage
+public import Platform
+internal import Formats
+
+/// The secret by which nodes know each other's messages, and one node's use of it.
+///
+/// A message is sealed with the secret (libsodium's secretbox, in base64). It says from which node to which node it is, the
+/// sender's count of messages, and the time, so that one that is sent again is worth nothing.
+public struct NoticeSeal: Sendable {
+  /// The time by which the moments of sending and of hearing may differ.
+  static let patience = Duration.seconds(60)
+  /// The most bytes of a message before it is sealed: PostgreSQL carries less than 8,000 bytes, which base64 makes of 5,920.
+  private static let limit = 5_920 - SecretBox.overhead
+
+  let node: NodeID
+  private let box: SecretBox
+  private let clock: @Sendable () -> Timestamp
+
+  /// Makes a seal.
+  ///
+  /// - Parameters:
+  ///   - node: this node.
+  ///   - box: the secret.
+  ///   - clock: the clock of all nodes.
+  init(of node: NodeID, box: SecretBox, clock: @escaping @Sendable () -> Timestamp) {
+    (self.node, self.box, self.clock) = (node, box, clock)
+  }
+
+  /// Seals notices for a node, in as few messages as they fit in.
+  ///
+  /// - Parameters:
+  ///   - notices: the notices, in order; one that is longer than ``Notice/limit`` is left out.
+  ///   - recipient: the node.
+  ///   - count: the number of messages that this node has sealed.
+  func seal(_ notices: [Notice], to recipient: NodeID, count: inout UInt64) -> [String] {
+    var messages: [String] = []
+    var message: [UInt8] = []
+    func end() {
+      guard !message.isEmpty else { return }
+      count += 1
+      var writer = ByteWriter()
+      writer.write(UInt64(bitPattern: node.rawValue))
+      writer.write(UInt64(bitPattern: recipient.rawValue))
+      writer.write(count)
+      writer.write(UInt64(bitPattern: clock().milliseconds))
+      messages.append(Data(box.seal(writer.bytes + message)).base64EncodedString())
+      message = []
+    }
+    for notice in notices where notice.topic.key.count + notice.content.count <= Notice.limit {
+      var writer = ByteWriter()
+      for field in [Array(notice.topic.service.utf8), notice.topic.key, notice.content] {
+        writer.write(UInt16(field.count))
+        writer.write(field)
+      }
+      if 32 + message.count + writer.bytes.count > Self.limit { end() }
+      message += writer.bytes
+    }
+    end()
+    return messages
+  }
+
+  /// Opens a message that came to this node.
+  ///
+  /// - Parameters:
+  ///   - text: the message.
+  ///   - counts: the count of the last message of each node.
+  /// - Returns: the notices, or nil if no node has sent this to this node just now.
+  func open(_ text: String, counts: inout [NodeID: UInt64]) -> [Notice]? {
+    guard let data = Data(base64Encoded: text), let message = box.open([UInt8](data)) else {
+      return nil
+    }
+    var reader = ByteReader(message)
+    do throws(WireError) {
+      let sender = NodeID(rawValue: Int64(bitPattern: try reader.read(UInt64.self)))
+      let recipient = NodeID(rawValue: Int64(bitPattern: try reader.read(UInt64.self)))
+      let count = try reader.read(UInt64.self)
+      let time = Timestamp(milliseconds: Int64(bitPattern: try reader.read(UInt64.self)))
+      let now = clock()
+      guard recipient == node, count > counts[sender, default: 0],
+        time < now + Self.patience, now < time + Self.patience
+      else { return nil }
+      var notices: [Notice] = []
+      while reader.remaining > 0 {
+        let service = String(decoding: try Self.field(&reader), as: UTF8.self)
+        let key = Array(try Self.field(&reader))
+        notices.append(Notice(Topic(service, key), Array(try Self.field(&reader))))
+      }
+      counts[sender] = count
+      return notices
+    } catch { return nil }
+  }
+
+  private static func field(_ reader: inout ByteReader) throws(WireError) -> ArraySlice<UInt8> {
+    let count = try reader.read(UInt16.self)
+    return try reader.read(count: Int(count))
+  }
+}
+
+extension NodeRegistry {
+  /// Makes the seal of this node with the secret that all nodes find in the store.
+  ///
+  /// - Parameter clock: the clock of all nodes.
+  /// - Throws: ``StoreError`` if the secret can't be read.
+  public nonisolated(nonsending) func seal(
+    clock: @escaping @Sendable () -> Timestamp
+  ) async throws -> NoticeSeal { NoticeSeal(of: node, box: try await secret, clock: clock) }
+}

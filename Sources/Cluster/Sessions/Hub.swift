@@ -1,0 +1,161 @@
+internal import Platform
+public import Transport
+
+/// A thread that runs closures one after the other.
+public protocol DeliveryLoop: AnyObject, Sendable {
+  /// Runs a closure soon, behind those that were given before.
+  func execute(_ body: @escaping @Sendable () -> Void)
+}
+
+extension EventLoop: DeliveryLoop {}
+
+/// A stream or session of a user that is told of the user's entries.
+public protocol HubMember: AnyObject, Sendable {
+  /// The name of the member on its node.
+  associatedtype ID: Hashable & Sendable
+  associatedtype Position: EntryPosition
+  associatedtype Content: Sendable
+  associatedtype Loop: DeliveryLoop
+
+  var id: ID { get }
+  /// The loop on which the member is told.
+  var loop: Loop { get }
+
+  /// Takes news in the order in which they were told; called on the loop.
+  func take(_ news: [EntryUpdate<Position, Content>])
+}
+
+/// Tells the members of each user what happens to the user's entries; it alone knows the members of each user.
+public final class Hub<User: Hashable & Sendable, Member: HubMember>: Sendable {
+  /// The news for the hub's members.
+  public typealias News = EntryUpdate<Member.Position, Member.Content>
+
+  /// The most news that wait for a member. What comes then is only a reason to read.
+  private static var longestQueue: Int { 256 }
+
+  /// A member with the news that wait for it.
+  private final class Seat {
+    let member: Member
+    var news: [News] = []
+    /// True if the seat is among those of its loop that are still to be told something.
+    var isListed = false
+
+    init(_ member: Member) { self.member = member }
+  }
+
+  private struct State {
+    /// The members of each user, the oldest first.
+    var seats: [User: [Seat]] = [:]
+    var count = 0
+    /// The members of each loop that are still to be told something.
+    var untold: [ObjectIdentifier: [Seat]] = [:]
+  }
+
+  private let limit: Int
+  private let state = Lock(State())
+
+  /// Makes a hub without members.
+  ///
+  /// - Parameter limit: the most members of a user.
+  public init(limit: Int) { self.limit = limit }
+
+  // MARK: - Members
+
+  /// Adds a member, which the hub holds until it leaves.
+  ///
+  /// - Returns: the user's oldest member if there are too many with this one; it has left, and is to be closed.
+  public func join(_ member: Member, of user: User) -> Member? {
+    state.withLock { state in
+      state.seats[user, default: []].append(Seat(member))
+      guard state.seats[user]?.count ?? 0 > limit else {
+        state.count += 1
+        return nil
+      }
+      return state.seats[user]?.removeFirst().member
+    }
+  }
+
+  /// Removes a member, or does nothing if it has left.
+  public func leave(_ id: Member.ID, of user: User) {
+    state.withLock { state in
+      guard let index = state.seats[user]?.firstIndex(where: { $0.member.id == id }) else { return }
+      state.seats[user]?.remove(at: index)
+      state.count -= 1
+      if state.seats[user]?.isEmpty == true { state.seats[user] = nil }
+    }
+  }
+
+  /// Returns the members of a user, the oldest first.
+  public func members(of user: User) -> [Member] {
+    state.withLock { state in state.seats[user]?.map(\.member) ?? [] }
+  }
+
+  /// Returns whether a user has members.
+  public func hasMembers(of user: User) -> Bool { state.withLock { $0.seats[user] != nil } }
+
+  /// Returns a member of a user, or nil if it isn't there.
+  public func member(_ id: Member.ID, of user: User) -> Member? {
+    state.withLock { state in state.seats[user]?.first { $0.member.id == id }?.member }
+  }
+
+  /// All members with their users.
+  public var members: [(user: User, member: Member)] {
+    state.withLock { state in
+      state.seats.flatMap { user, seats in seats.map { (user, $0.member) } }
+    }
+  }
+
+  /// The number of members.
+  public var count: Int { state.withLock { $0.count } }
+
+  // MARK: - News
+
+  /// Tells members of their users' entries, each on its loop, in the order given.
+  ///
+  /// News of one turn of a loop goes out together, to one member after the other.
+  ///
+  /// - Parameters:
+  ///   - news: what happened, and to whose entries.
+  ///   - origin: a member that isn't told, as it has made the entries.
+  public func tell(_ news: [(user: User, news: News)], except origin: Member.ID? = nil) {
+    let loops = state.withLock { state in
+      var loops: [Member.Loop] = []
+      for item in news {
+        for seat in state.seats[item.user] ?? [] where seat.member.id != origin {
+          seat.news.append(item.news)
+          if seat.news.count > Self.longestQueue { seat.news = Self.shortened(seat.news) }
+          guard !seat.isListed else { continue }
+          seat.isListed = true
+          let loop = ObjectIdentifier(seat.member.loop)
+          if state.untold[loop] == nil { loops.append(seat.member.loop) }
+          state.untold[loop, default: []].append(seat)
+        }
+      }
+      return loops
+    }
+    for loop in loops { loop.execute { [self] in tellWaiting(on: ObjectIdentifier(loop)) } }
+  }
+
+  /// Makes of many news one that has all of them read.
+  private static func shortened(_ news: [News]) -> [News] {
+    var (stored, rumor): (Member.Position?, Member.Position?)
+    for news in news {
+      switch news {
+      case .entry(let entry): stored = max(stored ?? entry.position, entry.position)
+      case .stored(let last): stored = max(stored ?? last, last)
+      case .rumor(let last): rumor = max(rumor ?? last, last)
+      }
+    }
+    return [stored.map(News.stored(upTo:)), rumor.map(News.rumor(upTo:))].compactMap { $0 }
+  }
+
+  private func tellWaiting(on loop: ObjectIdentifier) {
+    let untold = state.withLock { state in
+      (state.untold.removeValue(forKey: loop) ?? []).map { seat in
+        seat.isListed = false
+        return (seat.member, exchange(&seat.news, with: []))
+      }
+    }
+    for (member, news) in untold { member.take(news) }
+  }
+}

@@ -1,0 +1,192 @@
+public import Observability
+public import Storage
+internal import Platform
+
+/// The part of a service that stores which members nodes have, and acts on other nodes' notices.
+public protocol MemberRegistry: Sendable {
+  associatedtype User: Hashable & Sendable
+  associatedtype Member: HubMember
+
+  /// Returns the name of a user in notices.
+  func key(of user: User) -> [UInt8]
+
+  /// Returns the user whom notices name, or nil if there can't be such a user.
+  func user(withKey key: [UInt8]) -> User?
+
+  /// Does what another node's notice asks for that isn't about entries.
+  ///
+  /// - Parameters:
+  ///   - content: the service's own words, which may be anything.
+  ///   - key: the name of the user or other thing that it is about.
+  func hear(_ content: [UInt8], of key: [UInt8]) async
+
+  /// Reads entries that other nodes tell of, to be sent to all of this node's members of their users.
+  ///
+  /// - Parameter places: users with members on this node, and positions of theirs, of which there may be none.
+  /// - Returns: as many of the entries as fit into a page; members read the others themselves.
+  func entries(
+    at places: [(user: User, position: Member.Position)]
+  ) async throws -> [(user: User, entry: Entry<Member.Position, Member.Content>)]
+
+  /// Compares what members know with the store.
+  ///
+  /// - Returns: the last position of each user that is in the store.
+  func look(
+    at members: [(user: User, member: Member)]
+  ) async throws -> [(user: User, last: Member.Position)]
+
+  /// Returns the members of this node that are noted in the store, or nil while the node isn't registered there.
+  func noted() async throws -> Set<Member.ID>?
+
+  /// Notes a member that isn't noted.
+  ///
+  /// - Parameter wasNoted: whether it was noted when it was looked for the last time.
+  func note(_ member: Member, of user: User, wasNoted: Bool) async throws
+
+  /// Removes the note of a member that isn't there any more.
+  func forget(_ id: Member.ID) async throws
+}
+
+/// Connects the members of this node with those of other nodes that share the store.
+///
+/// A notice is only a reason to look, and one may be lost: members read on from their cursors.
+public final class NodeLink<Registry: MemberRegistry>: Sendable {
+  /// A user of the service.
+  public typealias User = Registry.User
+  /// A stream or session of the service.
+  public typealias Member = Registry.Member
+
+  private struct State {
+    /// The members that were noted at the last look.
+    var noted: Set<Member.ID> = []
+    /// The noted members that weren't there.
+    var absent: Set<Member.ID> = []
+  }
+
+  private let node: NodeID
+  private let service: String
+  private let registry: Registry
+  private let hub: Hub<User, Member>
+  private let bus: any Bus
+  private let log: Log
+  private let state = Lock(State())
+
+  /// Connects a hub with others.
+  ///
+  /// - Parameters:
+  ///   - hub: the members of this node.
+  ///   - registry: what the service keeps of the members of all nodes.
+  ///   - service: the name of the service.
+  ///   - node: this node.
+  ///   - bus: carries notices.
+  ///   - log: takes notes of what fails and is tried again.
+  public init(
+    _ hub: Hub<User, Member>, _ registry: Registry, of service: String, node: NodeID,
+    bus: any Bus, log: Log
+  ) {
+    (self.hub, self.registry, self.service) = (hub, registry, service)
+    (self.node, self.bus, self.log) = (node, bus, log)
+  }
+
+  // MARK: - Telling
+
+  /// Tells other nodes of a user's entries.
+  ///
+  /// - Parameters:
+  ///   - position: the last entry, which is in the store.
+  ///   - user: the user.
+  ///   - nodes: the nodes that have members of the user, possibly this one too.
+  public func tell(_ position: Member.Position, of user: User, on nodes: [NodeID]) {
+    tell([NoticeKind.entries] + NoticeKind.bytes(position.rawValue), of: user, on: nodes)
+  }
+
+  /// Tells other nodes something of a user's that isn't about entries.
+  ///
+  /// - Parameters:
+  ///   - content: the service's own words, whose first byte is none that ``NoticeKind`` has.
+  ///   - user: the user.
+  ///   - nodes: the nodes that have members of the user.
+  public func tell(_ content: [UInt8], of user: User, on nodes: [NodeID]) {
+    let others = nodes.filter { $0 != node }
+    guard !others.isEmpty else { return }
+    bus.publish([Notice(Topic(service, registry.key(of: user)), content)], to: .nodes(others))
+  }
+
+  /// Tells all other nodes something of a user's, whether they have members of the user or not.
+  public func tellAll(_ content: [UInt8], of user: User) {
+    bus.publish([Notice(Topic(service, registry.key(of: user)), content)])
+  }
+
+  // MARK: - Hearing
+
+  /// Does what other nodes' notices ask for, until the bus is closed.
+  public func run() async {
+    for await event in bus.events(of: service) {
+      switch event {
+      case .notices(let notices): await hear(notices)
+      case .mayHaveMissed:
+        do { try await look() } catch {
+          log.debug("streams aren't checked yet", ["cause": "\(error)"])
+        }
+      }
+    }
+  }
+
+  private func hear(_ notices: [Notice]) async {
+    var places: [(user: User, position: Member.Position)] = []
+    for notice in notices {
+      guard notice.content.first == NoticeKind.entries else {
+        await registry.hear(notice.content, of: notice.topic.key)
+        continue
+      }
+      guard let number = NoticeKind.number(notice.content.dropFirst()),
+        let user = registry.user(withKey: notice.topic.key), hub.hasMembers(of: user),
+        let position = Member.Position(rawValue: max(number, 0))
+      else { continue }
+      places.append((user, position))
+    }
+    guard !places.isEmpty else { return }
+    // Without them, members read all of it themselves.
+    let entries = (try? await registry.entries(at: places)) ?? []
+    hub.tell(entries.map { ($0.user, .entry($0.entry)) })
+    hub.tell(places.map { ($0.user, .rumor(upTo: $0.position)) })
+  }
+
+  /// Compares what the members know with the store, and the members that are noted there with those that are here.
+  public func look() async throws {
+    let members = hub.members
+    if !members.isEmpty {
+      hub.tell(try await registry.look(at: members).map { ($0.user, .stored(upTo: $0.last)) })
+    }
+    guard let noted = try await registry.noted() else { return }
+    let before = state.withLock { state in
+      defer { state.noted = noted }
+      return state
+    }
+    for (user, member) in members where !noted.contains(member.id) {
+      try await registry.note(member, of: user, wasNoted: before.noted.contains(member.id))
+    }
+    // One that is noted may be about to join.
+    let absent = noted.subtracting(members.map(\.member.id))
+      .subtracting(hub.members.map(\.member.id))
+    for id in absent.intersection(before.absent) { try await registry.forget(id) }
+    state.withLock { $0.absent = absent }
+  }
+}
+
+/// The first byte of a notice, by which its kind is known, and the numbers in it.
+public enum NoticeKind {
+  /// A user has entries up to a position, which follows in 8 bytes, most significant first.
+  public static let entries: UInt8 = 0
+
+  /// Returns the 8 bytes of a number, most significant first.
+  public static func bytes(_ number: Int64) -> [UInt8] {
+    (0..<8).map { UInt8(truncatingIfNeeded: number >> (56 - 8 * $0)) }
+  }
+
+  /// Reads a number of 8 bytes; nil if there are more or fewer.
+  public static func number(_ bytes: ArraySlice<UInt8>) -> Int64? {
+    guard bytes.count == 8 else { return nil }
+    return bytes.reduce(0) { $0 << 8 | Int64($1) }
+  }
+}

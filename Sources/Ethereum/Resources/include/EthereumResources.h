@@ -1,0 +1,3 @@
+#include <CResources.h>
+
+RESOURCE(ethereum_ValidateSigOffchain_hex);

@@ -1,0 +1,3 @@
+#include <CResources.h>
+
+RESOURCE(storage_tables_postgresql_sql);

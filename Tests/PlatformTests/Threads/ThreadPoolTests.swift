@@ -1,0 +1,98 @@
+internal import Dispatch
+internal import Glibc
+internal import TestSupport
+internal import Testing
+internal import Platform
+
+@Suite(.ownThreads) struct ThreadPoolTests {
+  private struct Failure: Error {}
+
+  private final class Order: Sendable {
+    let numbers = Lock<[Int]>([])
+  }
+
+  /// Two pieces of work run at once, a third waits, and a fourth is refused.
+  @Test func runsAsManyAsItHasThreadsAndQueuesUpToItsLimit() async throws {
+    let pool = ThreadPool(named: "test", width: 2, queue: 1)
+    let started = DispatchSemaphore(value: 0)
+    let mayEnd = DispatchSemaphore(value: 0)
+    let work = { @Sendable () -> Int in
+      started.signal()
+      mayEnd.wait()
+      return 1
+    }
+    async let first = pool.run(work)
+    async let second = pool.run(work)
+    try await waitUntil { started.wait(timeout: .now()) == .success }
+    try await waitUntil { started.wait(timeout: .now()) == .success }
+    async let third = pool.run(work)
+    try await waitUntil { pool.waiting == 1 }
+    await #expect(throws: ThreadPool.Busy.self) { _ = try await pool.run(work) }
+    #expect(started.wait(timeout: .now()) == .timedOut)
+    for _ in 0..<3 { mayEnd.signal() }
+    #expect(try await first + second + third == 3)
+    #expect(pool.waiting == 0)
+  }
+
+  @Test func deferredWorkWaitsForAllOther() async throws {
+    let pool = ThreadPool(named: "test", width: 1, queue: 4)
+    let started = DispatchSemaphore(value: 0)
+    let mayEnd = DispatchSemaphore(value: 0)
+    let order = Order()
+    async let busy: Void = pool.run {
+      started.signal()
+      mayEnd.wait()
+    }
+    try await waitUntil { started.wait(timeout: .now()) == .success }
+    try await withThrowingTaskGroup { group in
+      for number in 0..<4 {
+        group.addTask {
+          try await pool.run(for: number, urgency: number < 2 ? .deferred : .prompt) {
+            order.numbers.withLock { $0.append(number) }
+          }
+        }
+        try await waitUntil { pool.waiting == number + 1 }
+      }
+      // Half as many may wait as of the other work.
+      await #expect(throws: ThreadPool.Busy.self) {
+        try await pool.run(for: 5, urgency: .deferred) {}
+      }
+      mayEnd.signal()
+      try await group.waitForAll()
+    }
+    try await busy
+    #expect(order.numbers.withLock { $0 } == [2, 3, 0, 1])
+  }
+
+  @Test func throwsTheErrorOfTheWorkAndGoesOn() async throws {
+    let pool = ThreadPool(named: "test", width: 1, queue: 0)
+    for _ in 0..<5 {
+      await #expect(throws: Failure.self) {
+        while true {
+          do { return try await pool.run { throw Failure() } } catch is ThreadPool.Busy {
+            // The thread of the last piece has not ended yet.
+            await Task.yield()
+          }
+        }
+      }
+    }
+  }
+
+  @Test func mapsInTheOrderOfTheElements() async throws {
+    let pool = ThreadPool(named: "test", width: 3)
+    let elements = Array(0..<1000)
+    #expect(try await pool.map(elements) { $0 * 2 } == elements.map { $0 * 2 })
+    #expect(try await pool.map([Int]()) { $0 } == [])
+  }
+
+  @Test func namesItsThreads() async throws {
+    let name = try await ThreadPool(named: "a-name-that-is-too-long", width: 1).run {
+      let file = open("/proc/thread-self/comm", O_RDONLY)
+      defer { close(file) }
+      var buffer = [UInt8](repeating: 0, count: 32)
+      let count = read(file, &buffer, buffer.count)
+      return String(decoding: buffer.prefix(count), as: UTF8.self)
+    }
+    #expect(name == "a-name-that-is-\n")
+  }
+}
