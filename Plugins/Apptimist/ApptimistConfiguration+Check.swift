@@ -1,25 +1,25 @@
 internal import ApptimistProtocol
 internal import Cryptography
 internal import Ethereum
-public import ServiceKit
-public import Storage
+package import ServiceKit
+package import Storage
 
 extension ApptimistConfiguration: Checking, BackedUp {
   /// The acknowledgements, as positions are given again that were given after the backup, and the open sessions.
-  public static let unrestoredTables: [StaticString] = ["apptimist_devices", "apptimist_sessions"]
+  package static let unrestoredTables: [StaticString] = ["apptimist_devices", "apptimist_sessions"]
 
   /// The file of the service's keys.
-  public var keyFiles: [String: String] { ["keys": keys] }
+  package var keyFiles: [String: String] { ["keys": keys] }
 
   /// Puts all messages into the mailboxes that they are for.
-  public func settle(_ store: Store) async throws {
+  package func settle(_ store: Store) async throws {
     try await ApptimistStore(store: store, limits: self.store).flushAll()
   }
 
   /// Warns of keys that others may read, and of accounts that anybody may make.
   ///
   /// - Parameter isExposed: whether other machines reach the server.
-  public func warnings(isExposed: Bool) -> [ContentFinding] {
+  package func warnings(isExposed: Bool) -> [ContentFinding] {
     allFindings(isExposed: isExposed).filter { $0.grade == .doubtful }
   }
 
@@ -27,7 +27,7 @@ extension ApptimistConfiguration: Checking, BackedUp {
   ///
   /// - Parameter isExposed: whether other machines reach the server.
   /// - Returns: a finding for each thing that was checked.
-  public func findings(isExposed: Bool) async -> [ContentFinding] {
+  package func findings(isExposed: Bool) async -> [ContentFinding] {
     allFindings(isExposed: isExposed)
   }
 

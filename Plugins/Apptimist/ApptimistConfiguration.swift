@@ -1,13 +1,13 @@
 internal import ApptimistProtocol
 internal import Ethereum
-public import Configuration
+package import Configuration
 internal import HTTPProtocol
 internal import Push
-public import ServiceKit
+internal import ServiceKit
 internal import Formats
 
 /// The section `[apptimist]`.
-public struct ApptimistConfiguration: ServiceConfiguration {
+package struct ApptimistConfiguration: ServiceConfiguration {
   /// The identity providers, which say who may make an account.
   enum Provider: String, CaseIterable, Sendable {
     case open, invite, facebook, oidc, siwe
@@ -57,7 +57,7 @@ public struct ApptimistConfiguration: ServiceConfiguration {
   init(dataFolder: String) { keys = "\(dataFolder)/apptimist.keys" }
 
   /// Reads the section, and records its faults.
-  public init(_ section: ConfigurationSection) {
+  package init(_ section: ConfigurationSection) {
     self.init(dataFolder: section.dataFolder)
     let day = Duration.seconds(86_400)
     path = section.value(

@@ -1,8 +1,8 @@
-public import ServiceKit
+package import ServiceKit
 
 extension ApptimistService: InvitingService {
   /// True: identity providers know users by their uids.
-  public static let knowsUIDs = true
+  package static let knowsUIDs = true
 
   /// Keeps an invitation.
   ///
@@ -11,7 +11,7 @@ extension ApptimistService: InvitingService {
   ///   - context: the service's store.
   ///   - configuration: the section `[apptimist]`.
   /// - Returns: a note if accounts don't need invitations.
-  public static func add(
+  package static func add(
     _ invitation: Invitation, _ context: ServiceContext, _ configuration: ApptimistConfiguration
   ) async throws -> String? {
     let store = ApptimistStore(store: context.store, limits: configuration.store)

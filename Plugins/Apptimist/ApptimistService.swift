@@ -6,20 +6,20 @@ internal import Ethereum
 internal import HTTPProtocol
 internal import Observability
 internal import Push
-public import Routing
-public import ServiceKit
-public import Storage
+package import Routing
+package import ServiceKit
+package import Storage
 internal import Platform
 internal import WebApps
 
 /// Apptimist: encrypted messages between users, in forums too, with vouchers and files.
-public struct ApptimistService: Migrating, Commanding, Demonstrating, Running {
+package struct ApptimistService: Migrating, Commanding, Demonstrating, Running {
   /// `apptimist`.
-  public static let name = "apptimist"
+  package static let name = "apptimist"
   /// The migrations of its tables.
-  public static let migrations = ApptimistStore.migrations
+  package static let migrations = ApptimistStore.migrations
   /// `awd keys …` and `awd wallet chat`.
-  public static let commands: [any Command.Type] = [
+  package static let commands: [any Command.Type] = [
     KeysShowCommand.self, KeysNewCommand.self, WalletChatCommand.self,
   ]
 
@@ -36,7 +36,7 @@ public struct ApptimistService: Migrating, Commanding, Demonstrating, Running {
   ///   - context: the store, and all else that the service uses.
   ///   - configuration: the section `[apptimist]`.
   /// - Throws: ``KeyFile/Failure`` if the keys can be neither read nor made.
-  public init(_ context: ServiceContext, _ configuration: ApptimistConfiguration) async throws {
+  package init(_ context: ServiceContext, _ configuration: ApptimistConfiguration) async throws {
     self.configuration = configuration
     clock = context.clock
     webApp =
@@ -60,7 +60,7 @@ public struct ApptimistService: Migrating, Commanding, Demonstrating, Running {
   }
 
   /// Registers the sessions' WebSocket, and the document with the service's public keys.
-  public func register(on router: inout Router) {
+  package func register(on router: inout Router) {
     let webKey = services.wakes.flatMap { _ in try? Hex.encode(services.pushes.webKey().bytes) }
     router.webSocket(configuration.path) { [handshake] request, _ in
       try await handshake.accept(request)
@@ -120,7 +120,7 @@ public struct ApptimistService: Migrating, Commanding, Demonstrating, Running {
   }
 
   /// Examples that show that the service is there, and two devices that talk where anybody may make an account.
-  public func examples(at url: String) -> [ServiceExample] {
+  package func examples(at url: String) -> [ServiceExample] {
     let keys = ServiceExample(
       "200, the keys that Apptimist's devices need",
       "curl -i '\(url)\(configuration.path)/service.json'")
@@ -137,7 +137,7 @@ public struct ApptimistService: Migrating, Commanding, Demonstrating, Running {
   }
 
   /// Hears other nodes, deletes what has expired, and asks again who holds tokens, until cancelled.
-  public func run() async throws {
+  package func run() async throws {
     // What fails is tried again, and doesn't end the hearing.
     await withTaskGroup { group in
       if let link = services.nodes?.link { group.addTask { await link.run() } }

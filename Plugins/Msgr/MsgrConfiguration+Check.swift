@@ -1,4 +1,4 @@
-public import ServiceKit
+package import ServiceKit
 internal import Platform
 
 extension MsgrConfiguration: Checking {
@@ -6,14 +6,14 @@ extension MsgrConfiguration: Checking {
   ///
   /// - Parameter isExposed: whether other machines reach the server.
   /// - Returns: a finding for each.
-  public func findings(isExposed: Bool) async -> [ContentFinding] {
+  package func findings(isExposed: Bool) async -> [ContentFinding] {
     push.findings(pushServices, hasWeb: true, isExposed: isExposed, at: .now())
   }
 
   /// Warns of accounts that anybody may make.
   ///
   /// - Parameter isExposed: whether other machines reach the server.
-  public func warnings(isExposed: Bool) -> [ContentFinding] {
+  package func warnings(isExposed: Bool) -> [ContentFinding] {
     guard isExposed, signup == .open else { return [] }
     return [
       ContentFinding(

@@ -1,8 +1,8 @@
 internal import Ethereum
-public import Configuration
+package import Configuration
 internal import Cryptography
 internal import Push
-public import ServiceKit
+internal import ServiceKit
 internal import Platform
 
 /// The ways to get an account.
@@ -16,7 +16,7 @@ enum Signup: String, CaseIterable, Sendable {
 }
 
 /// The section `[msgr]`.
-public struct MsgrConfiguration: ServiceConfiguration {
+package struct MsgrConfiguration: ServiceConfiguration {
   var store = MsgrStore.Limits()
   var attempts = FailedLogins.Limits()
   var registrations = RegistrationLimits.Limits()
@@ -50,7 +50,7 @@ public struct MsgrConfiguration: ServiceConfiguration {
   let pushServices: PushConfiguration
 
   /// Reads the section, and records its faults.
-  public init(_ section: ConfigurationSection) {
+  package init(_ section: ConfigurationSection) {
     let day = Duration.seconds(86_400)
     section.integer("inbox_messages", &store.inbox, in: 1...1_000_000)
     section.duration("inbox_age", &store.messageAge, in: .seconds(1)...day * 36_500)

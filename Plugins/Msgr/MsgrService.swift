@@ -1,18 +1,18 @@
 internal import Cluster
-public import Routing
-public import ServiceKit
+package import Routing
+package import ServiceKit
 internal import WebApps
 
 /// Msgr: accounts, contacts and messages between them, pushed to phones or streamed.
 ///
 /// Passwords and tokens are sent as they are, so it is confidential.
-public struct MsgrService: Migrating, Commanding, Confidential, Running {
+package struct MsgrService: Migrating, Commanding, Confidential, Running {
   /// `msgr`.
-  public static let name = "msgr"
+  package static let name = "msgr"
   /// The migrations of its tables.
-  public static let migrations = MsgrStore.migrations
+  package static let migrations = MsgrStore.migrations
   /// `awd user …`, `awd push test` and `awd token new`.
-  public static let commands: [any Command.Type] = [
+  package static let commands: [any Command.Type] = [
     UserListCommand.self, UserAddCommand.self, UserPasswordCommand.self, UserRemoveCommand.self,
     PushTestCommand.self, TokenNewCommand.self,
   ]
@@ -30,7 +30,7 @@ public struct MsgrService: Migrating, Commanding, Confidential, Running {
   /// - Parameters:
   ///   - context: the store, and all else that the service uses.
   ///   - configuration: the section `[msgr]`.
-  public init(_ context: ServiceContext, _ configuration: MsgrConfiguration) async throws {
+  package init(_ context: ServiceContext, _ configuration: MsgrConfiguration) async throws {
     service = try MessageService(context, configuration)
     webApp = configuration.hasWebApp ? MsgrWebApp.files(clock: context.clock) : nil
     routes = MsgrRoutes(
@@ -41,7 +41,7 @@ public struct MsgrService: Migrating, Commanding, Confidential, Running {
   }
 
   /// Registers its requests, whose responses are JSON.
-  public func register(on router: inout Router) {
+  package func register(on router: inout Router) {
     routes.register(on: &router)
     if let webApp {
       router.register(webApp)
@@ -49,7 +49,7 @@ public struct MsgrService: Migrating, Commanding, Confidential, Running {
   }
 
   /// Deletes messages and tokens that are too old, until cancelled.
-  public func run() async throws {
+  package func run() async throws {
     // Work that fails is tried again by itself, and ends no other work.
     await withTaskGroup { group in
       group.addTask { [link = service.link] in await link.run() }

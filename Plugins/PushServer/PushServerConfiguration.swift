@@ -1,12 +1,12 @@
-public import Configuration
+package import Configuration
 internal import Cryptography
 internal import Push
-public import ServiceKit
+package import ServiceKit
 internal import Platform
 internal import Formats
 
 /// The section `[pushserver]`.
-public struct PushServerConfiguration: ServiceConfiguration {
+package struct PushServerConfiguration: ServiceConfiguration {
   let push: PushMode
   private let pushServices: PushConfiguration
   /// The key that the relay signs messages with, or nil where the service is off.
@@ -26,7 +26,7 @@ public struct PushServerConfiguration: ServiceConfiguration {
   let clients: Int
 
   /// Reads the section, and records its faults.
-  public init(_ section: ConfigurationSection) {
+  package init(_ section: ConfigurationSection) {
     push = PushMode(section, default: .on, hasWeb: false)
     if push == .off { section.reject("push", "expected \"on\" or \"log\"") }
     pushServices = PushConfiguration(section.beside("push"))
@@ -66,7 +66,7 @@ extension PushServerConfiguration: Checking {
   ///
   /// - Parameter isExposed: whether other machines reach the server.
   /// - Returns: a finding for each.
-  public func findings(isExposed: Bool) async -> [ContentFinding] {
+  package func findings(isExposed: Bool) async -> [ContentFinding] {
     push.findings(pushServices, hasWeb: false, isExposed: isExposed, at: .now())
   }
 }

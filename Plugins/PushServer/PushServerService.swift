@@ -1,19 +1,19 @@
 internal import Push
-public import Routing
-public import ServiceKit
-public import Storage
+package import Routing
+package import ServiceKit
+package import Storage
 internal import Platform
 
 /// A push server of WalletConnect's kind: wallets register the addresses of their phones, and its relay has messages pushed.
 ///
 /// Addresses and tokens are sent as they are, so it is confidential.
-public struct PushServerService: Migrating, Confidential, Running {
+package struct PushServerService: Migrating, Confidential, Running {
   /// `pushserver`.
-  public static let name = "pushserver"
+  package static let name = "pushserver"
   /// False, as it needs the relay's key and the server's URL.
-  public static let isOnByDefault = false
+  package static let isOnByDefault = false
   /// The migrations of its tables.
-  public static let migrations = PushServerStore.migrations
+  package static let migrations = PushServerStore.migrations
 
   private let context: ServiceContext
   private let store: PushServerStore
@@ -25,7 +25,7 @@ public struct PushServerService: Migrating, Confidential, Running {
   /// - Parameters:
   ///   - context: the store, the pushes, and all else that the service uses.
   ///   - configuration: the section `[pushserver]`.
-  public init(_ context: ServiceContext, _ configuration: PushServerConfiguration) async throws {
+  package init(_ context: ServiceContext, _ configuration: PushServerConfiguration) async throws {
     self.context = context
     clientAge = configuration.clientAge
     store = PushServerStore(
@@ -37,10 +37,10 @@ public struct PushServerService: Migrating, Confidential, Running {
   }
 
   /// Registers its requests, whose responses are JSON.
-  public func register(on router: inout Router) { routes.register(on: &router) }
+  package func register(on router: inout Router) { routes.register(on: &router) }
 
   /// Deletes what is too old, until cancelled.
-  public func run() async throws {
+  package func run() async throws {
     await Self.repeatWork(
       every: .seconds(60), orLog: "old rows can't be deleted yet", in: context.log, tidy)
   }

@@ -1,10 +1,10 @@
 internal import Ethereum
-public import Configuration
+package import Configuration
 internal import Glibc
-public import ServiceKit
+internal import ServiceKit
 
 /// The section `[tokenscript]`.
-public struct TokenScriptConfiguration: ServiceConfiguration {
+package struct TokenScriptConfiguration: ServiceConfiguration {
   /// The path of the repository's root.
   let repository: String
   /// True if the configuration names the root; otherwise it is below the data folder, and starts as a demo.
@@ -41,7 +41,7 @@ public struct TokenScriptConfiguration: ServiceConfiguration {
   var versionChoice: String { "\(defaultSchema?.path ?? "") \(clients)" }
 
   /// Reads the section, and records its faults there.
-  public init(_ section: ConfigurationSection) {
+  package init(_ section: ConfigurationSection) {
     repository = section.path("repository", default: "\(section.dataFolder)/repository")
     isRepositoryConfigured = section.isGiven("repository")
     fetchedSchemas = "\(section.dataFolder)/schemas"

@@ -3,17 +3,17 @@ internal import Cluster
 internal import HTTPProtocol
 internal import Observability
 internal import WebApps
-public import Routing
-public import ServiceKit
-public import Storage
+package import Routing
+package import ServiceKit
+package import Storage
 internal import Platform
 
 /// Serves signed TokenScripts to wallets, from a repository of files that is indexed by their contracts.
-public struct TokenScriptService: Migrating, Commanding, Demonstrating, Running, Reloading {
+package struct TokenScriptService: Migrating, Commanding, Demonstrating, Running, Reloading {
   /// `tokenscript`.
-  public static let name = "tokenscript"
+  package static let name = "tokenscript"
   /// `awd repo …`, `awd wallet fetch` and `awd wallet open`.
-  public static var commands: [any Command.Type] {
+  package static var commands: [any Command.Type] {
     [
       RepositoryListCommand.self, RepositoryNewCommand.self, RepositoryVerifyCommand.self,
       RepositorySignCommand.self, RepositoryPublishCommand.self, RepositoryWithdrawCommand.self,
@@ -22,7 +22,7 @@ public struct TokenScriptService: Migrating, Commanding, Demonstrating, Running,
     ]
   }
   /// The tables of readings and times.
-  public static var migrations: [Migration] { ContractStore.migrations }
+  package static var migrations: [Migration] { ContractStore.migrations }
 
   let indexer: RepositoryIndexer
   let survey: ChainSurvey
@@ -46,7 +46,7 @@ public struct TokenScriptService: Migrating, Commanding, Demonstrating, Running,
   ///   - context: the store, and all else that the service uses.
   ///   - configuration: the section `[tokenscript]`.
   /// - Throws: an error if the repository, the schemas or the roots can't be read.
-  public init(_ context: ServiceContext, _ configuration: TokenScriptConfiguration) async throws {
+  package init(_ context: ServiceContext, _ configuration: TokenScriptConfiguration) async throws {
     let demo =
       configuration.isRepositoryConfigured ? nil : DemoRepository(dataFolder: context.dataFolder)
     if let demo {
@@ -92,7 +92,7 @@ public struct TokenScriptService: Migrating, Commanding, Demonstrating, Running,
   }
 
   /// Registers the routes of files, schemas, the index and the verification.
-  public func register(on router: inout Router) {
+  package func register(on router: inout Router) {
     router.errorFields = repository.headers.errors
     router.optionsFields = repository.headers.options
     let responder = RepositoryResponder(repository: repository)
@@ -164,7 +164,7 @@ public struct TokenScriptService: Migrating, Commanding, Demonstrating, Running,
   /// Returns requests to try with the demo, or none for another repository.
   ///
   /// - Parameter url: the server's URL.
-  public func examples(at url: String) -> [ServiceExample] {
+  package func examples(at url: String) -> [ServiceExample] {
     guard isDemo else { return [] }
     return DemoExamples(index: repository.index.value, url: url, host: repository.hosts.first).all
   }
@@ -172,7 +172,7 @@ public struct TokenScriptService: Migrating, Commanding, Demonstrating, Running,
   /// Makes a new index after each change below the root, and asks the chains, until the task is cancelled.
   ///
   /// - Throws: ``SystemError`` if the system can't watch folders, or the store's error.
-  public func run() async throws {
+  package func run() async throws {
     try await withThrowingTaskGroup { group in
       group.addTask { try await follow() }
       group.addTask {
@@ -251,5 +251,5 @@ public struct TokenScriptService: Migrating, Commanding, Demonstrating, Running,
   /// Replaces the index in service by a new one.
   ///
   /// - Throws: an error if the repository can't be read; the old index then stays in service.
-  public func reload() async throws { try await indexer.index() }
+  package func reload() async throws { try await indexer.index() }
 }

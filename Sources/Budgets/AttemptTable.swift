@@ -1,4 +1,4 @@
-public import Platform
+package import Platform
 
 /// Counts events by key within the last span of time, in a table of fixed size.
 ///
@@ -7,7 +7,7 @@ public import Platform
 ///
 /// A key can stand in a few places. If other keys have them all, it takes the place of the lowest count, and of these the
 /// oldest. A flood of keys therefore pushes out keys that hardly count.
-public final class AttemptTable: Sendable {
+package final class AttemptTable: Sendable {
   private static let ways = 8
   private static let steps = 8
 
@@ -74,7 +74,7 @@ public final class AttemptTable: Sendable {
   ///   - span: the time for which events count.
   ///   - size: the number of keys that have room, a multiple of 8.
   ///   - clock: tells the time.
-  public init(span: Duration, size: Int = 1 << 15, clock: @escaping @Sendable () -> Timestamp) {
+  package init(span: Duration, size: Int = 1 << 15, clock: @escaping @Sendable () -> Timestamp) {
     step = max(1, span.milliseconds / Int64(Self.steps))
     self.clock = clock
     entries = Lock(Array(repeating: Entry(), count: max(1, size / Self.ways) * Self.ways))
@@ -85,7 +85,7 @@ public final class AttemptTable: Sendable {
   /// - Parameters:
   ///   - key: the key of the events.
   ///   - limit: the most events of a span.
-  public func wait(for key: some Hashable, upTo limit: Int) -> Int? {
+  package func wait(for key: some Hashable, upTo limit: Int) -> Int? {
     let now = clock().milliseconds
     return entries.withLock { entries in
       let hash = key.hashValue
@@ -103,7 +103,7 @@ public final class AttemptTable: Sendable {
   ///   - amount: the number of events that it counts as, at least 1.
   ///   - limit: the most events of a span.
   /// - Returns: nil if the event was counted, or the seconds until it may be, at least one.
-  public func count(_ key: some Hashable, amount: Int = 1, upTo limit: Int) -> Int? {
+  package func count(_ key: some Hashable, amount: Int = 1, upTo limit: Int) -> Int? {
     let now = clock().milliseconds
     return entries.withLock { entries in
       let index = place(of: key.hashValue, in: &entries, now)
@@ -117,7 +117,7 @@ public final class AttemptTable: Sendable {
   /// Takes back the last event of a key.
   ///
   /// - Parameter key: the key.
-  public func uncount(_ key: some Hashable) {
+  package func uncount(_ key: some Hashable) {
     let now = clock().milliseconds
     entries.withLock { entries in
       let hash = key.hashValue

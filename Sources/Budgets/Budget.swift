@@ -1,5 +1,5 @@
 internal import Synchronization
-public import Platform
+package import Platform
 
 /// A capacity that many owners share, so that none of them can have what the others need.
 ///
@@ -8,9 +8,9 @@ public import Platform
 /// the asker itself would hold as much, it is refused. So there is room for newcomers while one owner does its worst.
 ///
 /// Each response changes a holding, so that what does so is compiled for the owners of those who use it (`@inlinable`).
-public final class Budget<Owner: Hashable & Sendable>: Sendable {
+package final class Budget<Owner: Hashable & Sendable>: Sendable {
   /// The holding of an owner that is lost first.
-  public enum Loss: Sendable {
+  package enum Loss: Sendable {
     /// The one of the largest amount.
     case largest
     /// The one whose last use is longest ago.
@@ -59,13 +59,13 @@ public final class Budget<Owner: Hashable & Sendable>: Sendable {
   ///   - capacity: the amount that all owners together may hold.
   ///   - share: the amount that one owner may hold.
   ///   - loss: the holding that an owner loses first.
-  public init(capacity: Int, share: Int, loss: Loss = .largest) {
+  package init(capacity: Int, share: Int, loss: Loss = .largest) {
     (self.share, self.loss) = (share, loss)
     state = Lock(State(statistics: BudgetStatistics(capacity: capacity)))
   }
 
   /// The figures of the budget at this moment.
-  public var statistics: BudgetStatistics {
+  package var statistics: BudgetStatistics {
     state.withLock { state in
       var statistics = state.statistics
       statistics.owners = state.accounts.count
@@ -74,7 +74,7 @@ public final class Budget<Owner: Hashable & Sendable>: Sendable {
   }
 
   /// Returns the amount that an owner holds.
-  public func held(by owner: Owner) -> Int { state.withLock { $0.accounts[owner]?.held ?? 0 } }
+  package func held(by owner: Owner) -> Int { state.withLock { $0.accounts[owner]?.held ?? 0 } }
 
   /// Changes the charge for one holding, and takes from the largest owner if that needs room.
   ///

@@ -1,15 +1,15 @@
 /// The figures of a budget at one moment.
-public struct BudgetStatistics: Sendable, Equatable {
+package struct BudgetStatistics: Sendable, Equatable {
   /// The amount that all owners together may hold.
-  public let capacity: Int
+  package let capacity: Int
   /// The amount that is held.
-  public internal(set) var held = 0
+  package internal(set) var held = 0
   /// The number of owners that hold something.
-  public internal(set) var owners = 0
+  package internal(set) var owners = 0
   /// The number of requests that were refused.
-  public internal(set) var refused = 0
+  package internal(set) var refused = 0
   /// The number of holdings that owners lost because they held most.
-  public internal(set) var lost = 0
+  package internal(set) var lost = 0
 
   /// Counts a change of the held amount.
   @usableFromInline mutating func hold(_ more: Int) { held += more }

@@ -1,7 +1,7 @@
 internal import Synchronization
 
 /// An amount of a budget that somebody holds; it goes back when the holding is released.
-public final class Holding<Owner: Hashable & Sendable>: Sendable {
+package final class Holding<Owner: Hashable & Sendable>: Sendable {
   @usableFromInline let budget: Budget<Owner>
   @usableFromInline let record: HoldingRecord<Owner>
 
@@ -11,7 +11,7 @@ public final class Holding<Owner: Hashable & Sendable>: Sendable {
   ///   - budget: the budget.
   ///   - owner: the owner that is charged; nil for one that has no share and never loses, such as a trusted proxy.
   ///   - onLoss: called once, on any thread, when somebody else got the amount: the connection or work behind it must end.
-  public init(of budget: Budget<Owner>, for owner: Owner?, onLoss: @escaping @Sendable () -> Void) {
+  package init(of budget: Budget<Owner>, for owner: Owner?, onLoss: @escaping @Sendable () -> Void) {
     self.budget = budget
     record = HoldingRecord(owner: owner, onLoss: onLoss)
   }
@@ -22,12 +22,12 @@ public final class Holding<Owner: Hashable & Sendable>: Sendable {
   ///
   /// - Parameter amount: the whole amount, at least 0.
   /// - Returns: whether it is held now. A refusal changes nothing; a smaller amount is never refused.
-  @inlinable public func set(to amount: Int) -> Bool { budget.set(record, to: amount) }
+  @inlinable package func set(to amount: Int) -> Bool { budget.set(record, to: amount) }
 
   /// Takes note that the holding was of use.
   ///
   /// - Parameter moment: the moment, on any clock that all holdings of the budget share.
-  public func used(at moment: Int64) { record.lastUse.store(moment, ordering: .relaxed) }
+  package func used(at moment: Int64) { record.lastUse.store(moment, ordering: .relaxed) }
 }
 
 /// The part of a holding that its budget knows.

@@ -1,10 +1,10 @@
 internal import FoundationEssentials
 internal import Glibc
-public import ServiceKit
+package import ServiceKit
 internal import Platform
 
 /// The program with its own subcommands and those of the services.
-public struct Program: Sendable {
+package struct Program: Sendable {
   /// The exit codes of every command.
   enum ExitCode: Int32 {
     case done = 0
@@ -18,7 +18,7 @@ public struct Program: Sendable {
   /// Makes a program.
   ///
   /// - Parameter services: all services that are built in.
-  public init(services: [any Service.Type]) {
+  package init(services: [any Service.Type]) {
     self.services = services
     commands = Self.commands(with: services)
   }
@@ -45,7 +45,7 @@ public struct Program: Sendable {
   }
 
   /// Runs the command that the process's arguments name, and ends the process.
-  public func main() -> Never {
+  package func main() -> Never {
     Self.fillStandardDescriptors()
     MemoryBlocks.map(from: 1 << 20)
     let words = Array(CommandLine.arguments.dropFirst())

@@ -1,6 +1,6 @@
 /// A configuration before its keys are interpreted: the tree of a TOML file with the place of each value, and the
 /// environment variables that override values.
-public struct ConfigurationDocument: Sendable {
+package struct ConfigurationDocument: Sendable {
   /// The start of every environment variable that is read.
   static let variablePrefix = "AWD_"
   private static let fileSuffix = "_FILE"
@@ -16,7 +16,7 @@ public struct ConfigurationDocument: Sendable {
   }
 
   /// The configuration file as it was named, or nil if there is none.
-  public let file: String?
+  package let file: String?
   /// The top-level keys of the file.
   private(set) var root: [String: TOMLNode]
   /// The variables by their names without `_FILE`.
@@ -37,7 +37,7 @@ public struct ConfigurationDocument: Sendable {
   ///     `AWD_X_FILE` names a file (relative to the working directory) whose content, without the
   ///     newline at its end, is the value of `AWD_X`.
   /// - Throws: the one problem that keeps the file from being read, with its place.
-  public static func load(
+  package static func load(
     file: String?, environment: [String: String]
   ) throws(ConfigurationError) -> ConfigurationDocument {
     var bytes: [UInt8] = []
@@ -54,7 +54,7 @@ public struct ConfigurationDocument: Sendable {
   }
 
   /// Reads a configuration from the bytes of a file, as ``load(file:environment:)``.
-  public init(
+  package init(
     parsing bytes: [UInt8], file: String?, environment: [String: String] = [:]
   ) throws(ConfigurationError) {
     do throws(TOMLError) {
@@ -83,7 +83,7 @@ public struct ConfigurationDocument: Sendable {
   ///
   /// - Parameter environment: all environment variables.
   /// - Returns: the folder, or nil without a home.
-  public static func stateFolder(environment: [String: String]) -> String? {
+  package static func stateFolder(environment: [String: String]) -> String? {
     if let state = environment["XDG_STATE_HOME"], state.hasPrefix("/") { return state + "/awd" }
     guard let home = environment["HOME"], home.hasPrefix("/") else { return nil }
     return home + "/.local/state/awd"
@@ -131,7 +131,7 @@ public struct ConfigurationDocument: Sendable {
   /// One that stands there under both names is a problem that names both places.
   ///
   /// - Parameter names: the new names by the former ones, each a table and a key in it.
-  public func renaming(_ names: [String: String]) -> ConfigurationDocument {
+  package func renaming(_ names: [String: String]) -> ConfigurationDocument {
     var document = self
     for (former, new) in names.sorted(by: { $0.key < $1.key }) {
       document.renameKey(former, new)

@@ -1,5 +1,5 @@
 /// The origin of a value.
-public enum ConfigurationOrigin: Sendable, Equatable, Encodable, CustomStringConvertible {
+package enum ConfigurationOrigin: Sendable, Equatable, Encodable, CustomStringConvertible {
   /// The value is given nowhere.
   case `default`
   /// A place in the configuration file. Lines and columns count from 1, columns in code points.
@@ -8,7 +8,7 @@ public enum ConfigurationOrigin: Sendable, Equatable, Encodable, CustomStringCon
   case environment(String)
 
   /// `file:line:column`, the variable's name, or `default`.
-  public var description: String {
+  package var description: String {
     switch self {
     case .default: "default"
     case .file(let name, let line, let column): "\(name):\(line):\(column)"
@@ -17,23 +17,23 @@ public enum ConfigurationOrigin: Sendable, Equatable, Encodable, CustomStringCon
   }
 
   /// Encodes the ``description``.
-  public func encode(to encoder: any Encoder) throws {
+  package func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     try container.encode(description)
   }
 }
 
 /// A problem of the configuration.
-public struct ConfigurationProblem: Sendable, Equatable, Encodable, CustomStringConvertible {
+package struct ConfigurationProblem: Sendable, Equatable, Encodable, CustomStringConvertible {
   /// The place of the wrong value, or `default` if it is given nowhere.
-  public let origin: ConfigurationOrigin
+  package let origin: ConfigurationOrigin
   /// The full key, such as `server.limits.body`, or empty if the problem concerns no key.
-  public let key: String
+  package let key: String
   /// The expected and the found value, or another description. It holds no secret.
-  public let message: String
+  package let message: String
 
   /// The problem as `file:line:column: key: message`.
-  public var description: String {
+  package var description: String {
     let place = origin == .default ? "" : "\(origin): "
     return place + (key.isEmpty ? "" : "\(key): ") + message
   }
@@ -59,10 +59,10 @@ extension ConfigurationOrigin {
 }
 
 /// All problems of the configuration.
-public struct ConfigurationError: Error, Equatable, CustomStringConvertible {
+package struct ConfigurationError: Error, Equatable, CustomStringConvertible {
   /// The problems, at least one, in the order of the file.
-  public let problems: [ConfigurationProblem]
+  package let problems: [ConfigurationProblem]
 
   /// The problems, one per line.
-  public var description: String { problems.map(\.description).joined(separator: "\n") }
+  package var description: String { problems.map(\.description).joined(separator: "\n") }
 }

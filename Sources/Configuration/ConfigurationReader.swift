@@ -4,7 +4,7 @@ internal import Platform
 ///
 /// Asking never fails. A problem is recorded and the default returned, so that ``finish(ignoring:)`` can report all
 /// problems together. Asking is also the only declaration of a key, so ``settings`` lists all that exist.
-public final class ConfigurationReader: Sendable {
+package final class ConfigurationReader: Sendable {
   /// The number of problems that are kept. A file may have as many as it has bytes.
   static let problemLimit = 100
 
@@ -31,7 +31,7 @@ public final class ConfigurationReader: Sendable {
   private let state: Lock<State>
 
   /// Makes a reader that has read `[server] data` and nothing else.
-  public init(_ document: ConfigurationDocument) {
+  package init(_ document: ConfigurationDocument) {
     self.document = document
     state = Lock(State(problems: document.problems))
     let server = section("server")
@@ -44,18 +44,18 @@ public final class ConfigurationReader: Sendable {
   }
 
   /// The folder of everything that the daemon keeps: `[server] data`.
-  public var dataFolder: String { state.withLock(\.dataFolder) }
+  package var dataFolder: String { state.withLock(\.dataFolder) }
 
   /// The folder that relative paths are relative to, with a slash at its end unless it is empty.
   var configurationFolder: String { document.folder }
 
   /// Returns the section of the given name: `server`, or a service's own.
-  public func section(_ name: String) -> ConfigurationSection {
+  package func section(_ name: String) -> ConfigurationSection {
     ConfigurationSection(reader: self, name: "", table: document.root).section(name)
   }
 
   /// Every key that was asked for so far, in the order of asking.
-  public var settings: [ConfigurationSetting] { state.withLock(\.settings) }
+  package var settings: [ConfigurationSetting] { state.withLock(\.settings) }
 
   /// Reports all problems, including keys of the file and variables of the environment that nobody asked for. Call it
   /// after all keys are read.
@@ -63,7 +63,7 @@ public final class ConfigurationReader: Sendable {
   /// - Parameter ignored: top-level sections that nobody reads and that aren't checked, such as those of services that
   ///   are switched off.
   /// - Throws: ``ConfigurationError`` if there are problems.
-  public func finish(ignoring ignored: Set<String> = []) throws(ConfigurationError) {
+  package func finish(ignoring ignored: Set<String> = []) throws(ConfigurationError) {
     try report(ignoring: ignored) { _ in true }
   }
 

@@ -1,13 +1,13 @@
 extension ConfigurationSection {
   /// Reads a string.
-  public func string(_ name: String, default fallback: String) -> String {
+  package func string(_ name: String, default fallback: String) -> String {
     read(name, default: fallback, text: \.quoted) { written throws(Mismatch) in
       try written.string("a string")
     }
   }
 
   /// Reads text that is never shown, which is empty by default.
-  public func secret(_ name: String) -> Secret {
+  package func secret(_ name: String) -> Secret {
     read(name, default: Secret(""), isSecret: true, text: \.value.quoted) {
       written throws(Mismatch) in
       Secret(try written.string("a string"))
@@ -15,7 +15,7 @@ extension ConfigurationSection {
   }
 
   /// Reads true or false.
-  public func bool(_ name: String, default fallback: Bool) -> Bool {
+  package func bool(_ name: String, default fallback: Bool) -> Bool {
     read(name, default: fallback, text: \.description) { written throws(Mismatch) in
       switch written.value {
       case .boolean(let truth): return truth
@@ -27,14 +27,14 @@ extension ConfigurationSection {
   }
 
   /// Reads a whole number in a range.
-  public func integer(_ name: String, default fallback: Int, in range: ClosedRange<Int>) -> Int {
+  package func integer(_ name: String, default fallback: Int, in range: ClosedRange<Int>) -> Int {
     read(name, default: fallback, text: \.description) { written throws(Mismatch) in
       try written.integer(in: range)
     }
   }
 
   /// Reads a list of whole numbers in a range, which are separated by commas in a variable.
-  public func integers(
+  package func integers(
     _ name: String, default fallback: [Int], in range: ClosedRange<Int>
   ) -> [Int] {
     list(name, default: fallback, of: "integers", text: \.description) {
@@ -49,7 +49,7 @@ extension ConfigurationSection {
   ///   - name: the key.
   ///   - fallback: the default.
   ///   - range: the allowed durations, by default up to ten years.
-  public func duration(
+  package func duration(
     _ name: String, default fallback: Duration,
     in range: ClosedRange<Duration> = .zero ... .seconds(315_360_000)
   ) -> Duration {
@@ -64,7 +64,7 @@ extension ConfigurationSection {
   ///   - name: the key.
   ///   - fallback: the default, in bytes.
   ///   - range: the allowed sizes, in bytes.
-  public func size(
+  package func size(
     _ name: String, default fallback: Int, in range: ClosedRange<Int> = 0...(1 << 50)
   ) -> Int {
     quantity(
@@ -73,17 +73,17 @@ extension ConfigurationSection {
   }
 
   /// Reads a whole number in a range into a variable, whose value is the default.
-  public func integer(_ name: String, _ value: inout Int, in range: ClosedRange<Int>) {
+  package func integer(_ name: String, _ value: inout Int, in range: ClosedRange<Int>) {
     value = integer(name, default: value, in: range)
   }
 
   /// Reads a duration in a range into a variable, whose value is the default.
-  public func duration(_ name: String, _ value: inout Duration, in range: ClosedRange<Duration>) {
+  package func duration(_ name: String, _ value: inout Duration, in range: ClosedRange<Duration>) {
     value = duration(name, default: value, in: range)
   }
 
   /// Reads a size in bytes in a range into a variable, whose value is the default.
-  public func size(_ name: String, _ value: inout Int, in range: ClosedRange<Int>) {
+  package func size(_ name: String, _ value: inout Int, in range: ClosedRange<Int>) {
     value = size(name, default: value, in: range)
   }
 
@@ -102,7 +102,7 @@ extension ConfigurationSection {
   }
 
   /// Reads one of an enumeration's raw values.
-  public func choice<Choice>(_ name: String, default fallback: Choice) -> Choice
+  package func choice<Choice>(_ name: String, default fallback: Choice) -> Choice
   where Choice: CaseIterable & RawRepresentable, Choice.RawValue == String {
     read(name, default: fallback, text: \.rawValue.quoted) { written throws(Mismatch) in
       try written.choice(of: Array(Choice.allCases), named: \.rawValue)
@@ -111,7 +111,7 @@ extension ConfigurationSection {
 
   /// Reads the path of a file or folder. An empty one stays empty, and a relative one is put behind the base. The default
   /// is taken as it is.
-  public func path(
+  package func path(
     _ name: String, default fallback: String, relativeTo base: PathBase = .configuration
   ) -> String {
     read(name, default: fallback, text: \.quoted) { written throws(Mismatch) in
@@ -135,7 +135,7 @@ extension ConfigurationSection {
   ///   - fallback: the default.
   ///   - expected: the form in words that follow "expected", such as `a network such as "10.0.0.0/8"`.
   ///   - parse: makes the value of a string, or nil if it hasn't the form.
-  public func value<Value: CustomStringConvertible>(
+  package func value<Value: CustomStringConvertible>(
     _ name: String, default fallback: Value, expected: String, parse: (String) -> Value?
   ) -> Value {
     read(name, default: fallback, text: \.description.quoted) { written throws(Mismatch) in
@@ -144,7 +144,7 @@ extension ConfigurationSection {
   }
 
   /// Reads a string of a certain form, or nil for an empty string, which is the default.
-  public func optionalValue<Value: CustomStringConvertible>(
+  package func optionalValue<Value: CustomStringConvertible>(
     _ name: String, expected: String, parse: (String) -> Value?
   ) -> Value? {
     read(name, default: nil, text: { ($0?.description ?? "").quoted }) {
@@ -160,7 +160,7 @@ extension ConfigurationSection {
   ///   - fallback: the default.
   ///   - expected: the form of one string in words that follow "expected".
   ///   - parse: makes the value of one string, or nil if it hasn't the form.
-  public func values<Value: CustomStringConvertible>(
+  package func values<Value: CustomStringConvertible>(
     _ name: String, default fallback: [Value], expected: String, parse: (String) -> Value?
   ) -> [Value] {
     list(name, default: fallback, text: \.description.quoted) { written throws(Mismatch) in
@@ -169,7 +169,7 @@ extension ConfigurationSection {
   }
 
   /// Reads a list of some of the given names, none of them twice, which are separated by commas in a variable.
-  public func names(_ name: String, default fallback: [String], among known: [String]) -> [String] {
+  package func names(_ name: String, default fallback: [String], among known: [String]) -> [String] {
     var seen: Set<String> = []
     return list(name, default: fallback, text: \.quoted) { written throws(Mismatch) in
       let text = try written.choice(of: known, named: \.self)
@@ -195,7 +195,7 @@ extension ConfigurationSection {
   }
 
   /// Reads a table of strings with any keys. In a variable, it is `key=value` pairs separated by commas.
-  public func dictionary(_ name: String) -> [String: String] {
+  package func dictionary(_ name: String) -> [String: String] {
     let expected = "a table of strings"
     return read(
       name, default: [:],
@@ -230,7 +230,7 @@ extension ConfigurationSection {
 }
 
 /// The folder that a relative path is relative to.
-public enum PathBase: Sendable {
+package enum PathBase: Sendable {
   /// The folder of the configuration file, or the working directory if there is none.
   case configuration
   /// The data folder, `[server] data`.

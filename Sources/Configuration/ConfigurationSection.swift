@@ -1,16 +1,16 @@
 /// A table of the configuration, whose keys are read one by one, each with its default.
 ///
 /// Reading never fails: a problem is recorded for ``finish()``, and the default is returned.
-public struct ConfigurationSection: Sendable {
+package struct ConfigurationSection: Sendable {
   let reader: ConfigurationReader
   /// The section's full name: `msgr.apns`, or `tokenscript.clients[0]`.
-  public let name: String
+  package let name: String
   let table: [String: TOMLNode]
   /// The start of the variables that override keys, or nil in an array of tables, where none can.
   var variablePrefix: String? = ConfigurationDocument.variablePrefix
   var depth = 0
   /// False for a section of a service that is switched off, which is read for what it says of files and the store.
-  public var isServed = true
+  package var isServed = true
 
   /// Returns the full name of a key of this section.
   func key(_ name: String) -> String {
@@ -33,31 +33,31 @@ public struct ConfigurationSection: Sendable {
   }
 
   /// The folder of everything that the daemon keeps, for defaults of paths.
-  public var dataFolder: String { reader.dataFolder }
+  package var dataFolder: String { reader.dataFolder }
 
   /// The server's URL as seen from outside, for defaults of URLs, or nil if none is given.
-  public var publicURL: PublicURL? {
+  package var publicURL: PublicURL? {
     beside("server").optionalValue(
       "public_url", expected: #"a URL such as "https://wallet.example""#, parse: { PublicURL($0) })
   }
 
   /// The names of all keys that the file gives in this section, in order.
-  public var names: [String] { table.keys.sorted() }
+  package var names: [String] { table.keys.sorted() }
 
   /// Returns whether the file gives a table for a key.
-  public func isTable(_ name: String) -> Bool {
+  package func isTable(_ name: String) -> Bool {
     if case .table? = table[name]?.value { return true }
     return false
   }
 
   /// Returns a section that several others go by. It may be read more than once.
-  public func beside(_ name: String) -> ConfigurationSection { reader.section(name) }
+  package func beside(_ name: String) -> ConfigurationSection { reader.section(name) }
 
   /// Returns the section of the given name that is nested in this one. It may be an inline table.
   ///
   /// If a key of this section and one of the nested section have the same environment variable, it is for the latter.
   /// Then the nested section must be read first.
-  public func section(_ name: String) -> ConfigurationSection {
+  package func section(_ name: String) -> ConfigurationSection {
     let key = key(name)
     let isFirst = reader.open(key, name: name, in: self.name)
     var inner: [String: TOMLNode] = [:]
@@ -75,7 +75,7 @@ public struct ConfigurationSection: Sendable {
   }
 
   /// Returns the tables of an array of tables, `[[name]]`, or none if nothing is given. No variable can override it.
-  public func tables(_ name: String) -> [ConfigurationSection] {
+  package func tables(_ name: String) -> [ConfigurationSection] {
     let key = key(name)
     let (written, isFirst) = reader.claim(name, in: self)
     guard let written else { return [] }
@@ -100,7 +100,7 @@ public struct ConfigurationSection: Sendable {
   }
 
   /// Returns whether a key that was read before has its value from the file or the environment, not from the default.
-  public func isGiven(_ name: String) -> Bool {
+  package func isGiven(_ name: String) -> Bool {
     reader.setting(key(name)).map { $0.origin != .default } ?? false
   }
 
@@ -109,7 +109,7 @@ public struct ConfigurationSection: Sendable {
   /// - Parameters:
   ///   - name: the key.
   ///   - message: the expected value, shown behind the place and the key.
-  public func reject(_ name: String, _ message: String) {
+  package func reject(_ name: String, _ message: String) {
     let key = key(name)
     let origin = reader.setting(key)?.origin ?? .default
     reader.record(ConfigurationProblem(origin: origin, key: key, message: message))
@@ -119,7 +119,7 @@ public struct ConfigurationSection: Sendable {
   /// whole section is read.
   ///
   /// - Throws: ``ConfigurationError`` if there are problems.
-  public func finish() throws(ConfigurationError) { try reader.finish(self) }
+  package func finish() throws(ConfigurationError) { try reader.finish(self) }
 
   /// Reads one key.
   ///

@@ -1,16 +1,16 @@
 /// A key with the value that is in effect.
-public struct ConfigurationSetting: Sendable, Equatable, Encodable, CustomStringConvertible {
+package struct ConfigurationSetting: Sendable, Equatable, Encodable, CustomStringConvertible {
   /// The full key, such as `server.limits.body`.
-  public let key: String
+  package let key: String
   /// The value as it would be written in TOML: `"***"` for a secret, `""` for none.
-  public let value: String
+  package let value: String
   /// The origin of the value.
-  public let origin: ConfigurationOrigin
+  package let origin: ConfigurationOrigin
 
   /// True if the value isn't shown.
-  public var isSecret: Bool { value == Self.hidden }
+  package var isSecret: Bool { value == Self.hidden }
   static let hidden = "\"***\""
 
   /// The setting as `key = value  # origin`.
-  public var description: String { "\(key) = \(value)  # \(origin)" }
+  package var description: String { "\(key) = \(value)  # \(origin)" }
 }

@@ -2,9 +2,9 @@ internal import Glibc
 internal import Platform
 
 /// The reason why a file couldn't be read, in the system's words.
-public struct FileError: Error {
+package struct FileError: Error {
   /// The reason.
-  public let message: String
+  package let message: String
 }
 
 /// Reads a file.
@@ -14,7 +14,7 @@ public struct FileError: Error {
 ///   - limit: the largest allowed size in bytes.
 /// - Returns: the content.
 /// - Throws: ``FileError``.
-public func contents(ofFile path: String, limit: Int) throws(FileError) -> [UInt8] {
+package func contents(ofFile path: String, limit: Int) throws(FileError) -> [UInt8] {
   let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
   guard descriptor >= 0 else { throw FileError(message: "\(SystemError(errno))") }
   defer { close(descriptor) }

@@ -1,12 +1,12 @@
 /// A host without a port, as in the `Host` header: a name in lower case, or an IPv6 address in brackets.
-public struct HostName: Sendable, Hashable, CustomStringConvertible {
+package struct HostName: Sendable, Hashable, CustomStringConvertible {
   /// The host as text.
-  public let description: String
+  package let description: String
 
   /// Parses a host.
   ///
   /// - Parameter text: a name in any case, an IPv4 address, or an IPv6 address in brackets. Anything else gives nil.
-  public init?(_ text: String) {
+  package init?(_ text: String) {
     guard let url = PublicURL("http://\(text)"), url.path.isEmpty, !text.hasSuffix("/") else {
       return nil
     }

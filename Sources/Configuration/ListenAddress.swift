@@ -1,22 +1,22 @@
-public import Formats
+package import Formats
 
 /// An address that the server listens at, with or without TLS.
-public struct ListenAddress: Sendable, Hashable {
+package struct ListenAddress: Sendable, Hashable {
   /// The longest path of a socket in bytes: `sun_path` without its terminator.
   static let longestPath = 107
 
   /// The socket's address; the path of a Unix-domain socket has at most 107 bytes.
-  public let endpoint: Endpoint
+  package let endpoint: Endpoint
   /// True if TLS is spoken (`https://`).
-  public let isSecure: Bool
+  package let isSecure: Bool
 
   /// Makes an address of its parts.
-  public init(_ endpoint: Endpoint, isSecure: Bool = false) {
+  package init(_ endpoint: Endpoint, isSecure: Bool = false) {
     (self.endpoint, self.isSecure) = (endpoint, isSecure)
   }
 
   /// True if only this machine can reach the address: a loopback address or a Unix-domain socket.
-  public var isLocal: Bool {
+  package var isLocal: Bool {
     switch endpoint {
     case .tcp(let address, _): address.isLoopback
     case .unix: true
@@ -30,7 +30,7 @@ public struct ListenAddress: Sendable, Hashable {
   ///     Anything else gives nil.
   ///   - isSecure: whether TLS is spoken if the text doesn't say.
   ///   - folder: the folder of a relative socket path, with a slash at its end, or empty.
-  public init?(_ text: String, isSecure: Bool = false, folder: String = "") {
+  package init?(_ text: String, isSecure: Bool = false, folder: String = "") {
     var rest = text[...]
     var isSecure = isSecure
     for (scheme, secure) in [("https://", true), ("http://", false)] where text.hasPrefix(scheme) {
@@ -68,5 +68,5 @@ public struct ListenAddress: Sendable, Hashable {
 
 extension ListenAddress: CustomStringConvertible {
   /// The address as a URL: `http://127.0.0.1:8080`, `https://[::1]:8443`, `http://unix:/run/awd.sock`.
-  public var description: String { "\(isSecure ? "https" : "http")://\(endpoint)" }
+  package var description: String { "\(isSecure ? "https" : "http")://\(endpoint)" }
 }

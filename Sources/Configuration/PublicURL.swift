@@ -2,19 +2,19 @@ internal import Formats
 
 /// The URL at which clients reach the server: absolute, `http` or `https`, without user, query and fragment. It may have
 /// a path, whose trailing slashes are cut.
-public struct PublicURL: Sendable, Hashable, CustomStringConvertible {
+package struct PublicURL: Sendable, Hashable, CustomStringConvertible {
   /// True if the scheme is `https`.
-  public let isSecure: Bool
+  package let isSecure: Bool
   /// The host, with the port if one is given.
-  public let authority: String
+  package let authority: String
   /// The path, which is empty or has a slash in front and none at its end.
-  public let path: String
+  package let path: String
 
   /// The URL without a slash at its end.
-  public var description: String { (isSecure ? "https://" : "http://") + authority + path }
+  package var description: String { (isSecure ? "https://" : "http://") + authority + path }
 
   /// Parses a URL of this kind (RFC 3986, in ASCII). Anything else gives nil.
-  public init?(_ text: String) {
+  package init?(_ text: String) {
     let scheme = text.hasPrefix("https://") ? "https://" : "http://"
     guard text.hasPrefix(scheme) else { return nil }
     let rest = text.dropFirst(scheme.count)

@@ -39,12 +39,12 @@ enum ByteSize {
 }
 
 /// Reads and writes durations: a whole number with a unit, `500ms`, `30s`, `10m`, `24h`, `7d`.
-public enum TimeSpan {
+package enum TimeSpan {
   private static let units = Units(
     all: [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1)], zero: "0s")
 
   /// Returns the duration, or nil if the text isn't one or is too long.
-  public static func parse(_ text: String) -> Duration? {
+  package static func parse(_ text: String) -> Duration? {
     units.parse(text).map { .milliseconds($0) }
   }
 

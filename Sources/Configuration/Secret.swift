@@ -1,20 +1,20 @@
 /// A password, key or token: text that doesn't appear in descriptions, logs and dumps.
-public struct Secret: Sendable {
+package struct Secret: Sendable {
   /// The text itself.
-  public let value: String
+  package let value: String
 
   /// Makes a secret of a text.
-  public init(_ value: String) { self.value = value }
+  package init(_ value: String) { self.value = value }
 
   /// True if the text is empty.
-  public var isEmpty: Bool { value.isEmpty }
+  package var isEmpty: Bool { value.isEmpty }
 }
 
 extension Secret: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
   /// The text `***`, or nothing for an empty secret.
-  public var description: String { isEmpty ? "" : "***" }
+  package var description: String { isEmpty ? "" : "***" }
   /// The same as the description.
-  public var debugDescription: String { description }
+  package var debugDescription: String { description }
   /// A mirror without children, so that `dump` shows nothing.
-  public var customMirror: Mirror { Mirror(self, children: EmptyCollection<Mirror.Child>()) }
+  package var customMirror: Mirror { Mirror(self, children: EmptyCollection<Mirror.Child>()) }
 }

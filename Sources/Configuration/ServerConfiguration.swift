@@ -1,47 +1,47 @@
-public import Formats
-public import Observability
+package import Formats
+package import Observability
 
 /// The sections `[server]`, `[log]` and `[store]`: everything that isn't a service's own.
-public struct ServerConfiguration: Sendable {
+package struct ServerConfiguration: Sendable {
   /// The certificate and key for TLS.
-  public struct TLS: Sendable, Hashable {
+  package struct TLS: Sendable, Hashable {
     /// The path of the certificate chain, in PEM.
-    public let certificate: String
+    package let certificate: String
     /// The path of the private key, in PEM.
-    public let key: String
+    package let key: String
   }
 
   /// The limits on clients.
-  public struct Limits: Sendable, Hashable {
+  package struct Limits: Sendable, Hashable {
     /// The largest body of a request, in bytes.
-    public let body: Int
+    package let body: Int
     /// The largest head of a request, in bytes.
-    public let header: Int
+    package let header: Int
     /// The time in which the head of a request must arrive.
-    public let headerTimeout: Duration
+    package let headerTimeout: Duration
     /// The time that a connection may be without traffic.
-    public let idleTimeout: Duration
+    package let idleTimeout: Duration
     /// The largest number of connections at a time.
-    public let connections: Int
+    package let connections: Int
     /// The largest number of connections of one client's network, or nil for a quarter of all.
-    public let connectionsPerAddress: Int?
+    package let connectionsPerAddress: Int?
     /// The largest number of requests of one client's network in progress on an event loop.
-    public let requestsPerAddress: Int
+    package let requestsPerAddress: Int
     /// The memory that clients may make the server take, in bytes; one owner has at most a quarter.
-    public let memory: Int
+    package let memory: Int
   }
 
   /// `[store]`: the database.
-  public struct Store: Sendable {
+  package struct Store: Sendable {
     /// The kind and place of the database.
-    public enum Place: Sendable, Hashable, CustomStringConvertible {
+    package enum Place: Sendable, Hashable, CustomStringConvertible {
       /// The path of an SQLite file.
       case sqlite(String)
       /// The URL of a PostgreSQL database.
       case postgreSQL(String)
 
       /// The URL.
-      public var description: String {
+      package var description: String {
         switch self {
         case .sqlite(let path): "sqlite:\(path)"
         case .postgreSQL(let url): url
@@ -50,70 +50,70 @@ public struct ServerConfiguration: Sendable {
     }
 
     /// The kind and place of the database.
-    public let place: Place
+    package let place: Place
     /// The password for PostgreSQL; empty if there is none.
-    public let password: Secret
+    package let password: Secret
     /// The number of connections to PostgreSQL that write.
-    public let connections: Int
+    package let connections: Int
     /// The number of connections to PostgreSQL for what many ask for alike.
-    public let lanes: Int
+    package let lanes: Int
 
     /// The path of the SQLite file, or nil if the database is another one.
-    public var path: String? {
+    package var path: String? {
       guard case .sqlite(let path) = place else { return nil }
       return path
     }
   }
 
   /// `[bus]`: how nodes that share a database tell each other what has changed.
-  public struct Bus: Sendable {
+  package struct Bus: Sendable {
     /// The kinds of buses.
-    public enum Kind: String, Sendable, CustomStringConvertible {
+    package enum Kind: String, Sendable, CustomStringConvertible {
       /// The database's own.
       case store = ""
       /// None: nodes only look into the database.
       case poll
 
       /// The value of `bus.url`.
-      public var description: String { rawValue }
+      package var description: String { rawValue }
     }
 
     /// The kind.
-    public let kind: Kind
+    package let kind: Kind
     /// The time after which a node looks into the database by itself.
-    public let poll: Duration
+    package let poll: Duration
   }
 
   /// The addresses that the server listens at, at least one.
-  public let listen: [ListenAddress]
+  package let listen: [ListenAddress]
   /// The services that are switched on.
-  public let services: [String]
+  package let services: [String]
   /// The number of event loops, or nil for one per core.
-  public let threads: Int?
+  package let threads: Int?
   /// The folder of keys and database.
-  public let data: String
+  package let data: String
   /// The proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` count.
-  public let trustedProxies: [AddressRange]
+  package let trustedProxies: [AddressRange]
   /// The server's URL as seen from outside, or nil to take it from each request.
-  public let publicURL: PublicURL?
+  package let publicURL: PublicURL?
   /// The address of metrics and debug pages, or nil to serve them with everything else, for loopback only.
-  public let adminListen: ListenAddress?
+  package let adminListen: ListenAddress?
   /// The names at which metrics and debug pages are reached, besides addresses and `localhost`.
-  public let adminHosts: [HostName]
+  package let adminHosts: [HostName]
   /// The certificate and key, or nil without TLS.
-  public let tls: TLS?
+  package let tls: TLS?
   /// `[server] limits`.
-  public let limits: Limits
+  package let limits: Limits
   /// `[log] level`.
-  public let logLevel: Log.Level
+  package let logLevel: Log.Level
   /// `[log] format`.
-  public let logFormat: Log.Format
+  package let logFormat: Log.Format
   /// `[store]`.
-  public let store: Store
+  package let store: Store
   /// `[bus]`.
-  public let bus: Bus
+  package let bus: Bus
   /// The name of this node for operators, or nil for the machine's.
-  public let node: String?
+  package let node: String?
 
   /// Reads the three sections. Problems are recorded in the reader.
   ///
@@ -121,7 +121,7 @@ public struct ServerConfiguration: Sendable {
   ///   - reader: the configuration.
   ///   - knownServices: the names of all services.
   ///   - defaultServices: the names of those that are switched on by default, or nil for all.
-  public init(
+  package init(
     _ reader: ConfigurationReader, knownServices: [String], defaultServices: [String]? = nil
   ) {
     let server = reader.section("server")

@@ -1,13 +1,13 @@
-public import Formats
+package import Formats
 
 /// A whole request: its head, its body, and where it came from.
-public struct Request: Sendable {
+package struct Request: Sendable {
   /// The request line and the header fields.
-  public let head: RequestHead
+  package let head: RequestHead
   /// The body, all of it; empty without one.
-  public package(set) var body: [UInt8]
+  package var body: [UInt8]
   /// The origin of the request.
-  public let origin: RequestOrigin
+  package let origin: RequestOrigin
 
   /// A request.
   ///
@@ -15,21 +15,21 @@ public struct Request: Sendable {
   ///   - head: the request line and the header fields.
   ///   - body: the body, chunks joined.
   ///   - origin: the origin of the request.
-  public init(head: RequestHead, body: [UInt8] = [], origin: RequestOrigin) {
+  package init(head: RequestHead, body: [UInt8] = [], origin: RequestOrigin) {
     (self.head, self.body, self.origin) = (head, body, origin)
   }
 }
 
 /// The origin of a request, and the number that the logs know it by.
-public struct RequestOrigin: Sendable {
+package struct RequestOrigin: Sendable {
   /// The client's address without port, as trusted proxies tell it; empty for a Unix socket.
-  public let peer: String
+  package let peer: String
   /// The network that limits count the request by; nil for a Unix socket without a proxy.
-  public let client: ClientNetwork?
+  package let client: ClientNetwork?
   /// True if the connection is TLS.
-  public let isSecure: Bool
+  package let isSecure: Bool
   /// A number that no other request of this process has.
-  public let id: UInt64
+  package let id: UInt64
 
   /// An origin.
   ///
@@ -37,7 +37,7 @@ public struct RequestOrigin: Sendable {
   ///   - peer: the client's address as text, without port.
   ///   - isSecure: whether the connection is TLS.
   ///   - id: the request's number.
-  public init(peer: String, isSecure: Bool = false, id: UInt64 = 0) {
+  package init(peer: String, isSecure: Bool = false, id: UInt64 = 0) {
     let client = IPAddress(peer).map(ClientNetwork.init(of:))
     self.init(peer: peer, client: client, isSecure: isSecure, id: id)
   }
@@ -49,7 +49,7 @@ public struct RequestOrigin: Sendable {
   ///   - client: the network of the address.
   ///   - isSecure: whether the connection is TLS.
   ///   - id: the request's number.
-  public init(peer: String, client: ClientNetwork?, isSecure: Bool, id: UInt64) {
+  package init(peer: String, client: ClientNetwork?, isSecure: Bool, id: UInt64) {
     (self.peer, self.client, self.isSecure, self.id) = (peer, client, isSecure, id)
   }
 }

@@ -1,12 +1,12 @@
-public import Formats
-public import Budgets
-public import Cryptography
+package import Formats
+package import Budgets
+package import Cryptography
 internal import Glibc
 internal import Platform
-public import Transport
+package import Transport
 
 /// An HTTP/1.1, HTTP/2 and WebSocket server: event loops, each with its own share of the connections.
-public final class HTTPServer: Sendable {
+package final class HTTPServer: Sendable {
   private let core: ServerCore
   private let serverLoops: [ServerLoop]
   private let state = Lock(State())
@@ -26,7 +26,7 @@ public final class HTTPServer: Sendable {
   ///   - responder: responds to the requests.
   ///   - report: takes warnings for an operator; called on any thread.
   /// - Throws: ``ServerError`` when an event loop can't be made or the credentials can't be used.
-  public init(
+  package init(
     options: ServerOptions, responder: any Responder,
     report: @escaping @Sendable (String) -> Void
   ) throws(ServerError) {
@@ -46,29 +46,29 @@ public final class HTTPServer: Sendable {
   }
 
   /// The loops, as executors for work that belongs to none of them in particular.
-  public var loops: [EventLoop] { serverLoops.map(\.loop) }
+  package var loops: [EventLoop] { serverLoops.map(\.loop) }
 
   /// The addresses that the server listens on without TLS, with the ports that the system chose.
-  public var endpoints: [Endpoint] { state.withLock { $0.bound } }
+  package var endpoints: [Endpoint] { state.withLock { $0.bound } }
 
   /// The addresses that the server listens on with TLS, with the ports that the system chose.
-  public var secureEndpoints: [Endpoint] { state.withLock { $0.secure } }
+  package var secureEndpoints: [Endpoint] { state.withLock { $0.secure } }
 
   /// The credentials that TLS clients are shown now; nil without TLS.
-  public var credentials: TLSCredentials? { core.tls?.credentials }
+  package var credentials: TLSCredentials? { core.tls?.credentials }
 
   /// Shows other credentials to the TLS clients that connect from now on; open connections stay as they are.
   ///
   /// - Parameter credentials: the new ones. A server that was made without any takes none.
   /// - Throws: ``TLSError`` when they can't be used; then the old ones stay.
-  public func use(_ credentials: TLSCredentials) throws(TLSError) {
+  package func use(_ credentials: TLSCredentials) throws(TLSError) {
     try core.tls?.replace(by: credentials)
   }
 
   /// Opens the sockets and starts one thread a loop.
   ///
   /// - Throws: ``ServerError`` when an address can't be listened on or a thread is refused; then nothing runs.
-  public func start() throws(ServerError) {
+  package func start() throws(ServerError) {
     // A peer that has gone must give an error, not a signal.
     signal(SIGPIPE, SIG_IGN)
     var sockets = [[ListeningSocket]](repeating: [], count: serverLoops.count)
@@ -123,7 +123,7 @@ public final class HTTPServer: Sendable {
   /// Stops accepting, lets requests and close handshakes finish, and ends the loops.
   ///
   /// - Parameter limit: the time for that; connections that are left then are cut.
-  public func drain(within limit: Duration) async {
+  package func drain(within limit: Duration) async {
     for server in serverLoops { server.loop.execute { server.drain(within: limit) } }
     if state.withLock({ $0.running > 0 }) { await ended.value }
     for case .unix(let path) in endpoints + secureEndpoints { unsafe unlink(path) }
@@ -138,13 +138,13 @@ public final class HTTPServer: Sendable {
   }
 
   /// The figures of the places for connections.
-  public var connectionBudget: BudgetStatistics { core.places.statistics }
+  package var connectionBudget: BudgetStatistics { core.places.statistics }
 
   /// The figures of the memory that peers make the server take.
-  public var memoryBudget: BudgetStatistics { core.memory.statistics }
+  package var memoryBudget: BudgetStatistics { core.memory.statistics }
 
   /// The server's counters at this moment.
-  public var statistics: ServerStatistics {
+  package var statistics: ServerStatistics {
     var sum = ServerStatistics()
     for server in serverLoops { sum.add(server.statistics, server.loop.statistics) }
     return sum

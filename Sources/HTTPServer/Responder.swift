@@ -1,8 +1,8 @@
-public import Formats
-public import HTTPProtocol
+package import Formats
+package import HTTPProtocol
 
 /// The application behind a server: responds to its requests.
-public protocol Responder: Sendable {
+package protocol Responder: Sendable {
   /// Decides what a request needs, once its head is complete and before any of its body is read.
   ///
   /// Runs on the connection's event loop and must not block.
@@ -27,13 +27,13 @@ public protocol Responder: Sendable {
 
 extension Responder {
   /// Trusts nobody.
-  public func isProxy(_ peer: IPAddress?) -> Bool { false }
+  package func isProxy(_ peer: IPAddress?) -> Bool { false }
   /// Returns the origin as it is.
-  public func origin(of head: RequestHead, from origin: RequestOrigin) -> RequestOrigin { origin }
+  package func origin(of head: RequestHead, from origin: RequestOrigin) -> RequestOrigin { origin }
 }
 
 /// The way in which a request is responded to, as its head alone decides.
-public enum RequestPlan: Sendable {
+package enum RequestPlan: Sendable {
   /// Responds at once; a body that follows is discarded.
   case refuse(Response)
   /// Responds inline on the connection's loop; the handler must not block.
@@ -45,7 +45,7 @@ public enum RequestPlan: Sendable {
 }
 
 /// The decision on a WebSocket handshake.
-public enum WebSocketDecision: Sendable {
+package enum WebSocketDecision: Sendable {
   case refuse(Response)
   case accept(WebSocketAcceptance)
 }

@@ -1,10 +1,10 @@
-public import Formats
-public import Cryptography
+package import Formats
+package import Cryptography
 internal import Glibc
-public import Platform
+package import Platform
 
 /// The reason for which a server can't run.
-public enum ServerError: Error, Equatable, CustomStringConvertible {
+package enum ServerError: Error, Equatable, CustomStringConvertible {
   /// The address can't be listened on; the number is the system's `errno`.
   case cannotListen(Endpoint, Int32)
   /// An event loop or its thread can't be set up.
@@ -13,7 +13,7 @@ public enum ServerError: Error, Equatable, CustomStringConvertible {
   case noCredentials(TLSError?)
 
   /// The fault and its remedy, for an operator.
-  public var description: String {
+  package var description: String {
     switch self {
     case .cannotListen(let endpoint, EADDRINUSE):
       "\(endpoint) is in use: another program listens there; stop it or choose another address"

@@ -1,7 +1,7 @@
-public import HTTPProtocol
+package import HTTPProtocol
 
 /// The user of a WebSocket session; all calls come on the session's event loop.
-public protocol WebSocketHandler: AnyObject {
+package protocol WebSocketHandler: AnyObject {
   /// Takes a message.
   ///
   /// - Parameter message: the whole message, its fragments joined; text is valid UTF-8.
@@ -25,13 +25,13 @@ public protocol WebSocketHandler: AnyObject {
 
 extension WebSocketHandler {
   /// Does nothing.
-  public func pinged() {}
+  package func pinged() {}
   /// Does nothing.
-  public func ponged() {}
+  package func ponged() {}
   /// Does nothing.
-  public func drained() {}
+  package func drained() {}
   /// Does nothing.
-  public func timerFired() {}
+  package func timerFired() {}
   /// Does nothing.
-  public func draining() {}
+  package func draining() {}
 }

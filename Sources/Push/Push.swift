@@ -1,8 +1,8 @@
-public import Storage
-public import Platform
+internal import Storage
+package import Platform
 
 /// The urgency of a push.
-public enum PushUrgency: Int, Sendable, DatabaseValueConvertible {
+package enum PushUrgency: Int, Sendable, DatabaseValueConvertible {
   /// It can wait until the device is awake.
   case low = 0
   /// It wakes the device.
@@ -10,33 +10,33 @@ public enum PushUrgency: Int, Sendable, DatabaseValueConvertible {
 }
 
 /// A push on its way to a device's push service: a row of the outbox that is leased.
-public struct Push: Sendable, Hashable, Identifiable {
+package struct Push: Sendable, Hashable, Identifiable {
   /// The number of the row.
-  public let id: Int64
+  package let id: Int64
   /// The service's name.
-  public let service: String
+  package let service: String
   /// The device, in the service's own bytes.
-  public let device: [UInt8]
+  package let device: [UInt8]
   /// The account that it counts for, in the service's own bytes.
-  public let account: [UInt8]
+  package let account: [UInt8]
   /// The address.
-  public let address: PushAddress
+  package let address: PushAddress
   /// The UUID that Apple knows the push by, the same at each attempt.
-  public let pushID: String
+  package let pushID: String
   /// What the service makes the payload of.
-  public let content: [UInt8]
+  package let content: [UInt8]
   /// The urgency.
-  public let urgency: PushUrgency
+  package let urgency: PushUrgency
   /// The name under which a push service lets a later push replace an earlier one.
-  public let collapseKey: String?
+  package let collapseKey: String?
   /// The moment at which it was queued.
-  public let created: Timestamp
+  package let created: Timestamp
   /// The moment from which it isn't sent.
-  public let expires: Timestamp
+  package let expires: Timestamp
   /// The number of attempts, this one included.
-  public let attempts: Int
+  package let attempts: Int
   /// True if what can be left out is left out, as the push service takes no longer pushes.
-  public internal(set) var isShort = false
+  package internal(set) var isShort = false
 
   /// The longest time that Google's and browsers' push services keep a push.
   private static let longestLife = Duration.seconds(28 * 86_400)
@@ -48,7 +48,7 @@ public struct Push: Sendable, Hashable, Identifiable {
 }
 
 /// The content of a request to a push service.
-public enum PushPayload: Sendable {
+package enum PushPayload: Sendable {
   /// The whole of it in JSON, and Apple's type and priority.
   case apns([UInt8], type: String = "alert", priority: Int = 10)
   /// The data that the app gets, an object of strings in JSON, and further members of the message, each behind a comma.

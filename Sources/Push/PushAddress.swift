@@ -1,27 +1,27 @@
 internal import Cryptography
-public import Formats
+package import Formats
 
 /// The fault of an address, in words that follow its name.
-public struct PushAddressError: Error, CustomStringConvertible {
+package struct PushAddressError: Error, CustomStringConvertible {
   /// The expected form, as "is not …".
-  public let description: String
+  package let description: String
 }
 
 /// An address that can be pushed to. It is a kind of secret, as its holder may push to the device.
-public struct PushAddress: Hashable, Sendable {
+package struct PushAddress: Hashable, Sendable {
   /// The lengths of Apple's tokens, in bytes.
   private static let lengthsOfAPNs = 32...100
   /// The lengths of Google's tokens, in bytes.
   private static let lengthsOfFCM = 32...1024
 
   /// The kind.
-  public let kind: PushKind
+  package let kind: PushKind
   /// The form that is stored: Apple's token as lower-case hexadecimal digits, Google's as it is, and of a browser the
   /// public key, the secret and the URL of ``WebPushSubscription``.
-  public let bytes: [UInt8]
+  package let bytes: [UInt8]
 
   /// Takes a stored address, which was checked before it was stored.
-  public init(stored kind: PushKind, _ bytes: [UInt8]) { (self.kind, self.bytes) = (kind, bytes) }
+  package init(stored kind: PushKind, _ bytes: [UInt8]) { (self.kind, self.bytes) = (kind, bytes) }
 
   /// Checks an address.
   ///
@@ -30,7 +30,7 @@ public struct PushAddress: Hashable, Sendable {
   ///   - bytes: Apple's token itself, and all else as it is stored.
   ///   - allowed: the hosts of browsers' push services that may have another port than 443.
   /// - Throws: ``PushAddressError`` that says what is expected.
-  public init(
+  package init(
     _ kind: PushKind, bytes: [UInt8], allowed: Set<HostAndPort> = []
   ) throws(PushAddressError) {
     switch kind {
@@ -54,7 +54,7 @@ public struct PushAddress: Hashable, Sendable {
   /// Checks a token in text: Apple's in hexadecimal digits, or Google's.
   ///
   /// - Throws: ``PushAddressError`` that says what is expected.
-  public init(_ kind: PushKind, text: String) throws(PushAddressError) {
+  package init(_ kind: PushKind, text: String) throws(PushAddressError) {
     guard kind == .apns || kind == .apnsSandbox else {
       self = try PushAddress(kind, bytes: Array(text.utf8))
       return
@@ -66,7 +66,7 @@ public struct PushAddress: Hashable, Sendable {
   }
 
   /// The token in text, or the URL of a browser.
-  public var text: String {
+  package var text: String {
     kind == .web
       ? String(decoding: bytes.dropFirst(WebPushSubscription.keysLength), as: UTF8.self)
       : String(decoding: bytes, as: UTF8.self)
@@ -75,9 +75,9 @@ public struct PushAddress: Hashable, Sendable {
 
 extension PushAddress: CustomStringConvertible, CustomDebugStringConvertible {
   /// The first characters of a token, or the origin of a browser's push service: enough for a log.
-  public var description: String {
+  package var description: String {
     kind == .web ? PushEndpoint(stored: text)?.origin ?? "" : "\(text.prefix(8))…"
   }
   /// The same as ``description``.
-  public var debugDescription: String { description }
+  package var debugDescription: String { description }
 }

@@ -1,16 +1,16 @@
-public import Configuration
+package import Configuration
 internal import Formats
 
 /// The reason why pushes can't be made, in words and without a secret.
-public struct PushSetupError: Error, CustomStringConvertible {
+package struct PushSetupError: Error, CustomStringConvertible {
   let message: String
 
   /// The reason.
-  public var description: String { message }
+  package var description: String { message }
 }
 
 /// The choice of a service: whether its pushes go out.
-public enum PushMode: String, CaseIterable, Sendable {
+package enum PushMode: String, CaseIterable, Sendable {
   /// Nothing is pushed, and no push is stored.
   case off
   /// Pushes are noted in the log, for development.
@@ -25,7 +25,7 @@ public enum PushMode: String, CaseIterable, Sendable {
   ///   - fallback: the default.
   ///   - hasWeb: whether the service needs no push service of phones, as browsers have theirs.
   ///   - takesAPNs: whether `apns` is `on`, with Apple's push service among those that are named.
-  public init(
+  package init(
     _ section: ConfigurationSection, default fallback: PushMode, hasWeb: Bool,
     takesAPNs: Bool = false
   ) {
@@ -41,17 +41,17 @@ public enum PushMode: String, CaseIterable, Sendable {
 }
 
 /// The section `[push]`.
-public struct PushConfiguration: Sendable {
+package struct PushConfiguration: Sendable {
   /// The names under which former releases had keys and tables.
-  public static let formerNames = [
+  package static let formerNames = [
     "msgr.apns": "push.apns", "msgr.fcm": "push.fcm", "msgr.web_push": "push.web",
     "msgr.push_streams": "push.streams", "msgr.debug_pushes": "push.log_payloads",
   ]
   /// The name that backups and the nodes that share a database know the file of ``webKey`` by.
-  public static let nameOfWebKey = "msgr.web_push.key"
+  package static let nameOfWebKey = "msgr.web_push.key"
 
   /// True if pushes to the log show their payloads there, and at `GET /debug/pushes`.
-  public let showsPayloads: Bool
+  package let showsPayloads: Bool
   /// The most pushes under way at each push service of phones.
   let streams: Int
   /// Apple's push service, or nil if it isn't configured.
@@ -69,7 +69,7 @@ public struct PushConfiguration: Sendable {
   ///   - section: the section.
   ///   - isUsed: whether a push service that is named must be complete.
   ///   - needsAPNs: whether Apple's must be there.
-  public init(_ section: ConfigurationSection, isUsed: Bool = false, needsAPNs: Bool = false) {
+  package init(_ section: ConfigurationSection, isUsed: Bool = false, needsAPNs: Bool = false) {
     let (apnsSection, fcmSection) = (section.section("apns"), section.section("fcm"))
     apns = APNsConfiguration(apnsSection, isUsed: isUsed, isNeeded: needsAPNs)
     fcm = FCMConfiguration(fcmSection)
@@ -83,13 +83,13 @@ public struct PushConfiguration: Sendable {
   /// Makes a configuration without push services of phones.
   ///
   /// - Parameter dataFolder: the folder of all that the daemon keeps.
-  public init(dataFolder: String) {
+  package init(dataFolder: String) {
     (showsPayloads, streams, apns, fcm, namesPhones) = (false, 100, nil, nil, false)
     web = WebPushConfiguration(dataFolder: dataFolder)
   }
 
   /// The path of the key that subscriptions of browsers are bound to.
-  public var webKey: String { web.key }
+  package var webKey: String { web.key }
 
   /// The kinds of addresses that have a push service.
   package var kinds: Set<PushKind> {

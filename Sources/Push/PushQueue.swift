@@ -1,17 +1,17 @@
 internal import FoundationEssentials
 internal import Observability
-public import Storage
-public import Platform
+package import Storage
+package import Platform
 
 /// The outbox of one service, for the service's own transactions.
 ///
 /// The service sees to it that those who queue, drop or release pushes of one device come one after the other: on PostgreSQL by
 /// a lock of a row of its own, taken in a statement before. Who queues for several devices does so in the order of their bytes.
-public struct PushQueue: Sendable {
+package struct PushQueue: Sendable {
   /// The service's name.
-  public let service: String
+  package let service: String
   /// The kinds of addresses that are served. Nothing is queued for another.
-  public let kinds: Set<PushKind>
+  package let kinds: Set<PushKind>
   /// The kinds among them whose pushes are only noted in the log.
   var loggedKinds: Set<PushKind> = []
   /// Counts pushes that go because too many wait.
@@ -32,7 +32,7 @@ public struct PushQueue: Sendable {
   ///   - expires: the moment from which it isn't sent.
   ///   - most: the pushes that may wait for the device, of which the oldest go first; nil to look at none.
   ///   - transaction: the transaction.
-  public func queue(
+  package func queue(
     _ content: [UInt8], to address: PushAddress, of device: [UInt8], for account: [UInt8],
     urgency: PushUrgency = .high, collapseKey: String? = nil, position: Int64 = 0,
     created: Timestamp, due: Timestamp, expires: Timestamp, atMost most: Int?,
@@ -64,7 +64,7 @@ public struct PushQueue: Sendable {
   }
 
   /// Counts pushes that went because too many waited for their devices.
-  public func noteDropped(_ count: Int) { dropped?.add(UInt64(count)) }
+  package func noteDropped(_ count: Int) { dropped?.add(UInt64(count)) }
 
   /// Deletes the pushes to a device whose positions are above one and not above another.
   ///
@@ -75,7 +75,7 @@ public struct PushQueue: Sendable {
   ///   - evenLeased: whether those go too that are under way.
   ///   - transaction: the transaction.
   /// - Returns: the number of pushes.
-  @discardableResult public func drop(
+  @discardableResult package func drop(
     _ device: [UInt8], after first: Int64 = .min, upTo last: Int64 = .max,
     evenLeased: Bool = false, _ transaction: borrowing Transaction
   ) throws -> Int {
@@ -94,7 +94,7 @@ public struct PushQueue: Sendable {
   ///   - last: the last position.
   ///   - due: the moment.
   ///   - transaction: the transaction.
-  public func release(
+  package func release(
     _ device: [UInt8], upTo last: Int64 = .max, at due: Timestamp,
     _ transaction: borrowing Transaction
   ) throws {
@@ -107,7 +107,7 @@ public struct PushQueue: Sendable {
   }
 
   /// Sends what waits for a device to another address of the same kind.
-  public func readdress(
+  package func readdress(
     _ device: [UInt8], to address: PushAddress, _ transaction: borrowing Transaction
   ) throws {
     try transaction.execute(

@@ -1,8 +1,8 @@
-public import Storage
-public import Platform
+package import Storage
+package import Platform
 
 /// The part of a service that its pushes need.
-public protocol PushSource: Sendable {
+package protocol PushSource: Sendable {
   /// Makes the payload of a push, in the form for the kind of its address, when it is sent.
   ///
   /// - Returns: nil if it can't be made: then the push is dropped.
@@ -26,7 +26,7 @@ public protocol PushSource: Sendable {
 
 extension PushSource {
   /// Returns the push's UUID and the whole address.
-  public func labels(of push: Push) -> (id: String, device: String) {
+  package func labels(of push: Push) -> (id: String, device: String) {
     (push.pushID, push.address.text)
   }
 }

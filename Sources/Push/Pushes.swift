@@ -1,15 +1,15 @@
 internal import PushResources
-public import Budgets
-public import Cryptography
-public import Observability
-public import Storage
-public import Platform
-public import Formats
+package import Budgets
+package import Cryptography
+package import Observability
+package import Storage
+package import Platform
+package import Formats
 
 /// The pushes of all services in the process, with an outbox for each kind of address that one of them pushes to.
-public final class Pushes: Sendable {
+package final class Pushes: Sendable {
   /// The history of the tables. A service that pushes has them in its own history, before its steps that need them.
-  public static let migrations = [
+  package static let migrations = [
     Migration(
       owner: "push", number: 1, sqlite: Resource(push_step1_sqlite_sql()).bytes,
       postgreSQL: Resource(push_step1_postgresql_sql()).bytes),
@@ -47,7 +47,7 @@ public final class Pushes: Sendable {
   ///   - metrics: the registry of metrics.
   ///   - clock: tells the time, which is the same for all nodes.
   ///   - publicURL: the server's URL as seen from outside, if it is known.
-  public init(
+  package init(
     _ configuration: PushConfiguration, store: Store, log: Log, metrics: Metrics,
     clock: @escaping @Sendable () -> Timestamp, publicURL: String? = nil
   ) {
@@ -60,10 +60,10 @@ public final class Pushes: Sendable {
   }
 
   /// The hosts of browsers' push services that may have another port than 443.
-  public var allowedWebHosts: Set<HostAndPort> { configuration.web.allowed }
+  package var allowedWebHosts: Set<HostAndPort> { configuration.web.allowed }
 
   /// Returns the figures of the places for pushes to browsers; nil if there are none.
-  public var webPlaces: (@Sendable () -> BudgetStatistics)? {
+  package var webPlaces: (@Sendable () -> BudgetStatistics)? {
     guard let provider = state.withLock({ $0.providers[.web] }) as? WebPushProvider else {
       return nil
     }
@@ -71,13 +71,13 @@ public final class Pushes: Sendable {
   }
 
   /// True if pushes go to the log, and their payloads are kept to be shown.
-  public var showsPayloads: Bool {
+  package var showsPayloads: Bool {
     configuration.showsPayloads
       && state.withLock { $0.services.contains { !$0.queue.loggedKinds.isEmpty } }
   }
 
   /// The last payloads of pushes to the log, in JSON.
-  public var recentPayloads: [UInt8] { logProvider.recent }
+  package var recentPayloads: [UInt8] { logProvider.recent }
 
   /// Makes the queue of a service.
   ///
@@ -85,7 +85,7 @@ public final class Pushes: Sendable {
   ///   - service: the service's name.
   ///   - mode: whether its pushes go out.
   ///   - web: whether those to browsers do; nil if that is no other matter.
-  public func queue(of service: String, _ mode: PushMode, web: PushMode? = nil) -> PushQueue {
+  package func queue(of service: String, _ mode: PushMode, web: PushMode? = nil) -> PushQueue {
     var kinds = self.kinds(in: mode).subtracting([.web])
     if self.kinds(in: web ?? mode).contains(.web) { kinds.insert(.web) }
     let logged = kinds.filter { ($0 == .web ? web ?? mode : mode) == .log }
@@ -108,7 +108,7 @@ public final class Pushes: Sendable {
   ///   - source: the part of the service that its pushes need, which doesn't hold this object.
   ///   - queue: the service's queue.
   /// - Throws: ``PushSetupError`` if a key can't be read, or an error of the HTTP client.
-  public func serve(_ source: any PushSource, _ queue: PushQueue) throws {
+  package func serve(_ source: any PushSource, _ queue: PushQueue) throws {
     metrics.add(queue.service)
     for kind in queue.kinds.subtracting(queue.loggedKinds)
     where state.withLock({ $0.providers[kind] == nil }) {
@@ -140,7 +140,7 @@ public final class Pushes: Sendable {
   /// is none, and blocks on the disk.
   ///
   /// - Throws: ``PushSetupError`` if it can't be read or made.
-  public func webKey() throws -> P256PublicKey { try webKeyPair().publicKey }
+  package func webKey() throws -> P256PublicKey { try webKeyPair().publicKey }
 
   /// Returns both halves of that key, whose secret all nodes have.
   package func webKeyPair() throws -> P256KeyPair {
@@ -154,19 +154,19 @@ public final class Pushes: Sendable {
   }
 
   /// Tells the outboxes of some kinds that a push was queued or made due, and committed.
-  public func wake(_ kinds: Set<PushKind>) {
+  package func wake(_ kinds: Set<PushKind>) {
     for outbox in state.withLock(\.outboxes) where kinds.contains(outbox.kind) { outbox.wake() }
   }
 
   /// Reads credentials again that may be others by now.
   ///
   /// - Throws: ``PushSetupError`` that says what is wrong with some; then the former ones stay.
-  public func reload() async throws {
+  package func reload() async throws {
     for provider in state.withLock({ $0.providers.values }) { try await provider.reload() }
   }
 
   /// Pushes until the task is cancelled.
-  public func run() async {
+  package func run() async {
     let outboxes = state.withLock { state in
       state.outboxes = PushKind.allCases.compactMap { outbox($0, state) }
       return state.outboxes

@@ -1,8 +1,8 @@
-public import HTTPProtocol
+package import HTTPProtocol
 internal import WebApps
 
 /// The form of the error responses that the router makes for a service.
-public enum ErrorStyle: Sendable {
+package enum ErrorStyle: Sendable {
   /// A body in JSON or HTML if `Accept` names one of them, else an empty body.
   case negotiated
   /// A body `{"error":"…"}` in any case.

@@ -1,13 +1,13 @@
 internal import Formats
-public import Configuration
-public import HTTPProtocol
+package import Configuration
+package import HTTPProtocol
 
 /// The rule that tells whether a request may see the operator's pages: `/metrics`, `/status` and `/debug`.
 ///
 /// A page in a browser can make a name of its own stand for this machine's address (DNS rebinding). Such a request comes
 /// from this machine, but its `Host` is that name. So `Host` has to be an address, `localhost` or a name of the
 /// configuration, at any listener.
-public enum OperatorAccess: Sendable {
+package enum OperatorAccess: Sendable {
   /// Allows whoever reaches a listener that is there for the operator alone.
   ///
   /// The names are those that it is reached at, besides its addresses and `localhost`.
@@ -25,7 +25,7 @@ public enum OperatorAccess: Sendable {
   ///
   /// - Parameter request: the request, with the origin that proxies reported.
   /// - Throws: ``HTTPError``, 403.
-  public func check(_ request: Request) throws(HTTPError) {
+  package func check(_ request: Request) throws(HTTPError) {
     let host = Host(request.head)
     switch self {
     case .ownListener(let names):

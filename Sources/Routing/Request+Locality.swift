@@ -1,12 +1,12 @@
 internal import Formats
-public import HTTPProtocol
+package import HTTPProtocol
 
 extension Request {
   /// True if the request was sent on this machine, to an address of this machine alone, and nothing in it speaks of a
   /// proxy: no field that proxies add, and not HTTP/1.0, which nginx speaks to the servers behind it.
   ///
   /// A proxy that hides itself passes for a client. So this is not enough where secrets are at stake.
-  public var isLocal: Bool {
+  package var isLocal: Bool {
     guard IPAddress(origin.peer)?.isLoopback == true, head.version == .http11 else { return false }
     return Host(head).isLoopback && !head.isForwarded
   }

@@ -3,7 +3,7 @@ internal import HTTPProtocol
 /// The parts of a request's path that the parameters of its route's pattern matched.
 ///
 /// They are ranges of the path. Reading one allocates nothing unless it is percent-encoded.
-public struct RouteParameters: Sendable {
+package struct RouteParameters: Sendable {
   /// The largest number of parameters of a pattern.
   static let limit = 4
 
@@ -21,7 +21,7 @@ public struct RouteParameters: Sendable {
   /// The bytes that a parameter matched, percent-decoded.
   ///
   /// - Parameter name: the parameter's name in the pattern. An unknown name gives no bytes.
-  public subscript(name: String) -> ArraySlice<UInt8> {
+  package subscript(name: String) -> ArraySlice<UInt8> {
     guard let index = names.firstIndex(of: name) else { return [] }
     let bytes = path[matches[index]]
     return isEncoded ? PercentEncoding.decode(bytes).map { $0[...] } ?? bytes : bytes
@@ -31,7 +31,7 @@ public struct RouteParameters: Sendable {
   ///
   /// - Parameter name: the parameter's name in the pattern.
   /// - Returns: the text, or nil if it is not UTF-8.
-  public func text(_ name: String) -> String? { String(validating: self[name], as: UTF8.self) }
+  package func text(_ name: String) -> String? { String(validating: self[name], as: UTF8.self) }
 }
 
 /// The places of the parameters in a path, kept without an allocation.

@@ -1,13 +1,13 @@
-public import Formats
+package import Formats
 internal import Configuration
-public import HTTPProtocol
-public import HTTPServer
-public import Observability
+package import HTTPProtocol
+package import HTTPServer
+package import Observability
 
 /// The compiled routes of all services, which answer the requests of a server.
 ///
 /// The table is immutable, so that event loops read it without a lock.
-public final class RouteTable: Responder {
+package final class RouteTable: Responder {
   private let hosts: [(name: String, root: RouteNode)]
   private let anyHost: RouteNode
   /// The response to `OPTIONS *`.
@@ -25,7 +25,7 @@ public final class RouteTable: Responder {
   ///   - log: takes requests (at the level debug) and failures.
   ///   - metrics: counts requests.
   /// - Throws: ``RouteConflict`` if two routes claim the same requests.
-  public init(
+  package init(
     _ routers: [Router], bodyLimit: Int = 64 << 10, proxies: TrustedProxies = TrustedProxies([]),
     log: Log, metrics: Metrics = Metrics()
   ) throws(RouteConflict) {
@@ -61,7 +61,7 @@ public final class RouteTable: Responder {
   /// Decides whether a peer is a trusted proxy.
   ///
   /// - Parameter peer: the peer's address; nil for a Unix socket.
-  public func isProxy(_ peer: IPAddress?) -> Bool { proxies.contains(peer) }
+  package func isProxy(_ peer: IPAddress?) -> Bool { proxies.contains(peer) }
 
   /// Finds the origin of a request that a trusted proxy passed on.
   ///
@@ -69,7 +69,7 @@ public final class RouteTable: Responder {
   ///   - head: the request line and the header fields.
   ///   - origin: the proxy's own address.
   /// - Returns: the client's origin.
-  public func origin(of head: RequestHead, from origin: RequestOrigin) -> RequestOrigin {
+  package func origin(of head: RequestHead, from origin: RequestOrigin) -> RequestOrigin {
     proxies.origin(of: head, from: origin)
   }
 
@@ -79,7 +79,7 @@ public final class RouteTable: Responder {
   ///   - head: the request line and the header fields.
   ///   - origin: the client's origin.
   /// - Returns: the way in which the request is to be answered.
-  public func plan(for head: RequestHead, from origin: RequestOrigin) -> RequestPlan {
+  package func plan(for head: RequestHead, from origin: RequestOrigin) -> RequestPlan {
     let path = head.path
     if path.first == UInt8(ascii: "*") { return refuse(options, to: head) }
     let isEncoded = head.isPathEncoded

@@ -1,10 +1,10 @@
-public import WebApps
+package import WebApps
 
 internal import HTTPProtocol
 
 extension Router {
   /// Registers an app's pages and files.
-  public mutating func register(_ app: WebApp) {
+  package mutating func register(_ app: WebApp) {
     for name in app.fileNames {
       get("\(app.path)/\(name)") { request, _ in
         guard let response = try app.response(to: request.head, file: name) else {

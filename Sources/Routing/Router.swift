@@ -1,6 +1,6 @@
-public import Configuration
-public import HTTPProtocol
-public import HTTPServer
+package import Configuration
+package import HTTPProtocol
+package import HTTPServer
 
 /// Collects the routes of one service.
 ///
@@ -15,52 +15,52 @@ public import HTTPServer
 /// become responses: ``HTTPError`` its own, an unavailable store 503, any other 500.
 ///
 /// `GET` implies `HEAD`. A known path with another method gives 405 with `Allow`.
-public struct Router: Sendable {
+package struct Router: Sendable {
   /// Answers a request inline on the event loop.
-  public typealias Handler = @Sendable (Request, RouteParameters) throws -> Response
+  package typealias Handler = @Sendable (Request, RouteParameters) throws -> Response
   /// Answers a request as a task on the event loop.
-  public typealias AsyncHandler = @Sendable (Request, RouteParameters) async throws -> Response
+  package typealias AsyncHandler = @Sendable (Request, RouteParameters) async throws -> Response
   /// Looks at a request before any of its body is read, inline on the event loop, and throws the error that refuses it.
-  public typealias Screen = @Sendable (RequestHead, RequestOrigin) throws(HTTPError) -> Void
+  package typealias Screen = @Sendable (RequestHead, RequestOrigin) throws(HTTPError) -> Void
   /// Accepts a WebSocket, or throws the error that refuses it.
-  public typealias WebSocketRoute =
+  package typealias WebSocketRoute =
     @Sendable (Request, RouteParameters) async throws -> WebSocketAcceptance
   /// Returns the reason why a service is not ready, or nil if it is.
-  public typealias ReadinessCheck = @Sendable () async -> String?
+  package typealias ReadinessCheck = @Sendable () async -> String?
 
   /// The name of the service, which labels metrics and log lines.
-  public let service: String
+  package let service: String
   /// The hosts that the routes answer to. Empty means any.
-  public let hosts: [HostName]
+  package let hosts: [HostName]
   /// The form of the error responses that the router makes for this service.
-  public var errorStyle = ErrorStyle.negotiated
+  package var errorStyle = ErrorStyle.negotiated
   /// Header fields of each such response, such as those of CORS.
-  public var errorFields = HeaderFields()
+  package var errorFields = HeaderFields()
   /// Header fields, besides `Allow`, of the 204 that answers `OPTIONS`. With nil, `OPTIONS` is a method like any other,
   /// and not allowed if no route takes it.
-  public var optionsFields: HeaderFields? = HeaderFields()
+  package var optionsFields: HeaderFields? = HeaderFields()
 
   private(set) var routes: [RouteDefinition] = []
   private var operatorRoutes: [(pattern: String, handler: Handler)] = []
   /// The readiness checks, in the order in which they were added.
-  public private(set) var checks: [(name: String, check: ReadinessCheck)] = []
+  package private(set) var checks: [(name: String, check: ReadinessCheck)] = []
 
   /// Makes a router without routes.
   ///
   /// - Parameters:
   ///   - service: the name of the service.
   ///   - hosts: the hosts that the routes answer to, at any port. Empty means any.
-  public init(service: String, hosts: [HostName] = []) {
+  package init(service: String, hosts: [HostName] = []) {
     (self.service, self.hosts) = (service, hosts)
   }
 
   /// Adds a route for `GET` and `HEAD`, answered inline on the event loop.
-  public mutating func get(_ pattern: String, _ handler: @escaping Handler) {
+  package mutating func get(_ pattern: String, _ handler: @escaping Handler) {
     on([.get], pattern, handler)
   }
 
   /// Adds a route for `GET` and `HEAD`, answered by a task.
-  public mutating func get(_ pattern: String, _ handler: @escaping AsyncHandler) {
+  package mutating func get(_ pattern: String, _ handler: @escaping AsyncHandler) {
     on([.get], pattern, handler)
   }
 
@@ -71,7 +71,7 @@ public struct Router: Sendable {
   ///   - isInline: tells whether a request can be answered inline.
   ///   - handler: answers inline.
   ///   - otherwise: answers as a task.
-  public mutating func get(
+  package mutating func get(
     _ pattern: String, inlineIf isInline: @escaping @Sendable () -> Bool,
     _ handler: @escaping Handler, otherwise: @escaping AsyncHandler
   ) {
@@ -84,7 +84,7 @@ public struct Router: Sendable {
   ///   - pattern: the path.
   ///   - bodyLimit: the largest body in bytes, or nil for the configured one.
   ///   - handler: makes the response.
-  public mutating func post(
+  package mutating func post(
     _ pattern: String, bodyLimit: Int? = nil, _ handler: @escaping AsyncHandler
   ) {
     on([.post], pattern, bodyLimit: bodyLimit, handler)
@@ -97,7 +97,7 @@ public struct Router: Sendable {
   ///   - pattern: the path.
   ///   - bodyLimit: the largest body in bytes, or nil for the configured one.
   ///   - handler: makes the response.
-  public mutating func on(
+  package mutating func on(
     _ methods: [Method], _ pattern: String, bodyLimit: Int? = nil, _ handler: @escaping Handler
   ) {
     add(methods, pattern, bodyLimit, .inline(handler))
@@ -111,7 +111,7 @@ public struct Router: Sendable {
   ///   - bodyLimit: the largest body in bytes, or nil for the configured one.
   ///   - screen: looks at each request first, or nil.
   ///   - handler: makes the response.
-  public mutating func on(
+  package mutating func on(
     _ methods: [Method], _ pattern: String, bodyLimit: Int? = nil, screen: Screen? = nil,
     _ handler: @escaping AsyncHandler
   ) {
@@ -123,20 +123,20 @@ public struct Router: Sendable {
   /// - Parameters:
   ///   - pattern: the path.
   ///   - accept: gives the session's handler and limits, or throws the error that refuses the handshake.
-  public mutating func webSocket(_ pattern: String, _ accept: @escaping WebSocketRoute) {
+  package mutating func webSocket(_ pattern: String, _ accept: @escaping WebSocketRoute) {
     add([.get], pattern, nil, .webSocket(accept))
   }
 
   /// Adds a route for the operator's `GET` and `HEAD`, answered inline on the event loop. It belongs to
   /// ``operatorRouter(for:)``, not to this router.
-  public mutating func getForOperator(_ pattern: String, _ handler: @escaping Handler) {
+  package mutating func getForOperator(_ pattern: String, _ handler: @escaping Handler) {
     operatorRoutes.append((pattern, handler))
   }
 
   /// Makes a router of the routes for the operator, which are served at any host, beside the metrics.
   ///
   /// - Parameter access: tells which requests are answered.
-  public func operatorRouter(for access: OperatorAccess) -> Router {
+  package func operatorRouter(for access: OperatorAccess) -> Router {
     var router = Router(service: service)
     router.errorStyle = errorStyle
     router.errorFields = errorFields
@@ -154,7 +154,7 @@ public struct Router: Sendable {
   /// - Parameters:
   ///   - name: the name of the check, in a word.
   ///   - check: returns what is missing, in words that anyone may read, or nil if all is well.
-  public mutating func readiness(_ name: String, _ check: @escaping ReadinessCheck) {
+  package mutating func readiness(_ name: String, _ check: @escaping ReadinessCheck) {
     checks.append((name, check))
   }
 

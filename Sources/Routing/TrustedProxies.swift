@@ -1,14 +1,14 @@
-public import Formats
-public import HTTPProtocol
+package import Formats
+package import HTTPProtocol
 
 /// The proxies whose header fields about the origin of a request are believed.
-public struct TrustedProxies: Sendable {
+package struct TrustedProxies: Sendable {
   private let ranges: [AddressRange]
 
   /// Trusts the proxies at some addresses.
   ///
   /// - Parameter ranges: the addresses. With none, no proxy is trusted.
-  public init(_ ranges: [AddressRange]) { self.ranges = ranges }
+  package init(_ ranges: [AddressRange]) { self.ranges = ranges }
 
   /// Finds the origin of a request that the proxies in front of this server report.
   ///
@@ -20,7 +20,7 @@ public struct TrustedProxies: Sendable {
   ///   - head: the head of the request.
   ///   - origin: the origin by the connection that it came on.
   /// - Returns: the client's origin, or the same one if the peer is no trusted proxy.
-  public func origin(of head: RequestHead, from origin: RequestOrigin) -> RequestOrigin {
+  package func origin(of head: RequestHead, from origin: RequestOrigin) -> RequestOrigin {
     var peer = origin.peer
     let address = IPAddress(peer)
     guard peer.isEmpty || address != nil, contains(address) else { return origin }

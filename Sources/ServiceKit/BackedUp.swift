@@ -1,7 +1,7 @@
-public import Storage
+package import Storage
 
 /// The configuration of a service with files or rows that a backup treats in a way of their own.
-public protocol BackedUp: ServiceConfiguration {
+package protocol BackedUp: ServiceConfiguration {
   /// The tables whose rows a restored store must not have, as they say that nothing that came later is lost.
   static var unrestoredTables: [StaticString] { get }
 
@@ -23,11 +23,11 @@ public protocol BackedUp: ServiceConfiguration {
 
 extension BackedUp {
   /// No such tables.
-  public static var unrestoredTables: [StaticString] { [] }
+  package static var unrestoredTables: [StaticString] { [] }
   /// No files.
-  public var keyFiles: [String: String] { [:] }
+  package var keyFiles: [String: String] { [:] }
   /// No folders.
-  public var contentFolders: [String] { [] }
+  package var contentFolders: [String] { [] }
   /// Does nothing.
-  public func settle(_ store: Store) async throws {}
+  package func settle(_ store: Store) async throws {}
 }

@@ -1,17 +1,17 @@
 internal import Configuration
-public import Cryptography
+package import Cryptography
 internal import HTTPProtocol
-public import Platform
+package import Platform
 
 /// A certificate chain and its private key, read from two PEM files and checked for the operator.
-public struct CertificateFiles: Sendable {
+package struct CertificateFiles: Sendable {
   /// An expiry within this time is worth a warning.
   private static let notice = Duration.seconds(14 * 86_400)
   /// The longest file, in bytes.
   private static let sizeLimit = 1 << 20
 
   /// The certificate and its key, which belong together.
-  public let credentials: TLSCredentials
+  package let credentials: TLSCredentials
   /// The certificate's name in messages, such as “TLS certificate cert.pem”.
   private let name: String
 
@@ -22,7 +22,7 @@ public struct CertificateFiles: Sendable {
   ///   - certificate: the path of the PEM file of the certificate, followed by those that lead to its root.
   ///   - key: the path of the PEM file of the key.
   /// - Throws: ``CommandError`` if a file can't be read, or the two don't belong together.
-  public init(for use: String, certificate: String, key: String) throws(CommandError) {
+  package init(for use: String, certificate: String, key: String) throws(CommandError) {
     name = "\(use) certificate \(certificate)"
     let chain = try Self.read(name, certificate)
     let secret = try Self.read("\(use) key \(key)", key)
@@ -41,7 +41,7 @@ public struct CertificateFiles: Sendable {
   ///
   /// - Parameter now: the present time.
   /// - Returns: a doubt if the certificate expires within two weeks.
-  public func validity(at now: Timestamp) -> ContentFinding {
+  package func validity(at now: Timestamp) -> ContentFinding {
     let start = credentials.notBefore
     let end = credentials.notAfter
     let rest = now.duration(to: end)
@@ -63,7 +63,7 @@ public struct CertificateFiles: Sendable {
   ///   - key: the path of the key's file.
   ///   - now: the present time.
   /// - Returns: the certificate's validity or what is wrong with the files, and a doubt if others may read the key.
-  public static func findings(
+  package static func findings(
     for use: String, certificate: String, key: String, at now: Timestamp
   ) -> [ContentFinding] {
     let finding: ContentFinding

@@ -1,5 +1,5 @@
 /// A configuration whose content can be checked before it is served.
-public protocol Checking: ServiceConfiguration {
+package protocol Checking: ServiceConfiguration {
   /// Checks the content that the service would work with, for `awd check`, and changes nothing.
   ///
   /// - Parameter isExposed: whether other machines reach the server, directly or through a proxy.
@@ -16,5 +16,5 @@ public protocol Checking: ServiceConfiguration {
 
 extension Checking {
   /// Warns of nothing.
-  public func warnings(isExposed: Bool) -> [ContentFinding] { [] }
+  package func warnings(isExposed: Bool) -> [ContentFinding] { [] }
 }

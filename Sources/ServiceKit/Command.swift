@@ -1,5 +1,5 @@
 /// A subcommand of the program.
-public protocol Command: Sendable {
+package protocol Command: Sendable {
   /// The words that name the command: `"repo verify"`.
   static var name: String { get }
   /// The purpose in one line without a period, for `--help`.
@@ -18,5 +18,5 @@ public protocol Command: Sendable {
 
 extension Command {
   /// False.
-  public static var isHidden: Bool { false }
+  package static var isHidden: Bool { false }
 }

@@ -6,7 +6,7 @@ extension CommandContext {
   /// - Parameters:
   ///   - value: the value.
   ///   - printWords: prints it in words.
-  public func print(json value: some Encodable, or printWords: () -> Void) throws {
+  package func print(json value: some Encodable, or printWords: () -> Void) throws {
     if arguments.has("json") { try print(json: value) } else { printWords() }
   }
 
@@ -15,7 +15,7 @@ extension CommandContext {
   ///
   /// - Parameter value: the value to print.
   /// - Throws: the error of the value's encoding.
-  public func print(json value: some Encodable) throws {
+  package func print(json value: some Encodable) throws {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes, .prettyPrinted]
     print(Self.escaped(String(decoding: try encoder.encode(value), as: UTF8.self)))

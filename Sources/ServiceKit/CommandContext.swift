@@ -1,21 +1,21 @@
 /// The arguments of a command, and its ways to reach the rest of the program.
-public struct CommandContext: Sendable {
+package struct CommandContext: Sendable {
   /// Reads what ``configuration(for:)`` returns.
-  public typealias ReadConfiguration =
+  package typealias ReadConfiguration =
     @Sendable (any Service.Type, CommandArguments) throws -> any ServiceConfiguration
   /// Opens what ``serviceContext(for:onlyToRead:)`` returns; the last argument is `onlyToRead`.
-  public typealias OpenService =
+  package typealias OpenService =
     @Sendable (any Service.Type, CommandArguments, _ onlyToRead: Bool) async throws
     -> ServiceContext
 
   /// The arguments, sorted by the command's parameters.
-  public let arguments: CommandArguments
+  package let arguments: CommandArguments
   /// All services that are built in, switched on or not.
-  public let services: [any Service.Type]
+  package let services: [any Service.Type]
   /// The environment variables.
-  public let environment: [String: String]
+  package let environment: [String: String]
   /// Writes a line to standard output.
-  public let print: @Sendable (String) -> Void
+  package let print: @Sendable (String) -> Void
   private let readConfiguration: ReadConfiguration
   private let openService: OpenService
 
@@ -28,7 +28,7 @@ public struct CommandContext: Sendable {
   ///   - print: writes a line to standard output.
   ///   - readConfiguration: makes the result of ``configuration(for:)``.
   ///   - openService: makes the result of ``serviceContext(for:onlyToRead:)``.
-  public init(
+  package init(
     arguments: CommandArguments, services: [any Service.Type], environment: [String: String],
     print: @escaping @Sendable (String) -> Void,
     readConfiguration: @escaping ReadConfiguration, openService: @escaping OpenService
@@ -42,7 +42,7 @@ public struct CommandContext: Sendable {
   /// - Parameter service: the service, switched on or not.
   /// - Returns: its values.
   /// - Throws: the configuration's problems.
-  public func configuration<S: Service>(for service: S.Type) throws -> S.Configuration {
+  package func configuration<S: Service>(for service: S.Type) throws -> S.Configuration {
     guard let configuration = try readConfiguration(service, arguments) as? S.Configuration else {
       throw CommandError.refused("\(service.name) has no configuration")
     }
@@ -59,7 +59,7 @@ public struct CommandContext: Sendable {
   ///     server of another user could not open.
   /// - Returns: the context, which is closed when the command ends.
   /// - Throws: the configuration's problems, or the store's.
-  public func serviceContext(
+  package func serviceContext(
     for service: any Service.Type, onlyToRead: Bool = false
   ) async throws -> ServiceContext { try await openService(service, arguments, onlyToRead) }
 }

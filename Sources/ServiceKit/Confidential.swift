@@ -2,4 +2,4 @@
 ///
 /// It isn't served in plain HTTP on an address that other machines reach, unless there is a proxy that may have ended the
 /// TLS connection.
-public protocol Confidential: Service {}
+package protocol Confidential: Service {}

@@ -1,9 +1,9 @@
 internal import Glibc
 
 /// A result of a check, good or bad, for the operator.
-public struct ContentFinding: Sendable, Equatable {
+package struct ContentFinding: Sendable, Equatable {
   /// The seriousness of a finding.
-  public enum Grade: String, Sendable, Encodable {
+  package enum Grade: String, Sendable, Encodable {
     /// All is as it should be.
     case good
     /// It works, but perhaps not as intended.
@@ -13,23 +13,23 @@ public struct ContentFinding: Sendable, Equatable {
   }
 
   /// The seriousness.
-  public let grade: Grade
+  package let grade: Grade
   /// The thing and its state, in one line.
-  public let message: String
+  package let message: String
 
   /// Makes a finding.
   ///
   /// - Parameters:
   ///   - grade: the seriousness.
   ///   - message: the thing and its state, in one line.
-  public init(_ grade: Grade, _ message: String) { (self.grade, self.message) = (grade, message) }
+  package init(_ grade: Grade, _ message: String) { (self.grade, self.message) = (grade, message) }
 
   /// Finds that something is as it should be.
-  public static func good(_ message: String) -> Self { Self(.good, message) }
+  package static func good(_ message: String) -> Self { Self(.good, message) }
   /// Finds something that an operator should think about.
-  public static func doubtful(_ message: String) -> Self { Self(.doubtful, message) }
+  package static func doubtful(_ message: String) -> Self { Self(.doubtful, message) }
   /// Finds something that doesn't work.
-  public static func wrong(_ message: String) -> Self { Self(.wrong, message) }
+  package static func wrong(_ message: String) -> Self { Self(.wrong, message) }
 
   /// Doubts a private key's file if others than its owner may read it.
   ///
@@ -37,7 +37,7 @@ public struct ContentFinding: Sendable, Equatable {
   ///   - kind: the kind of key, such as “TLS key”.
   ///   - path: the file.
   /// - Returns: the doubt, or nil if there is none or no such file.
-  public static func readersOfKey(_ kind: String, _ path: String) -> ContentFinding? {
+  package static func readersOfKey(_ kind: String, _ path: String) -> ContentFinding? {
     var status = stat()
     guard unsafe stat(path, &status) == 0, status.st_mode & 0o077 != 0 else { return nil }
     return .doubtful("\(kind) \(path): other users may read it; chmod 600")

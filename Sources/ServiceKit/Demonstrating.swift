@@ -1,5 +1,5 @@
 /// A service that can be tried with commands beside the running server.
-public protocol Demonstrating: Service {
+package protocol Demonstrating: Service {
   /// Returns commands that an operator may try, which are printed at the start.
   ///
   /// - Parameter url: the server's URL on this machine, without a slash at its end.
@@ -8,18 +8,18 @@ public protocol Demonstrating: Service {
 }
 
 /// A command that shows what a service does.
-public struct ServiceExample: Sendable, Equatable {
+package struct ServiceExample: Sendable, Equatable {
   /// The outcome in a few words.
-  public let outcome: String
+  package let outcome: String
   /// The command as it is typed into a shell.
-  public let command: String
+  package let command: String
 
   /// Makes an example.
   ///
   /// - Parameters:
   ///   - outcome: the outcome in a few words.
   ///   - command: the command as it is typed into a shell.
-  public init(_ outcome: String, _ command: String) {
+  package init(_ outcome: String, _ command: String) {
     (self.outcome, self.command) = (outcome, command)
   }
 }

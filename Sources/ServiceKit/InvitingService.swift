@@ -1,7 +1,7 @@
-public import Platform
+package import Platform
 
 /// A service that may ask for an invitation when an account is made.
-public protocol InvitingService: Service {
+package protocol InvitingService: Service {
   /// True if an invitation can be for one user only, whom the service knows by a uid before there is an account.
   static var knowsUIDs: Bool { get }
 
@@ -19,15 +19,15 @@ public protocol InvitingService: Service {
 }
 
 /// An invitation to make an account.
-public struct Invitation: Sendable {
+package struct Invitation: Sendable {
   /// The token that is shown instead of the operator's word.
-  public let token: String
+  package let token: String
   /// The only user that it is for, or nil for any.
-  public let uid: String?
+  package let uid: String?
   /// The number of accounts that can be made with it.
-  public let uses: Int
+  package let uses: Int
   /// The moment at which it expires.
-  public let expires: Timestamp
+  package let expires: Timestamp
 
   /// Makes an invitation.
   ///
@@ -36,7 +36,7 @@ public struct Invitation: Sendable {
   ///   - uid: the only user that it is for, or nil for any.
   ///   - uses: the number of accounts that can be made with it.
   ///   - expires: the moment at which it expires.
-  public init(token: String, uid: String?, uses: Int, expires: Timestamp) {
+  package init(token: String, uid: String?, uses: Int, expires: Timestamp) {
     (self.token, self.uid, self.uses, self.expires) = (token, uid, uses, expires)
   }
 }

@@ -1,5 +1,5 @@
-public import Budgets
-public import Observability
+package import Budgets
+package import Observability
 
 extension Metrics {
   /// Registers the figures of a budget.
@@ -7,7 +7,7 @@ extension Metrics {
   /// - Parameters:
   ///   - name: the name of the budget, which is the label `budget`.
   ///   - read: returns the figures, on any thread.
-  public func budget(named name: String, _ read: @escaping @Sendable () -> BudgetStatistics) {
+  package func budget(named name: String, _ read: @escaping @Sendable () -> BudgetStatistics) {
     let labels: Labels = ["budget": name]
     gauge("awd_budget_capacity", "Amount that all owners may hold", labels) {
       Double(read().capacity)

@@ -1,8 +1,8 @@
 internal import Configuration
 internal import Cryptography
 internal import Glibc
-public import Push
-public import Platform
+package import Push
+package import Platform
 
 extension PushMode {
   /// The longest file of certificates, in bytes.
@@ -16,7 +16,7 @@ extension PushMode {
   ///   - hasWeb: whether browsers are pushed to.
   ///   - isExposed: whether other machines reach the server.
   ///   - now: the time, for certificates.
-  public func findings(
+  package func findings(
     _ configuration: PushConfiguration, hasWeb: Bool, isExposed: Bool, at now: Timestamp
   ) -> [ContentFinding] {
     let web = hasWeb ? Self.check(webKey: configuration.webKey) : []

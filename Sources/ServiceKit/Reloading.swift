@@ -1,5 +1,5 @@
 /// A service that can take up changes while it runs.
-public protocol Reloading: Service {
+package protocol Reloading: Service {
   /// Takes up what changed outside, such as files, keys and lists, on SIGHUP.
   ///
   /// - Throws: an error that leaves everything as it was.

@@ -1,13 +1,13 @@
 internal import HTTPProtocol
-public import Observability
-public import Routing
+package import Observability
+package import Routing
 
 extension Router {
   /// Makes the program's own routes for probes: `/healthz`, `/readyz` and `/version`.
   ///
   /// - Parameter routers: the services' routers, whose readiness checks `/readyz` makes.
   /// - Returns: a router for any host.
-  public static func probes(checking routers: [Router]) -> Router {
+  package static func probes(checking routers: [Router]) -> Router {
     var router = Router(service: Product.name)
     router.get("/healthz") { _, _ in Response(.ok, type: "text/plain", text: "ok\n") }
     router.get("/version") { _, _ in
@@ -33,7 +33,7 @@ extension Router {
   ///
   /// - Parameter routers: the services' routers.
   /// - Returns: the reasons why the server isn't ready; none if it is.
-  public static func reasons(against routers: [Router]) async -> [String] {
+  package static func reasons(against routers: [Router]) async -> [String] {
     var reasons: [String] = []
     for router in routers {
       for (name, check) in router.checks {
@@ -48,7 +48,7 @@ extension Router {
   /// - Parameters:
   ///   - metrics: the metrics to render.
   ///   - access: tells which requests are answered.
-  public static func metrics(_ metrics: Metrics, for access: OperatorAccess) -> Router {
+  package static func metrics(_ metrics: Metrics, for access: OperatorAccess) -> Router {
     var router = Router(service: Product.name)
     router.get("/metrics") { request, _ in
       try access.check(request)

@@ -1,7 +1,7 @@
-public import Observability
+package import Observability
 
 /// A service that works in the background while requests are served.
-public protocol Running: Service {
+package protocol Running: Service {
   /// Works until the task is cancelled.
   ///
   /// It returns if there is nothing (more) to do. After an error, which is logged and shown by `/readyz`, it is called
@@ -17,7 +17,7 @@ extension Running {
   ///   - failure: the words that are logged with the cause of a failure.
   ///   - log: the log of the service.
   ///   - work: the work.
-  public static func repeatWork(
+  package static func repeatWork(
     every interval: Duration, orLog failure: String, in log: Log,
     _ work: () async throws -> Void
   ) async {

@@ -1,4 +1,4 @@
-public import Routing
+package import Routing
 
 /// A part of the daemon that can be switched on and off, implemented by a plug-in.
 ///
@@ -6,7 +6,7 @@ public import Routing
 /// ``register(on:)`` once. A service adopts further protocols for what else it has: ``Migrating``, ``Commanding``,
 /// ``Confidential``, ``Demonstrating``, ``Running``, ``Reloading`` and ``InvitingService``; its configuration adopts
 /// ``Checking`` and ``BackedUp``.
-public protocol Service: Sendable {
+package protocol Service: Sendable {
   /// The service's own section of the configuration.
   associatedtype Configuration: ServiceConfiguration
 
@@ -33,5 +33,5 @@ public protocol Service: Sendable {
 
 extension Service {
   /// True.
-  public static var isOnByDefault: Bool { true }
+  package static var isOnByDefault: Bool { true }
 }

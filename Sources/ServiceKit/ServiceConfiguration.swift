@@ -1,7 +1,7 @@
-public import Configuration
+package import Configuration
 
 /// The values of a service's section.
-public protocol ServiceConfiguration: Sendable {
+package protocol ServiceConfiguration: Sendable {
   /// Reads every key of the section, and records what is wrong with it there.
   ///
   /// It opens and writes nothing, so that all problems of a configuration can be reported at once, by `awd check` too.
@@ -15,7 +15,7 @@ extension Service {
   /// Reads the service's section, and records what is wrong with it there.
   ///
   /// - Parameter section: the service's own section.
-  public static func configuration(_ section: ConfigurationSection) -> any ServiceConfiguration {
+  package static func configuration(_ section: ConfigurationSection) -> any ServiceConfiguration {
     Configuration(section)
   }
 }

@@ -1,42 +1,42 @@
-public import Cluster
-public import Configuration
+package import Cluster
+package import Configuration
 internal import Cryptography
-public import Observability
-public import WebApps
-public import Push
-public import Storage
-public import Platform
+package import Observability
+package import WebApps
+package import Push
+package import Storage
+package import Platform
 
 /// All that the program offers one service.
-public struct ServiceContext: Sendable {
+package struct ServiceContext: Sendable {
   /// The database, with the tables of the service's migrations.
-  public var store: Store
+  package var store: Store
   /// The pushes of all services to phones and browsers.
-  public var pushes: Pushes
+  package var pushes: Pushes
   /// Tells other nodes what has changed in the store, and hears it from them.
-  public var bus: any Bus
+  package var bus: any Bus
   /// This run of the program. Rows of the store that belong to it go when it ends.
-  public var node: NodeID
+  package var node: NodeID
   /// A log that names the service in each line.
-  public var log: Log
+  package var log: Log
   /// The registry of the service's metrics.
-  public var metrics: Metrics
+  package var metrics: Metrics
   /// Tells the wall-clock time, which is the same for all nodes.
-  public var clock: @Sendable () -> Timestamp
+  package var clock: @Sendable () -> Timestamp
   /// Tells the time by which rows may be deleted for their age: ``clock``, or less where that can't be relied on.
-  public var expiry: @Sendable () -> Timestamp
+  package var expiry: @Sendable () -> Timestamp
   /// Gives as many random bytes as asked for, fit for keys and tokens.
-  public var randomBytes: @Sendable (_ count: Int) -> [UInt8] = SecureRandom.bytes
+  package var randomBytes: @Sendable (_ count: Int) -> [UInt8] = SecureRandom.bytes
   /// The folder of all that the daemon keeps, without a slash at its end.
-  public var dataFolder: String
+  package var dataFolder: String
   /// The server's URL as seen from outside, without a slash at its end, or nil to take it from each request.
-  public var publicURL: String?
+  package var publicURL: String?
   /// The program's pages for its operator, to be linked from pages that are shown on this machine.
-  public var operatorPages: [PageLink]
+  package var operatorPages: [PageLink]
   /// The hosts that the service's routes answer to. Empty means any.
-  public var hosts: [HostName]
+  package var hosts: [HostName]
   /// The number of event loops that serve requests.
-  public var loops: Int
+  package var loops: Int
 
   /// Makes a context, with the system's clock unless another is given.
   ///
@@ -54,7 +54,7 @@ public struct ServiceContext: Sendable {
   ///   - operatorPages: the program's pages for its operator.
   ///   - hosts: the hosts that the service's routes answer to.
   ///   - loops: the number of event loops.
-  public init(
+  package init(
     store: Store, pushes: Pushes? = nil, bus: any Bus = NoBus(),
     node: NodeID = .random(), log: Log, metrics: Metrics = Metrics(),
     clock: @escaping @Sendable () -> Timestamp = Timestamp.now,

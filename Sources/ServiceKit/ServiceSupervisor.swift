@@ -1,4 +1,4 @@
-public import Observability
+package import Observability
 internal import Platform
 
 /// Runs the background work of all services, and reloads them.
@@ -6,7 +6,7 @@ internal import Platform
 /// After a failure the work is started again after a pause of 1 s at first, which doubles each time up to 1 min.
 /// Meanwhile requests that need no background work are still answered, other services go on, and `/readyz` reports the
 /// failure.
-public final class ServiceSupervisor: Sendable {
+package final class ServiceSupervisor: Sendable {
   private static let firstPause = Duration.seconds(1)
   private static let longestPause = Duration.seconds(60)
 
@@ -21,7 +21,7 @@ public final class ServiceSupervisor: Sendable {
   ///   - services: the services that are switched on.
   ///   - log: takes the failures.
   ///   - sleep: waits before a service's work is started again, and throws when cancelled.
-  public init(
+  package init(
     _ services: [any Service], log: Log,
     sleep: @escaping @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
   ) {
@@ -30,7 +30,7 @@ public final class ServiceSupervisor: Sendable {
   }
 
   /// Runs the services until cancelled, or until none has anything left to do.
-  public func run() async {
+  package func run() async {
     await withTaskGroup { group in
       for (name, service) in services {
         guard let service = service as? any Running else { continue }
@@ -42,7 +42,7 @@ public final class ServiceSupervisor: Sendable {
   /// Reloads each service. One that fails keeps its old state.
   ///
   /// - Returns: whether all succeeded.
-  public func reload() async -> Bool {
+  package func reload() async -> Bool {
     var isComplete = true
     for (name, service) in services {
       do {
@@ -58,7 +58,7 @@ public final class ServiceSupervisor: Sendable {
   /// Returns the reason why a service's background work pauses, or nil if it doesn't.
   ///
   /// - Parameter service: the service's name.
-  public func failure(of service: String) -> String? { failing.withLock { $0[service] } }
+  package func failure(of service: String) -> String? { failing.withLock { $0[service] } }
 
   private func run(_ service: any Running, named name: String) async {
     var pause = Self.firstPause

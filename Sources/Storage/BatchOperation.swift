@@ -2,7 +2,7 @@
 ///
 /// On SQLite each is a closure of its own in the writer's group. On PostgreSQL as many as wait, up to 256, are one call of a
 /// function in the database, which works on whole sets.
-public protocol BatchOperation: Sendable {
+package protocol BatchOperation: Sendable {
   /// The input of one caller.
   associatedtype Input: Sendable
   /// The result for one caller.
@@ -35,28 +35,28 @@ public protocol BatchOperation: Sendable {
 
 extension BatchOperation {
   /// All inputs are alike.
-  public static func size(of input: Input) -> Int { 1 }
+  package static func size(of input: Input) -> Int { 1 }
 }
 
 // What a ``BatchOperation`` writes.
 extension PostgreSQLParameters {
   /// Adds an array of type `bigint[]`.
-  public mutating func append(integers: [Int64?]) throws(StoreError) {
+  package mutating func append(integers: [Int64?]) throws(StoreError) {
     try append(integers.map(\.databaseValue), of: .int8)
   }
 
   /// Adds an array of type `text[]`.
-  public mutating func append(texts: [String?]) throws(StoreError) {
+  package mutating func append(texts: [String?]) throws(StoreError) {
     try append(texts.map(\.databaseValue), of: .text)
   }
 
   /// Adds an array of type `bytea[]`.
-  public mutating func append(blobs: [[UInt8]?]) throws(StoreError) {
+  package mutating func append(blobs: [[UInt8]?]) throws(StoreError) {
     try append(blobs.map(\.databaseValue), of: .bytea)
   }
 
   /// Adds a value that is the same for all inputs.
-  public mutating func append(_ value: some DatabaseValueConvertible) throws(StoreError) {
+  package mutating func append(_ value: some DatabaseValueConvertible) throws(StoreError) {
     try append(value.databaseValue)
   }
 }

@@ -7,7 +7,7 @@ internal import Glibc
 
 extension Queryable where Self: ~Copyable {
   /// The number of the database's history. Positions of one history are given once.
-  public borrowing func history() throws -> Int64 {
+  package borrowing func history() throws -> Int64 {
     try one("SELECT history FROM store_history") { try $0[0] } ?? 0
   }
 }

@@ -1,9 +1,9 @@
 /// One step of a schema's history, applied to a database once and never changed afterwards.
-public struct Migration: Sendable {
+package struct Migration: Sendable {
   /// The service that the step belongs to.
-  public let owner: String
+  package let owner: String
   /// The place among its owner's steps. Each number is higher than the one before.
-  public let number: Int
+  package let number: Int
   /// The statements for SQLite, or nil if it doesn't have the step.
   let sqlite: String?
   /// The statements for PostgreSQL, or nil if it doesn't have the step.
@@ -24,7 +24,7 @@ public struct Migration: Sendable {
   ///   - needs: the number of the newest step that other nodes' programs must know once the database has this one, or nil
   ///     for this one. A lower one says that an older release can go on beside it, as when a column is added that it
   ///     doesn't ask for.
-  public init(
+  package init(
     owner: String, number: Int, sqlite: String? = nil, postgreSQL: String? = nil, needs: Int? = nil
   ) {
     (self.owner, self.number, self.sqlite, self.postgreSQL) = (owner, number, sqlite, postgreSQL)
@@ -32,7 +32,7 @@ public struct Migration: Sendable {
   }
 
   /// Makes a step out of the content of SQL files, as the other initializer does out of text.
-  public init(
+  package init(
     owner: String, number: Int, sqlite: [UInt8]? = nil, postgreSQL: [UInt8]? = nil,
     needs: Int? = nil
   ) {
@@ -42,7 +42,7 @@ public struct Migration: Sendable {
   }
 
   /// Makes a step out of SQL statements that all databases understand.
-  public init(owner: String, number: Int, sql: String) {
+  package init(owner: String, number: Int, sql: String) {
     self.init(owner: owner, number: number, sqlite: sql, postgreSQL: sql)
   }
 }

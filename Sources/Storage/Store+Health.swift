@@ -1,12 +1,12 @@
 internal import Synchronization
-public import Platform
+package import Platform
 
 extension Store {
   /// Writes a row of the store's own, and waits until it is on the disk. After PostgreSQL had no room for something, it has to
   /// have some again, too.
   ///
   /// - Throws: ``StoreError`` that says why the store can't be written to.
-  public nonisolated(nonsending) func writeProbe() async throws {
+  package nonisolated(nonsending) func writeProbe() async throws {
     try await write(isolation: .rowLocks) { transaction in
       try transaction.execute(
         """
@@ -31,7 +31,7 @@ extension Store {
   /// Asks PostgreSQL for the time, by which all nodes go.
   ///
   /// - Returns: the time as of the end of the call, give or take half its duration.
-  public nonisolated(nonsending) func time() async throws -> Timestamp {
+  package nonisolated(nonsending) func time() async throws -> Timestamp {
     let clock = ContinuousClock()
     // Not at the call: the query may have waited for its turn.
     let (time, asked): (Int64, ContinuousClock.Instant) = try await read { snapshot in
@@ -44,14 +44,14 @@ extension Store {
   }
 
   /// Returns the time that a file of SQLite's keeps, or nil if it keeps none.
-  public nonisolated(nonsending) func keptTime() async throws -> Timestamp? {
+  package nonisolated(nonsending) func keptTime() async throws -> Timestamp? {
     try await read { snapshot in
       try snapshot.one("SELECT time FROM store_clock") { Timestamp(milliseconds: try $0[0]) }
     }
   }
 
   /// Has a file of SQLite's keep a time.
-  public nonisolated(nonsending) func keep(_ time: Timestamp) async throws {
+  package nonisolated(nonsending) func keep(_ time: Timestamp) async throws {
     try await write { transaction in
       try transaction.execute(
         """
@@ -70,7 +70,7 @@ extension Store {
   /// - Returns: the number of migrations that are still to be applied.
   /// - Throws: ``StoreError``: `.corrupt` if the file is damaged or no database, `.incompatibleSchema` if it is of a
   ///   newer or another program.
-  public static func check(_ path: String, migrations: [Migration]) throws -> Int {
+  package static func check(_ path: String, migrations: [Migration]) throws -> Int {
     let connection = try SQLiteConnection(reading: path)
     try connection.checkIntegrity()
     if try connection.isEmpty { return migrations.count }

@@ -8,14 +8,14 @@ internal import Platform
 ///
 /// A task that is cancelled while it waits goes on waiting for the outcome. Its closure runs, and is committed or not, as
 /// if the task had not been cancelled.
-@safe public final class Store: Sendable {
+@safe package final class Store: Sendable {
   let work: StoreWork
   /// The newest migration of each owner that the program knows.
   let newestMigrations: [String: Int]
   /// True if other processes may use the database at the same time, so that nothing of it may be kept in memory alone.
   ///
   /// Otherwise the queued writes run one after the other, in the order in which they are taken.
-  public let isShared: Bool
+  package let isShared: Bool
   private let closed: Promise<Void>
   private let thread: WorkerThread
   /// The failures for want of room after which there was room again.
@@ -31,7 +31,7 @@ internal import Platform
   ///   - configuration: sizes and times.
   /// - Throws: ``StoreError``: `.incompatibleSchema` for a database of a newer or another program. Or the error of a
   ///   migration.
-  public static func open(
+  package static func open(
     _ location: StoreLocation, migrations: [Migration] = [],
     configuration: StoreConfiguration = StoreConfiguration()
   ) async throws -> Store {
@@ -94,7 +94,7 @@ internal import Platform
   /// - Throws: the closure's error, or ``StoreError``: `.busy` if too many closures are queued or others keep the
   ///   database or its rows locked, `.closed` after ``close()``. After `.unknown`, and after an `.ioError` and a crash
   ///   before the next write, the changes may exist nevertheless.
-  public nonisolated(nonsending) func write<Value: Sendable>(
+  package nonisolated(nonsending) func write<Value: Sendable>(
     isolation: Isolation = .serializable, outcome: (@Sendable (Bool) -> Void)? = nil,
     _ body: @escaping @Sendable (borrowing Transaction) throws -> Value
   ) async throws -> Value {
@@ -127,7 +127,7 @@ internal import Platform
   ///   - isolation: the way in which each step's transaction is kept apart from others.
   ///   - outcome: called for each step that has run.
   /// - Returns: the results, in order, once the changes of all steps are on the disk.
-  public nonisolated(nonsending) func write<Value: Sendable>(
+  package nonisolated(nonsending) func write<Value: Sendable>(
     steps: [@Sendable (borrowing Transaction) throws -> Value],
     isolation: Isolation = .serializable, outcome: (@Sendable (Bool) -> Void)? = nil
   ) async -> [Result<Value, any Error>] {
@@ -179,7 +179,7 @@ internal import Platform
   /// - Returns: the closure's result.
   /// - Throws: the closure's error, or ``StoreError``: `.busy` if too many closures are queued, `.closed` after
   ///   ``close()``, `.readOnly` if the closure tries to write.
-  public nonisolated(nonsending) func read<Value: Sendable>(
+  package nonisolated(nonsending) func read<Value: Sendable>(
     isOneQuery: Bool = false, _ body: @escaping @Sendable (borrowing Snapshot) throws -> Value
   ) async throws -> Value {
     try await unsafe withUnsafeThrowingContinuation { continuation in
@@ -197,7 +197,7 @@ internal import Platform
   ///   - operation: the kind of work.
   /// - Returns: the output, once the changes are on the disk.
   /// - Throws: the operation's error, or ``StoreError`` as ``write(isolation:outcome:_:)`` does.
-  public nonisolated(nonsending) func perform<Operation: BatchOperation>(
+  package nonisolated(nonsending) func perform<Operation: BatchOperation>(
     _ input: Operation.Input, by operation: Operation.Type
   ) async throws -> Operation.Output {
     guard isShared else { return try await write { try operation.run(input, $0) } }
@@ -210,7 +210,7 @@ internal import Platform
   ///
   /// It may be called more than once. Each call returns when everything is done. Later calls of `write` and `read` throw
   /// `.closed`.
-  public nonisolated(nonsending) func close() async {
+  package nonisolated(nonsending) func close() async {
     work.close()
     await closed.value
     // The thread has nothing left to do but to return.
@@ -218,7 +218,7 @@ internal import Platform
   }
 
   /// The statistics of the store since it was opened.
-  public var statistics: StoreStatistics {
+  package var statistics: StoreStatistics {
     var statistics = work.recorder.statistics
     statistics.queuedWrites = work.writes.count + work.batches.count
     statistics.queuedReads = work.reads.count

@@ -1,5 +1,5 @@
 /// The place of a store's data.
-public enum StoreLocation: Sendable, Hashable {
+package enum StoreLocation: Sendable, Hashable {
   /// The file at a path. The log and its index lie beside it.
   case file(String)
   /// Memory, for tests. It is gone when the store is closed. A reader and a commit exclude each other.
@@ -9,19 +9,19 @@ public enum StoreLocation: Sendable, Hashable {
 }
 
 /// Sizes and times of a store.
-public struct StoreConfiguration: Sendable, Hashable {
+package struct StoreConfiguration: Sendable, Hashable {
   /// The number of connections that read, each on a thread of its own. One for each event loop is enough.
-  public var readers: Int
+  package var readers: Int
   /// The number of connections to PostgreSQL that write, each on a thread of its own. SQLite has one.
-  public var connections: Int
+  package var connections: Int
   /// The number of connections to PostgreSQL for operations that many ask for alike, each on a thread of its own.
-  public var lanes: Int
+  package var lanes: Int
   /// The number of closures that may wait before calls are refused, for the writer and for the readers each.
-  public var queueLimit: Int
+  package var queueLimit: Int
   /// The largest number of closures in one transaction of SQLite's, and of operations in one call of PostgreSQL's.
-  public var groupLimit: Int
+  package var groupLimit: Int
   /// The time to wait for another process's lock on the database or a row of it.
-  public var busyTimeout: Duration
+  package var busyTimeout: Duration
   /// The time after which a group is committed and leaves further closures to the next.
   var longestTransaction = Duration.milliseconds(50)
   /// The size in bytes of the largest file whose pages are checked when it is opened. To read a larger one would make a
@@ -29,7 +29,7 @@ public struct StoreConfiguration: Sendable, Hashable {
   var checkedSize = 64 << 20
 
   /// Makes a configuration. Numbers below 1 count as 1.
-  public init(
+  package init(
     readers: Int = 2, connections: Int = 8, lanes: Int = 2, queueLimit: Int = 16_384,
     groupLimit: Int = 256,
     busyTimeout: Duration = .seconds(2)

@@ -1,11 +1,11 @@
 internal import CUV
 internal import Glibc
-public import Formats
+package import Formats
 
 // Writing: in order, as fast as the socket takes it.
 extension Connection {
   /// The number of bytes that wait to be taken by the socket.
-  public var backlog: Int { staged.count + queuedBytes + (tls?.output.count ?? 0) + unsent }
+  package var backlog: Int { staged.count + queuedBytes + (tls?.output.count ?? 0) + unsent }
 
   /// The number of bytes that libuv holds.
   var unsent: Int { inFlight.isEmpty ? 0 : unsafe uv_stream_get_write_queue_size(stream) }
@@ -13,7 +13,7 @@ extension Connection {
   /// Appends bytes to the output that is written at the end of this turn.
   ///
   /// - Parameter body: appends; it is not called once the connection is no longer open.
-  public func stage(_ body: (inout [UInt8]) -> Void) {
+  package func stage(_ body: (inout [UInt8]) -> Void) {
     guard life == .open else { return }
     if staged.capacity == 0 { staged = loop.stagingBuffers.take() }
     body(&staged)
@@ -29,7 +29,7 @@ extension Connection {
   /// Writes shared bytes behind the staged output, without a copy.
   ///
   /// - Parameter bytes: the bytes.
-  public func write(_ bytes: Bytes) {
+  package func write(_ bytes: Bytes) {
     guard life == .open else { return }
     if let tls { return write(bytes, through: tls) }
     guard queue.isEmpty, inFlight.isEmpty else {
@@ -52,7 +52,7 @@ extension Connection {
   }
 
   /// Writes what this turn staged, rather than at its end.
-  public func flush() {
+  package func flush() {
     isAwaitingFlush = false
     defer {
       giveBackStaged()

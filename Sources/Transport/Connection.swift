@@ -7,7 +7,7 @@ internal import Formats
 /// It is touched on its loop's thread only. It ends by `uv_close` only, whose callback comes in a later turn, so that
 /// no callback ever finds it gone.
 @safe
-public final class Connection {
+package final class Connection {
   /// The stages from open to gone.
   enum Life {
     case open
@@ -21,26 +21,26 @@ public final class Connection {
   }
 
   /// The connection's place in its loop's table.
-  public let id: ConnectionID
+  package let id: ConnectionID
   /// The loop that the connection lives on.
-  public let loop: EventLoop
+  package let loop: EventLoop
   /// The peer's address as text; empty for a Unix socket.
-  public let peer: String
+  package let peer: String
   /// This end of TLS, or nil where bytes are sent as they are.
-  public let tls: TLSEndpoint?
+  package let tls: TLSEndpoint?
   /// The protocol that is spoken, until the connection ends.
-  public private(set) var protocolHandler: (any ConnectionProtocol)?
+  package private(set) var protocolHandler: (any ConnectionProtocol)?
   /// True if bytes that the peer sent before a write failed are still read for a while, such as a server's close frame.
-  public var readsAfterFailedWrite = false
+  package var readsAfterFailedWrite = false
   /// An object that lives as long as the connection has its descriptor, such as its place in a budget.
-  public var companion: AnyObject?
+  package var companion: AnyObject?
 
   let stream: UnsafeMutablePointer<uv_stream_t>
   let descriptor: Int32
   private let isLocal: Bool
   private(set) var life = Life.open
   /// True if the socket is read.
-  public private(set) var isReading = false
+  package private(set) var isReading = false
 
   /// Bytes of this turn, written together at its end, or with what else has come when the write before it is done.
   var staged: [UInt8] = []
@@ -103,7 +103,7 @@ public final class Connection {
   /// Begins to read, and with TLS to shake hands.
   ///
   /// - Parameter handler: the protocol that is spoken.
-  public func start(_ handler: any ConnectionProtocol) {
+  package func start(_ handler: any ConnectionProtocol) {
     protocolHandler = handler
     resumeReading()
     if let tls, tls.speaksFirst {
@@ -115,25 +115,25 @@ public final class Connection {
   /// Hands the connection over to another protocol.
   ///
   /// - Parameter handler: the protocol that is spoken from now on.
-  public func become(_ handler: any ConnectionProtocol) { protocolHandler = handler }
+  package func become(_ handler: any ConnectionProtocol) { protocolHandler = handler }
 
   /// True if bytes can be sent.
-  public var isOpen: Bool { life == .open }
+  package var isOpen: Bool { life == .open }
 
   /// True if bytes that come are given to the protocol.
-  public var isReceiving: Bool { life == .open || life == .unwritable }
+  package var isReceiving: Bool { life == .open || life == .unwritable }
 
   // MARK: - Reading
 
   /// Leaves what comes in the kernel.
-  public func pauseReading() {
+  package func pauseReading() {
     guard isReading else { return }
     isReading = false
     unsafe uv_read_stop(stream)
   }
 
   /// Reads again.
-  public func resumeReading() {
+  package func resumeReading() {
     guard !isReading, life != .closed else { return }
     isReading = true
     let started = unsafe uv_read_start(
@@ -191,7 +191,7 @@ public final class Connection {
   }
 
   /// Asks for ``ConnectionProtocol/turnCame()`` in the next turn, after the connections that wait now.
-  public func awaitTurn() { loop.awaitTurn(id) }
+  package func awaitTurn() { loop.awaitTurn(id) }
 
   /// Gives the protocol its turn.
   func takeTurn() {
@@ -204,7 +204,7 @@ public final class Connection {
   // MARK: - Ending
 
   /// Ends the connection in order: writes what waits, shuts our side, reads the peer's rest, closes.
-  public func finish() {
+  package func finish() {
     guard life != .unwritable else { return close() }
     guard life == .open else { return }
     life = .finishing
@@ -237,13 +237,13 @@ public final class Connection {
   }
 
   /// Ends the connection at once, with a reset if the peer has not read all: nothing is kept for it.
-  public func abort() {
+  package func abort() {
     guard life != .closed else { return }
     close(resetting: backlog > 0 || unacknowledged > 0)
   }
 
   /// Ends the connection at once because its peer is too slow or takes too much, with a reset, and counts it.
-  public func cut() {
+  package func cut() {
     guard life != .closed else { return }
     loop.statistics.cut.bump()
     close(resetting: true)
@@ -304,7 +304,7 @@ public final class Connection {
   func beginWindow() { readerWindow = RateWindow(now: loop.now, count: taken) }
 
   /// True if the peer takes what waits for it more slowly than the minimum rate; to be asked at every tick.
-  public var isStalled: Bool {
+  package var isStalled: Bool {
     guard !inFlight.isEmpty || life == .lingering else { return false }
     return readerWindow.isTooSlow(for: minimumRate, count: taken, now: loop.now)
   }

@@ -4,9 +4,9 @@ internal import Glibc
 /// An attempt to connect to a host over TCP: looks its addresses up and tries one after the other. It is touched on its
 /// loop's thread only.
 @safe
-public final class ConnectionAttempt {
+package final class ConnectionAttempt {
   /// The reason for which there is no connection.
-  public enum Failure: Error, Sendable, Equatable {
+  package enum Failure: Error, Sendable, Equatable {
     /// The host's name has no address.
     case unknownHost
     /// Nobody listens on any of the addresses.
@@ -44,7 +44,7 @@ public final class ConnectionAttempt {
   ///   - loop: the loop of the calling thread.
   ///   - completion: called once on the loop, unless the attempt is cancelled before, with a non-blocking socket that
   ///     is the callee's from then on.
-  public init(
+  package init(
     host: String, port: UInt16, within limit: Duration, on loop: EventLoop,
     completion: @escaping (Result<Int32, Failure>) -> Void
   ) {
@@ -56,7 +56,7 @@ public final class ConnectionAttempt {
   }
 
   /// Drops the attempt, without a call of its completion.
-  public func cancel() { end() }
+  package func cancel() { end() }
 
   private func end() {
     abandonSocket()

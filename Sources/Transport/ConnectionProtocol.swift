@@ -1,5 +1,5 @@
 /// The protocol that is spoken on a connection; all calls come on the connection's loop.
-public protocol ConnectionProtocol: AnyObject {
+package protocol ConnectionProtocol: AnyObject {
   /// Takes bytes of the peer.
   ///
   /// - Parameter input: the bytes, valid during the call.
@@ -26,11 +26,11 @@ public protocol ConnectionProtocol: AnyObject {
 
 extension ConnectionProtocol {
   /// Does nothing.
-  public func outputWaits() {}
+  package func outputWaits() {}
   /// Does nothing.
-  public func turnCame() {}
+  package func turnCame() {}
   /// Does nothing.
-  public func secured() {}
+  package func secured() {}
   /// Does nothing.
-  public func tlsFailed(_ failure: TLSFailure) {}
+  package func tlsFailed(_ failure: TLSFailure) {}
 }

@@ -1,13 +1,13 @@
 internal import CUV
 internal import Glibc
 internal import Synchronization
-public import Platform
+package import Platform
 
 /// A libuv loop on a thread of its own, and the connections that live and die on it.
 ///
 /// It is the executor of the tasks that belong to its connections, so that their state needs no lock.
 @safe
-public final class EventLoop: TaskExecutor, @unchecked Sendable {
+package final class EventLoop: TaskExecutor, @unchecked Sendable {
   // Safe to share: other threads only touch `mailbox`, `threadID`, `statistics`, `wakeUp` (uv_async_send may be called
   // from anywhere) and constants; all else belongs to the loop's own thread once that has started.
 
@@ -24,7 +24,7 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
   }
 
   /// The counters of the loop's connections.
-  public let statistics = ConnectionStatistics()
+  package let statistics = ConnectionStatistics()
   private let name: String
   private let mailbox = Lock(Mailbox())
   private let threadID = Atomic<UInt>(0)
@@ -71,7 +71,7 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
   ///
   /// - Parameter name: the name of its thread, which the system cuts after 15 bytes.
   /// - Throws: ``SystemError`` if the system lacks descriptors or memory.
-  public init(named name: String) throws(SystemError) {
+  package init(named name: String) throws(SystemError) {
     // Before all is set, so that no `deinit` runs on a loop that does not exist.
     var failed = unsafe uv_loop_init(loop)
     guard failed == 0 else { throw SystemError(-failed) }
@@ -114,7 +114,7 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
   ///
   /// - Parameter onEnd: called on the loop's thread as its last act.
   /// - Throws: ``SystemError`` if the system has no room for a thread; then the loop has ended.
-  public func start(onEnd: @escaping @Sendable () -> Void = {}) throws(SystemError) {
+  package func start(onEnd: @escaping @Sendable () -> Void = {}) throws(SystemError) {
     self.onEnd = onEnd
     do throws(SystemError) { _ = try WorkerThread(named: name) { self.run() } } catch {
       closeOwnHandles()
@@ -151,7 +151,7 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
   /// Ends the loop once its last connection has ended; to be called on the loop.
   ///
   /// - Parameter limit: the time that connections have before they are reset, or nil for any time.
-  public func end(within limit: Duration? = nil) {
+  package func end(within limit: Duration? = nil) {
     guard endDeadline == nil else { return }
     endDeadline = limit.map { now(after: $0) } ?? .max
     endIfDone()
@@ -167,13 +167,13 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
   // MARK: - Time
 
   /// The loop's clock in milliseconds, as of the start of this turn. It never goes back.
-  public var now: Int64 { unsafe Int64(bitPattern: uv_now(loop)) }
+  package var now: Int64 { unsafe Int64(bitPattern: uv_now(loop)) }
 
   /// The moment on the loop's clock that comes a duration after this turn.
   ///
   /// - Parameter duration: any duration; a negative one counts as none.
   /// - Returns: the moment, in milliseconds; the last one that can be written for an endless duration.
-  public func now(after duration: Duration) -> Int64 {
+  package func now(after duration: Duration) -> Int64 {
     let (moment, overflows) = now.addingReportingOverflow(max(0, duration.milliseconds))
     return overflows ? .max : moment
   }
@@ -227,19 +227,19 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
   // MARK: - Work from elsewhere
 
   /// True if the caller runs on this loop's thread.
-  public var isCurrent: Bool { threadID.load(ordering: .relaxed) == UInt(pthread_self()) }
+  package var isCurrent: Bool { threadID.load(ordering: .relaxed) == UInt(pthread_self()) }
 
   /// Runs a task's next piece on the loop.
   ///
   /// - Parameter job: the piece.
-  public func enqueue(_ job: consuming ExecutorJob) { put(.job(UnownedJob(job))) }
+  package func enqueue(_ job: consuming ExecutorJob) { put(.job(UnownedJob(job))) }
 
   /// Runs a closure on the loop: at the end of this turn if called there, else soon; never once the loop has ended.
   ///
   /// Closures of one thread run in their order, also those from before the loop's start.
   ///
   /// - Parameter body: the closure; it must not block.
-  public func execute(_ body: @escaping @Sendable () -> Void) { put(.call(body)) }
+  package func execute(_ body: @escaping @Sendable () -> Void) { put(.call(body)) }
 
   private func put(_ work: Work) {
     guard !isCurrent else {
@@ -319,7 +319,7 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
   ///   - tls: this end of TLS, or nil to send bytes as they are.
   ///   - minimumRate: how fast the peer must read.
   /// - Returns: a connection that is to be started, or nil if the system refused; then the socket is closed.
-  public func adopt(
+  package func adopt(
     _ descriptor: Int32, isLocal: Bool = false, peer: String = "", tls: TLSEndpoint? = nil,
     minimumRate: MinimumRate = MinimumRate()
   ) -> Connection? {
@@ -340,12 +340,12 @@ public final class EventLoop: TaskExecutor, @unchecked Sendable {
   /// The connection with an identifier, unless it has ended.
   ///
   /// - Parameter id: the identifier.
-  public func connection(_ id: ConnectionID) -> Connection? { connections[id] }
+  package func connection(_ id: ConnectionID) -> Connection? { connections[id] }
 
   /// Calls a closure with each connection that has not ended.
   ///
   /// - Parameter body: the closure.
-  public func forEachConnection(_ body: (Connection) -> Void) {
+  package func forEachConnection(_ body: (Connection) -> Void) {
     for connection in connections.all { body(connection) }
   }
 

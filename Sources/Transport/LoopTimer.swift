@@ -3,7 +3,7 @@ internal import Platform
 
 /// A timer on an event loop; touched on the loop's thread only.
 @safe
-public final class LoopTimer {
+package final class LoopTimer {
   private let handle = UnsafeMutablePointer<uv_timer_t>.allocate(capacity: 1)
   private unowned let loop: EventLoop
   private let fire: () -> Void
@@ -13,7 +13,7 @@ public final class LoopTimer {
   /// - Parameters:
   ///   - loop: the loop.
   ///   - fire: called when the time is over.
-  public init(on loop: EventLoop, _ fire: @escaping () -> Void) {
+  package init(on loop: EventLoop, _ fire: @escaping () -> Void) {
     (self.loop, self.fire) = (loop, fire)
     unsafe uv_timer_init(loop.loop, handle)
     // libuv holds the handle, and it the timer, until the handle is closed.
@@ -23,7 +23,7 @@ public final class LoopTimer {
   /// Fires once after some time, counted from the start of this turn; an earlier start is forgotten.
   ///
   /// - Parameter duration: the time, in whole milliseconds.
-  public func start(after duration: Duration) {
+  package func start(after duration: Duration) {
     unsafe uv_timer_start(
       handle,
       { handle in
@@ -34,8 +34,8 @@ public final class LoopTimer {
   }
 
   /// Forgets the start.
-  public func stop() { unsafe uv_timer_stop(handle) }
+  package func stop() { unsafe uv_timer_stop(handle) }
 
   /// Stops for good and frees the handle.
-  public func close() { unsafe handle.handle.closeAndReleaseOwner() }
+  package func close() { unsafe handle.handle.closeAndReleaseOwner() }
 }

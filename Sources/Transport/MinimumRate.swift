@@ -1,7 +1,7 @@
 internal import Platform
 
 /// The rate that a transfer must keep.
-public struct MinimumRate: Sendable {
+package struct MinimumRate: Sendable {
   let bytesPerSecond: Int64
   /// The time that a transfer may stall before the rate is held against it, in milliseconds.
   let grace: Int64
@@ -11,14 +11,14 @@ public struct MinimumRate: Sendable {
   /// - Parameters:
   ///   - bytesPerSecond: the bytes a second that must move on average.
   ///   - grace: the time that a transfer may stall before the rate is held against it.
-  public init(bytesPerSecond: Int = 512, grace: Duration = .seconds(15)) {
+  package init(bytesPerSecond: Int = 512, grace: Duration = .seconds(15)) {
     self.bytesPerSecond = Int64(bytesPerSecond)
     self.grace = grace.milliseconds
   }
 }
 
 /// Measures in windows whether a transfer keeps a rate: a good beginning earns no credit.
-public struct RateWindow: Sendable {
+package struct RateWindow: Sendable {
   private var start: Int64
   private var count: Int
 
@@ -27,7 +27,7 @@ public struct RateWindow: Sendable {
   /// - Parameters:
   ///   - now: the moment, in milliseconds.
   ///   - count: the number of bytes that have moved before.
-  public init(now: Int64 = 0, count: Int = 0) {
+  package init(now: Int64 = 0, count: Int = 0) {
     start = now
     self.count = count
   }
@@ -39,7 +39,7 @@ public struct RateWindow: Sendable {
   ///   - count: the number of bytes that have moved by now, since the same beginning as before.
   ///   - now: the moment, in milliseconds.
   /// - Returns: whether fewer bytes moved than the rate asks for.
-  public mutating func isTooSlow(
+  package mutating func isTooSlow(
     for rate: MinimumRate, count: @autoclosure () -> Int, now: Int64
   ) -> Bool {
     let elapsed = now - start

@@ -2,23 +2,23 @@ internal import CUV
 
 /// Tells when a descriptor can be read or written; touched on its loop's thread only.
 @safe
-public final class SocketWatch {
+package final class SocketWatch {
   /// The events that are watched for, or have come.
-  public struct Events: OptionSet, Sendable {
+  package struct Events: OptionSet, Sendable {
     /// The bits as libuv numbers them.
-    public let rawValue: Int32
+    package let rawValue: Int32
 
     /// Events by their bits.
     ///
     /// - Parameter rawValue: the bits.
-    public init(rawValue: Int32) { self.rawValue = rawValue }
+    package init(rawValue: Int32) { self.rawValue = rawValue }
 
     /// The descriptor can be read.
-    public static let readable = Events(rawValue: Int32(UV_READABLE.rawValue))
+    package static let readable = Events(rawValue: Int32(UV_READABLE.rawValue))
     /// The descriptor can be written.
-    public static let writable = Events(rawValue: Int32(UV_WRITABLE.rawValue))
+    package static let writable = Events(rawValue: Int32(UV_WRITABLE.rawValue))
     /// The descriptor is broken; never watched for.
-    public static let failed = Events(rawValue: 1 << 16)
+    package static let failed = Events(rawValue: 1 << 16)
   }
 
   private let handle = UnsafeMutablePointer<uv_poll_t>.allocate(capacity: 1)
@@ -32,7 +32,7 @@ public final class SocketWatch {
   ///   - loop: the loop.
   ///   - act: called with the events that came.
   /// - Returns: nil if the system can't watch the descriptor.
-  public init?(_ descriptor: Int32, on loop: EventLoop, act: @escaping (Events) -> Void) {
+  package init?(_ descriptor: Int32, on loop: EventLoop, act: @escaping (Events) -> Void) {
     (self.loop, self.act) = (loop, act)
     guard unsafe uv_poll_init(loop.loop, handle, descriptor) == 0 else {
       unsafe handle.deallocate()
@@ -45,7 +45,7 @@ public final class SocketWatch {
   /// Waits for events from now on, in place of those before.
   ///
   /// - Parameter events: ``Events/readable``, ``Events/writable`` or both.
-  public func wait(for events: Events) {
+  package func wait(for events: Events) {
     unsafe uv_poll_start(handle, events.rawValue) { handle, status, bits in
       let watch = unsafe Unmanaged<SocketWatch>.object(of: handle?.pointee.data)
       watch.act(status < 0 ? .failed : Events(rawValue: bits))
@@ -54,10 +54,10 @@ public final class SocketWatch {
   }
 
   /// Waits for nothing.
-  public func stop() { unsafe uv_poll_stop(handle) }
+  package func stop() { unsafe uv_poll_stop(handle) }
 
   /// Stops for good and frees the handle.
-  public func close() {
+  package func close() {
     unsafe uv_poll_stop(handle)
     unsafe handle.handle.closeAndReleaseOwner()
   }

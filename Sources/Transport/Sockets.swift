@@ -8,7 +8,7 @@ internal import Glibc
 ///   - body: the use of it.
 /// - Returns: the closure's result.
 @inlinable
-public func withSocketAddress<Address, Form, Value>(
+package func withSocketAddress<Address, Form, Value>(
   _ address: inout Address, as form: Form.Type,
   _ body: (UnsafeMutablePointer<Form>) -> Value
 ) -> Value {

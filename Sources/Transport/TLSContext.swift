@@ -2,17 +2,17 @@ internal import COpenSSL
 
 /// The settings that TLS endpoints share: OpenSSL's `SSL_CTX`, for TLS 1.2 and 1.3.
 @safe
-public final class TLSContext: @unchecked Sendable {
+package final class TLSContext: @unchecked Sendable {
   // Safe to share: set up before it is shared; OpenSSL locks and counts by itself when sessions are made of it.
 
   /// OpenSSL's object, which the maker of a context sets up.
-  public let pointer: OpaquePointer
+  package let pointer: OpaquePointer
 
   /// A context without certificates.
   ///
   /// - Parameter method: `TLS_server_method()` or `TLS_client_method()`.
   /// - Returns: nil when memory is short.
-  public init?(_ method: OpaquePointer?) {
+  package init?(_ method: OpaquePointer?) {
     ERR_clear_error()
     guard let context = unsafe SSL_CTX_new(method) else { return nil }
     unsafe pointer = context
@@ -25,7 +25,7 @@ public final class TLSContext: @unchecked Sendable {
   ///
   /// - Parameter authorities: a PEM file with root certificates; nil for the system's.
   /// - Throws: `.noAuthorities`, `.outOfMemory`.
-  public static func client(authorities: String?) throws(TLSFailure) -> TLSContext {
+  package static func client(authorities: String?) throws(TLSFailure) -> TLSContext {
     guard let context = unsafe TLSContext(TLS_client_method()) else { throw .outOfMemory }
     let isTrusting =
       if let authorities {

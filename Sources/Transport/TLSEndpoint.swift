@@ -6,9 +6,9 @@ internal import COpenSSL
 /// OpenSSL reads from the input of the moment and writes behind ``output``: it keeps no buffers for either, and
 /// nothing here blocks. It is touched on the connection's loop only.
 @safe
-public final class TLSEndpoint {
+package final class TLSEndpoint {
   /// The end of the connection.
-  public enum Role: Sendable {
+  package enum Role: Sendable {
     /// Shows its certificate.
     case server
     /// Demands a trusted certificate for a host, given by name or address.
@@ -38,7 +38,7 @@ public final class TLSEndpoint {
   /// True if OpenSSL has said something, such as the peer's end, that is to be asked for again.
   private var hasNews = false
   /// The sealed bytes that wait to be sent.
-  public var output: [UInt8] = []
+  package var output: [UInt8] = []
   private(set) var isEstablished = false
   /// True if nothing more may be sent: our `close_notify` or a fatal alert has been.
   private(set) var isShut = false
@@ -51,7 +51,7 @@ public final class TLSEndpoint {
   ///   - context: the settings.
   ///   - role: the end that this is.
   /// - Returns: nil when memory is short.
-  public init?(_ context: TLSContext, _ role: Role) {
+  package init?(_ context: TLSContext, _ role: Role) {
     ERR_clear_error()
     guard let ssl = unsafe SSL_new(context.pointer) else { return nil }
     unsafe self.ssl = ssl
@@ -84,7 +84,7 @@ public final class TLSEndpoint {
   /// Returns whether a protocol was agreed on (RFC 7301).
   ///
   /// - Parameter name: the protocol's name, such as `h2`.
-  public func speaks(_ name: StaticString) -> Bool {
+  package func speaks(_ name: StaticString) -> Bool {
     var agreed: UnsafePointer<UInt8>?
     var length: UInt32 = 0
     unsafe SSL_get0_alpn_selected(ssl, &agreed, &length)

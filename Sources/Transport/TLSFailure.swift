@@ -1,5 +1,5 @@
 /// The reason for which TLS failed on a connection.
-public enum TLSFailure: Error, Sendable, Equatable {
+package enum TLSFailure: Error, Sendable, Equatable {
   /// The peer of a server sent a request in plain HTTP; it can be sent a response as it is, as there is no alert for
   /// that.
   case plainRequest

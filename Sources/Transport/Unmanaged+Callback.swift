@@ -3,7 +3,7 @@ extension Unmanaged {
   ///
   /// - Parameter data: the object as the callback gets it; its owner keeps it alive until the last callback.
   @inlinable
-  public static func object(of data: UnsafeMutableRawPointer?) -> Instance {
+  package static func object(of data: UnsafeMutableRawPointer?) -> Instance {
     guard let data = unsafe data else { preconditionFailure("a callback without its object") }
     return unsafe fromOpaque(data).takeUnretainedValue()
   }

@@ -1,21 +1,21 @@
 internal import WebAppsResources
 internal import Cryptography
-public import HTTPProtocol
+package import HTTPProtocol
 
-public import Platform
+package import Platform
 
 /// The page at which people use a service, with all that belongs to it.
 ///
 /// The files are built into the program. Those that others load have a digest in their names, so that browsers keep them
 /// for good and never mix two versions.
-public struct WebApp: Sendable {
+package struct WebApp: Sendable {
   /// A file's name and its bytes, in which `{{name}}` stands for the name under which another one is served.
-  public typealias Source = (name: String, bytes: [UInt8])
+  package typealias Source = (name: String, bytes: [UInt8])
 
   /// The style of every app of people, `style.css`.
-  public static var style: Source { ("style.css", Resource(webapps_style_css()).bytes) }
+  package static var style: Source { ("style.css", Resource(webapps_style_css()).bytes) }
   /// The parts of which the views of every app of people are made, `view.js`.
-  public static var view: Source { ("view.js", Resource(webapps_view_js()).bytes) }
+  package static var view: Source { ("view.js", Resource(webapps_view_js()).bytes) }
 
   private static let types = [
     "css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8",
@@ -27,7 +27,7 @@ public struct WebApp: Sendable {
   /// The names under which pages and scripts find others, by the names in the sources.
   private var names: [String: String] = [:]
   /// The path of the app, without the slash at its end.
-  public let path: String
+  package let path: String
   private let fields: [(name: StaticString, value: String)]
   private let modified: HTTPDate
   private let clock: @Sendable () -> Timestamp
@@ -42,7 +42,7 @@ public struct WebApp: Sendable {
   ///   - worker: `worker.js`, to which `{{files}}` are those that it keeps and `{{version}}` the digest of all of them.
   ///   - apart: the names of parts that the worker doesn't keep.
   ///   - clock: tells the time; the present time counts as that of modification, as the program may have been replaced.
-  public init(
+  package init(
     at path: String, fields: [(name: StaticString, value: String)], parts: [Source],
     pages: [Source], worker: [UInt8], apart: Set<String> = [],
     clock: @escaping @Sendable () -> Timestamp
@@ -88,12 +88,12 @@ public struct WebApp: Sendable {
   }
 
   /// The names of all files below the app's path.
-  public var fileNames: [String] { Array(files.keys) }
+  package var fileNames: [String] { Array(files.keys) }
 
   /// Responds to a request for one of the app's files, or nil if there is none of this name.
   ///
   /// - Throws: 412 if the request demands another state than the file's.
-  public func response(to head: RequestHead, file name: String) throws(HTTPError) -> Response? {
+  package func response(to head: RequestHead, file name: String) throws(HTTPError) -> Response? {
     try files[name]?.response(to: head, now: HTTPDate(clock().seconds))
   }
 }

@@ -1,5 +1,5 @@
-public import ApptimistProtocol
-public import Cryptography
+package import ApptimistProtocol
+package import Cryptography
 public import Storage
 
 /// The number of a user or a forum: its row in `apptimist_users`. Numbers ascend with the accounts'

@@ -1,8 +1,8 @@
-public import ServiceKit
+package import ServiceKit
 
 extension MsgrService: InvitingService {
   /// False: an account has no uid.
-  public static let knowsUIDs = false
+  package static let knowsUIDs = false
 
   /// Keeps an invitation.
   ///
@@ -11,7 +11,7 @@ extension MsgrService: InvitingService {
   ///   - context: the service's store.
   ///   - configuration: the section `[msgr]`.
   /// - Returns: a note if accounts don't need invitations.
-  public static func add(
+  package static func add(
     _ invitation: Invitation, _ context: ServiceContext, _ configuration: MsgrConfiguration
   ) async throws -> String? {
     let store = MsgrStore(context, configuration)

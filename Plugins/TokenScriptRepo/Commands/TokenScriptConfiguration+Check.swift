@@ -1,15 +1,15 @@
-public import ServiceKit
+package import ServiceKit
 internal import Platform
 
 extension TokenScriptConfiguration: Checking, BackedUp {
   /// The folders of the repository and the schemas.
-  public var contentFolders: [String] { [repository, schemas] }
+  package var contentFolders: [String] { [repository, schemas] }
 
   /// Checks the whole repository as `awd serve` would, every file anew.
   ///
   /// - Parameter isExposed: whether other machines reach the server; it makes no difference here.
   /// - Returns: the sum, the refused files, and oddities.
-  public func findings(isExposed: Bool) async -> [ContentFinding] {
+  package func findings(isExposed: Bool) async -> [ContentFinding] {
     if !isRepositoryConfigured, !DemoRepository.exists(repository) {
       return [.good("no repository is configured; `awd serve` makes a demo in \(repository)")]
     }

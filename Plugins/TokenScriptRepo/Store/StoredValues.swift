@@ -1,5 +1,5 @@
-public import Cryptography
-public import Ethereum
+package import Cryptography
+package import Ethereum
 public import Storage
 
 extension SchemaVersion: DatabaseValueConvertible {
@@ -29,10 +29,10 @@ extension SHA256.Digest: DatabaseValueConvertible {}
 
 extension ChainID: DatabaseValueConvertible {
   /// The chain's number.
-  public var databaseValue: DatabaseValue { .integer(number) }
+  package var databaseValue: DatabaseValue { .integer(number) }
 
   /// Reads a chain from its number.
-  public init?(databaseValue: DatabaseValue) {
+  package init?(databaseValue: DatabaseValue) {
     guard case .integer(let number) = databaseValue else { return nil }
     self.init(number)
   }

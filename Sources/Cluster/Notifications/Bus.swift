@@ -2,7 +2,7 @@
 ///
 /// At least once in the interval of polling it says ``BusEvent/mayHaveMissed``. So what another node has changed is seen
 /// after that time at the latest, whatever becomes of the notices.
-public protocol Bus: Sendable {
+package protocol Bus: Sendable {
   /// Tells the other nodes. It neither waits nor fails: what can't be told is dropped.
   ///
   /// - Parameters:
@@ -24,33 +24,33 @@ public protocol Bus: Sendable {
 
 extension Bus {
   /// Tells all other nodes that live.
-  public func publish(_ notices: [Notice]) { publish(notices, to: .all) }
+  package func publish(_ notices: [Notice]) { publish(notices, to: .all) }
 }
 
 /// The statistics of a bus since it was made.
-public struct BusStatistics: Sendable, Equatable {
+package struct BusStatistics: Sendable, Equatable {
   /// The number of notices that other nodes were told, counted once for each node.
-  public internal(set) var told = 0
+  package internal(set) var told = 0
   /// The number of notices of other nodes.
-  public internal(set) var heard = 0
+  package internal(set) var heard = 0
   /// The number of notices that were given up, as too many waited or the bus was away.
-  public internal(set) var dropped = 0
+  package internal(set) var dropped = 0
   /// The number of messages on this node's channel that no node has sent to it, or that were sent before.
-  public internal(set) var refused = 0
+  package internal(set) var refused = 0
   /// The number of connections that were lost.
-  public internal(set) var interruptions = 0
+  package internal(set) var interruptions = 0
 }
 
 /// The bus of a node that is alone: nobody hears, and nothing is heard.
-public struct NoBus: Bus {
+package struct NoBus: Bus {
   /// Makes a bus.
-  public init() {}
+  package init() {}
   /// Does nothing.
-  public func publish(_ notices: [Notice], to recipients: Recipients) {}
+  package func publish(_ notices: [Notice], to recipients: Recipients) {}
   /// Returns a stream that has ended.
-  public func events(of service: String) -> AsyncStream<BusEvent> { AsyncStream { $0.finish() } }
+  package func events(of service: String) -> AsyncStream<BusEvent> { AsyncStream { $0.finish() } }
   /// Zeros.
-  public var statistics: BusStatistics { BusStatistics() }
+  package var statistics: BusStatistics { BusStatistics() }
   /// Does nothing.
-  public func close() async {}
+  package func close() async {}
 }

@@ -1,14 +1,14 @@
 internal import Cryptography
 internal import FoundationEssentials
-public import Storage
-public import Platform
+package import Storage
+package import Platform
 internal import Formats
 
 /// The secret by which nodes know each other's messages, and one node's use of it.
 ///
 /// A message is sealed with the secret (libsodium's secretbox, in base64). It says from which node to which node it is, the
 /// sender's count of messages, and the time, so that one that is sent again is worth nothing.
-public struct NoticeSeal: Sendable {
+package struct NoticeSeal: Sendable {
   /// The time by which the moments of sending and of hearing may differ.
   static let patience = Duration.seconds(60)
   /// The most bytes of a message before it is sealed: PostgreSQL carries less than 8,000 bytes, which base64 makes of 5,920.
@@ -103,7 +103,7 @@ extension NodeRegistry {
   ///
   /// - Parameter clock: the clock of all nodes.
   /// - Throws: ``StoreError`` if the secret can't be read.
-  public nonisolated(nonsending) func seal(
+  package nonisolated(nonsending) func seal(
     clock: @escaping @Sendable () -> Timestamp
   ) async throws -> NoticeSeal { NoticeSeal(of: node, box: try await secret, clock: clock) }
 }

@@ -1,30 +1,30 @@
 /// Nodes that tell each other nothing: each looks into the store by itself, time and again.
-public final class PollingBus: Bus {
+package final class PollingBus: Bus {
   private let subscribers = Subscribers()
   private let timer: Task<Void, Never>
 
   /// Makes a bus.
   ///
   /// - Parameter interval: the time between two looks.
-  public init(every interval: Duration) {
+  package init(every interval: Duration) {
     timer = Task { [subscribers] in
       while (try? await Task.sleep(for: interval)) != nil { subscribers.tellOfLoss() }
     }
   }
 
   /// Does nothing.
-  public func publish(_ notices: [Notice], to recipients: Recipients) {}
+  package func publish(_ notices: [Notice], to recipients: Recipients) {}
 
   /// Returns a stream that says that something may have been missed, in each interval. See ``Bus``.
-  public func events(of service: String) -> AsyncStream<BusEvent> {
+  package func events(of service: String) -> AsyncStream<BusEvent> {
     subscribers.events(of: service)
   }
 
   /// Zeros.
-  public var statistics: BusStatistics { BusStatistics() }
+  package var statistics: BusStatistics { BusStatistics() }
 
   /// Ends all events. See ``Bus``.
-  public func close() async {
+  package func close() async {
     timer.cancel()
     subscribers.close()
   }

@@ -1,12 +1,12 @@
-public import Observability
-public import Storage
+package import Observability
+package import Storage
 internal import Platform
 
 /// Notices by PostgreSQL's LISTEN and NOTIFY, to a channel of each node's own.
 ///
 /// Two connections of its own, each with a thread, hear and tell: a NOTIFY in the transaction that it is about would make all
 /// commits of the server wait for each other.
-public final class PostgreSQLBus: Bus {
+package final class PostgreSQLBus: Bus {
   private let subscribers = Subscribers()
   private let outgoing = OutgoingNotices()
   private let threads: [WorkerThread]
@@ -19,7 +19,7 @@ public final class PostgreSQLBus: Bus {
   ///   - interval: the time after which services are told that they may have missed something.
   ///   - log: takes notes of lost connections.
   /// - Throws: `SystemError` if the system has no room for a thread.
-  public init(
+  package init(
     _ address: PostgreSQLAddress, seal: NoticeSeal, poll interval: Duration, log: Log
   ) throws {
     let listener = NoticeListener(
@@ -33,20 +33,20 @@ public final class PostgreSQLBus: Bus {
   }
 
   /// Tells the other nodes, soon. See ``Bus``.
-  public func publish(_ notices: [Notice], to recipients: Recipients) {
+  package func publish(_ notices: [Notice], to recipients: Recipients) {
     outgoing.append(notices, to: recipients)
   }
 
   /// Returns what other nodes tell a service. See ``Bus``.
-  public func events(of service: String) -> AsyncStream<BusEvent> {
+  package func events(of service: String) -> AsyncStream<BusEvent> {
     subscribers.events(of: service)
   }
 
   /// The counts of the bus's work so far.
-  public var statistics: BusStatistics { outgoing.statistics }
+  package var statistics: BusStatistics { outgoing.statistics }
 
   /// Ends all events. See ``Bus``.
-  public func close() async {
+  package func close() async {
     outgoing.close()
     subscribers.close()
     // In a task of its own: the threads may wait for the server.

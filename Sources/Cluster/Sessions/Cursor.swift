@@ -2,7 +2,7 @@
 ///
 /// A stream that stands at an entry's predecessor sends the entry when it is told of it. Another one reads on from its
 /// cursor. So nothing depends on the order in which streams are told, or on whether they are.
-public struct Cursor<Position: EntryPosition>: Sendable {
+package struct Cursor<Position: EntryPosition>: Sendable {
   /// Entries ahead of the cursor that need no sending, each the predecessor of the next one.
   private struct Run {
     let predecessor: Position
@@ -10,7 +10,7 @@ public struct Cursor<Position: EntryPosition>: Sendable {
   }
 
   /// The last entry that was sent, or needed no sending.
-  public private(set) var position: Position
+  package private(set) var position: Position
   /// The last position up to which entries are known to be in the store.
   private var known: Position
   /// True if there may be more entries than is known.
@@ -26,7 +26,7 @@ public struct Cursor<Position: EntryPosition>: Sendable {
   ///   - start: the position after which the stream begins.
   ///   - runLimit: the most runs of entries ahead of the cursor that are known to need no sending. The oldest is forgotten
   ///     with one more.
-  public init(after start: Position, runLimit: Int = 0) {
+  package init(after start: Position, runLimit: Int = 0) {
     position = start
     known = start
     self.runLimit = runLimit
@@ -40,7 +40,7 @@ public struct Cursor<Position: EntryPosition>: Sendable {
   ///   - news: the news.
   ///   - isReady: whether something could be sent now.
   /// - Returns: the entry that is to be sent now, before ``pass(_:)``, or nil if there is none.
-  public mutating func note<Content>(
+  package mutating func note<Content>(
     _ news: EntryUpdate<Position, Content>, isReady: Bool
   ) -> Entry<Position, Content>? {
     switch news {
@@ -59,7 +59,7 @@ public struct Cursor<Position: EntryPosition>: Sendable {
   /// - Parameters:
   ///   - entry: the entry.
   ///   - predecessor: the entry's predecessor.
-  public mutating func skip(_ entry: Position, after predecessor: Position) {
+  package mutating func skip(_ entry: Position, after predecessor: Position) {
     known = max(known, entry)
     guard entry > position else { return }
     if let last = runs.last, last.last == predecessor {
@@ -74,12 +74,12 @@ public struct Cursor<Position: EntryPosition>: Sendable {
   // MARK: - Sending
 
   /// Returns whether an entry is to be sent: it is ahead of the cursor, and isn't known to need no sending.
-  public func wants(_ entry: Position) -> Bool {
+  package func wants(_ entry: Position) -> Bool {
     entry > position && !runs.contains { $0.predecessor < entry && entry <= $0.last }
   }
 
   /// Moves to an entry that is being sent.
-  public mutating func pass(_ entry: Position) {
+  package mutating func pass(_ entry: Position) {
     position = max(position, entry)
     passRuns()
   }
@@ -94,12 +94,12 @@ public struct Cursor<Position: EntryPosition>: Sendable {
   // MARK: - Reading
 
   /// True if there is something to read, and nothing is being read.
-  public var wantsRead: Bool { reading == nil && (mayBeMore || known > position) }
+  package var wantsRead: Bool { reading == nil && (mayBeMore || known > position) }
 
   /// Begins to read on, if there is something to read.
   ///
   /// - Returns: the position after which to read, or nil if nothing is to be read now.
-  public mutating func nextRead() -> Position? {
+  package mutating func nextRead() -> Position? {
     guard wantsRead else { return nil }
     reading = known
     mayBeMore = false
@@ -111,7 +111,7 @@ public struct Cursor<Position: EntryPosition>: Sendable {
   /// - Parameters:
   ///   - end: the position up to which entries were read, or nil if they aren't used.
   ///   - isLast: whether nothing was behind it.
-  public mutating func finishRead(end: Position?, isLast: Bool) {
+  package mutating func finishRead(end: Position?, isLast: Bool) {
     defer { reading = nil }
     guard let end else {
       mayBeMore = true

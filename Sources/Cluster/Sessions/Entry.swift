@@ -1,26 +1,26 @@
 /// A place in the order of a user's entries.
 ///
 /// The positions of a user rise; whether without gaps is the service's affair.
-public protocol EntryPosition: RawRepresentable, Comparable, Hashable, Sendable
+package protocol EntryPosition: RawRepresentable, Comparable, Hashable, Sendable
 where RawValue == Int64 {}
 
 /// An entry of a user's, such as a message in an inbox, that is on the disk.
-public struct Entry<Position: EntryPosition, Content: Sendable>: Sendable {
+package struct Entry<Position: EntryPosition, Content: Sendable>: Sendable {
   /// The entry's position.
-  public let position: Position
+  package let position: Position
   /// The last position before it that was given away: no other entry is between the two, and none will be.
-  public let predecessor: Position
+  package let predecessor: Position
   /// The content that the service sends.
-  public let content: Content
+  package let content: Content
 
   /// Describes an entry.
-  public init(_ content: Content, at position: Position, after predecessor: Position) {
+  package init(_ content: Content, at position: Position, after predecessor: Position) {
     (self.content, self.position, self.predecessor) = (content, position, predecessor)
   }
 }
 
 /// News about a user's entries for a stream.
-public enum EntryUpdate<Position: EntryPosition, Content: Sendable>: Sendable {
+package enum EntryUpdate<Position: EntryPosition, Content: Sendable>: Sendable {
   /// An entry was made.
   case entry(Entry<Position, Content>)
   /// All entries up to a position are in the store.

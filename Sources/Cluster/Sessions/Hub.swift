@@ -1,8 +1,8 @@
 internal import Platform
-public import Transport
+package import Transport
 
 /// A thread that runs closures one after the other.
-public protocol DeliveryLoop: AnyObject, Sendable {
+package protocol DeliveryLoop: AnyObject, Sendable {
   /// Runs a closure soon, behind those that were given before.
   func execute(_ body: @escaping @Sendable () -> Void)
 }
@@ -10,7 +10,7 @@ public protocol DeliveryLoop: AnyObject, Sendable {
 extension EventLoop: DeliveryLoop {}
 
 /// A stream or session of a user that is told of the user's entries.
-public protocol HubMember: AnyObject, Sendable {
+package protocol HubMember: AnyObject, Sendable {
   /// The name of the member on its node.
   associatedtype ID: Hashable & Sendable
   associatedtype Position: EntryPosition
@@ -26,9 +26,9 @@ public protocol HubMember: AnyObject, Sendable {
 }
 
 /// Tells the members of each user what happens to the user's entries; it alone knows the members of each user.
-public final class Hub<User: Hashable & Sendable, Member: HubMember>: Sendable {
+package final class Hub<User: Hashable & Sendable, Member: HubMember>: Sendable {
   /// The news for the hub's members.
-  public typealias News = EntryUpdate<Member.Position, Member.Content>
+  package typealias News = EntryUpdate<Member.Position, Member.Content>
 
   /// The most news that wait for a member. What comes then is only a reason to read.
   private static var longestQueue: Int { 256 }
@@ -57,14 +57,14 @@ public final class Hub<User: Hashable & Sendable, Member: HubMember>: Sendable {
   /// Makes a hub without members.
   ///
   /// - Parameter limit: the most members of a user.
-  public init(limit: Int) { self.limit = limit }
+  package init(limit: Int) { self.limit = limit }
 
   // MARK: - Members
 
   /// Adds a member, which the hub holds until it leaves.
   ///
   /// - Returns: the user's oldest member if there are too many with this one; it has left, and is to be closed.
-  public func join(_ member: Member, of user: User) -> Member? {
+  package func join(_ member: Member, of user: User) -> Member? {
     state.withLock { state in
       state.seats[user, default: []].append(Seat(member))
       guard state.seats[user]?.count ?? 0 > limit else {
@@ -76,7 +76,7 @@ public final class Hub<User: Hashable & Sendable, Member: HubMember>: Sendable {
   }
 
   /// Removes a member, or does nothing if it has left.
-  public func leave(_ id: Member.ID, of user: User) {
+  package func leave(_ id: Member.ID, of user: User) {
     state.withLock { state in
       guard let index = state.seats[user]?.firstIndex(where: { $0.member.id == id }) else { return }
       state.seats[user]?.remove(at: index)
@@ -86,27 +86,27 @@ public final class Hub<User: Hashable & Sendable, Member: HubMember>: Sendable {
   }
 
   /// Returns the members of a user, the oldest first.
-  public func members(of user: User) -> [Member] {
+  package func members(of user: User) -> [Member] {
     state.withLock { state in state.seats[user]?.map(\.member) ?? [] }
   }
 
   /// Returns whether a user has members.
-  public func hasMembers(of user: User) -> Bool { state.withLock { $0.seats[user] != nil } }
+  package func hasMembers(of user: User) -> Bool { state.withLock { $0.seats[user] != nil } }
 
   /// Returns a member of a user, or nil if it isn't there.
-  public func member(_ id: Member.ID, of user: User) -> Member? {
+  package func member(_ id: Member.ID, of user: User) -> Member? {
     state.withLock { state in state.seats[user]?.first { $0.member.id == id }?.member }
   }
 
   /// All members with their users.
-  public var members: [(user: User, member: Member)] {
+  package var members: [(user: User, member: Member)] {
     state.withLock { state in
       state.seats.flatMap { user, seats in seats.map { (user, $0.member) } }
     }
   }
 
   /// The number of members.
-  public var count: Int { state.withLock { $0.count } }
+  package var count: Int { state.withLock { $0.count } }
 
   // MARK: - News
 
@@ -117,7 +117,7 @@ public final class Hub<User: Hashable & Sendable, Member: HubMember>: Sendable {
   /// - Parameters:
   ///   - news: what happened, and to whose entries.
   ///   - origin: a member that isn't told, as it has made the entries.
-  public func tell(_ news: [(user: User, news: News)], except origin: Member.ID? = nil) {
+  package func tell(_ news: [(user: User, news: News)], except origin: Member.ID? = nil) {
     let loops = state.withLock { state in
       var loops: [Member.Loop] = []
       for item in news {

@@ -1,9 +1,9 @@
-public import Observability
-public import Storage
+package import Observability
+package import Storage
 internal import Platform
 
 /// The part of a service that stores which members nodes have, and acts on other nodes' notices.
-public protocol MemberRegistry: Sendable {
+package protocol MemberRegistry: Sendable {
   associatedtype User: Hashable & Sendable
   associatedtype Member: HubMember
 
@@ -50,11 +50,11 @@ public protocol MemberRegistry: Sendable {
 /// Connects the members of this node with those of other nodes that share the store.
 ///
 /// A notice is only a reason to look, and one may be lost: members read on from their cursors.
-public final class NodeLink<Registry: MemberRegistry>: Sendable {
+package final class NodeLink<Registry: MemberRegistry>: Sendable {
   /// A user of the service.
-  public typealias User = Registry.User
+  package typealias User = Registry.User
   /// A stream or session of the service.
-  public typealias Member = Registry.Member
+  package typealias Member = Registry.Member
 
   private struct State {
     /// The members that were noted at the last look.
@@ -80,7 +80,7 @@ public final class NodeLink<Registry: MemberRegistry>: Sendable {
   ///   - node: this node.
   ///   - bus: carries notices.
   ///   - log: takes notes of what fails and is tried again.
-  public init(
+  package init(
     _ hub: Hub<User, Member>, _ registry: Registry, of service: String, node: NodeID,
     bus: any Bus, log: Log
   ) {
@@ -96,7 +96,7 @@ public final class NodeLink<Registry: MemberRegistry>: Sendable {
   ///   - position: the last entry, which is in the store.
   ///   - user: the user.
   ///   - nodes: the nodes that have members of the user, possibly this one too.
-  public func tell(_ position: Member.Position, of user: User, on nodes: [NodeID]) {
+  package func tell(_ position: Member.Position, of user: User, on nodes: [NodeID]) {
     tell([NoticeKind.entries] + NoticeKind.bytes(position.rawValue), of: user, on: nodes)
   }
 
@@ -106,21 +106,21 @@ public final class NodeLink<Registry: MemberRegistry>: Sendable {
   ///   - content: the service's own words, whose first byte is none that ``NoticeKind`` has.
   ///   - user: the user.
   ///   - nodes: the nodes that have members of the user.
-  public func tell(_ content: [UInt8], of user: User, on nodes: [NodeID]) {
+  package func tell(_ content: [UInt8], of user: User, on nodes: [NodeID]) {
     let others = nodes.filter { $0 != node }
     guard !others.isEmpty else { return }
     bus.publish([Notice(Topic(service, registry.key(of: user)), content)], to: .nodes(others))
   }
 
   /// Tells all other nodes something of a user's, whether they have members of the user or not.
-  public func tellAll(_ content: [UInt8], of user: User) {
+  package func tellAll(_ content: [UInt8], of user: User) {
     bus.publish([Notice(Topic(service, registry.key(of: user)), content)])
   }
 
   // MARK: - Hearing
 
   /// Does what other nodes' notices ask for, until the bus is closed.
-  public func run() async {
+  package func run() async {
     for await event in bus.events(of: service) {
       switch event {
       case .notices(let notices): await hear(notices)
@@ -153,7 +153,7 @@ public final class NodeLink<Registry: MemberRegistry>: Sendable {
   }
 
   /// Compares what the members know with the store, and the members that are noted there with those that are here.
-  public func look() async throws {
+  package func look() async throws {
     let members = hub.members
     if !members.isEmpty {
       hub.tell(try await registry.look(at: members).map { ($0.user, .stored(upTo: $0.last)) })
@@ -175,17 +175,17 @@ public final class NodeLink<Registry: MemberRegistry>: Sendable {
 }
 
 /// The first byte of a notice, by which its kind is known, and the numbers in it.
-public enum NoticeKind {
+package enum NoticeKind {
   /// A user has entries up to a position, which follows in 8 bytes, most significant first.
-  public static let entries: UInt8 = 0
+  package static let entries: UInt8 = 0
 
   /// Returns the 8 bytes of a number, most significant first.
-  public static func bytes(_ number: Int64) -> [UInt8] {
+  package static func bytes(_ number: Int64) -> [UInt8] {
     (0..<8).map { UInt8(truncatingIfNeeded: number >> (56 - 8 * $0)) }
   }
 
   /// Reads a number of 8 bytes; nil if there are more or fewer.
-  public static func number(_ bytes: ArraySlice<UInt8>) -> Int64? {
+  package static func number(_ bytes: ArraySlice<UInt8>) -> Int64? {
     guard bytes.count == 8 else { return nil }
     return bytes.reduce(0) { $0 << 8 | Int64($1) }
   }

@@ -2,9 +2,9 @@ internal import HTTPClient
 internal import HTTPProtocol
 
 /// Checks the signatures of Ethereum accounts: of keys without a chain, of contracts by one call at the chain's endpoint.
-public struct AccountChecker: Sendable {
+package struct AccountChecker: Sendable {
   /// A verdict on a signature.
-  public enum Verdict: Hashable, Sendable {
+  package enum Verdict: Hashable, Sendable {
     /// The account's own key has signed.
     case key
     /// The account's contract says that the signature is good.
@@ -18,14 +18,14 @@ public struct AccountChecker: Sendable {
   }
 
   /// The endpoints.
-  public let endpoints: [ChainID: ChainEndpoint]
+  package let endpoints: [ChainID: ChainEndpoint]
   /// Nil without an endpoint.
   private let client: HTTPClient?
 
   /// Makes a checker that may ask some endpoints.
   ///
   /// - Throws: ``HTTPClientError`` if there is no room for connections.
-  public init(_ endpoints: [ChainID: ChainEndpoint]) throws {
+  package init(_ endpoints: [ChainID: ChainEndpoint]) throws {
     self.endpoints = endpoints
     var options = HTTPClientOptions()
     options.bodyLimit = 256 << 10
@@ -41,7 +41,7 @@ public struct AccountChecker: Sendable {
   ///   - address: the account.
   ///   - chain: the chain of a contract.
   ///   - mayAsk: says whether the endpoint may be asked; asked only then.
-  public func judge(
+  package func judge(
     _ signature: [UInt8], of hash: [UInt8], by address: EthereumAddress, on chain: ChainID,
     mayAsk: @Sendable () -> Bool
   ) async -> Verdict {
@@ -65,7 +65,7 @@ public struct AccountChecker: Sendable {
   /// Makes calls at a chain's endpoint.
   ///
   /// - Returns: an outcome for each; all have failed if the endpoint has, or there is none.
-  public func outcomes(of batch: CallBatch, on chain: ChainID) async -> [CallBatch.Outcome] {
+  package func outcomes(of batch: CallBatch, on chain: ChainID) async -> [CallBatch.Outcome] {
     guard let client, let endpoint = endpoints[chain] else { return batch.failed("no endpoint") }
     do throws(HTTPClientError) {
       let response = try await client.send(OutgoingRequest(endpoint.url, json: batch.body))

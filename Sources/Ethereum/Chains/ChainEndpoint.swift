@@ -1,11 +1,11 @@
-public import Configuration
+package import Configuration
 
 /// A chain's endpoint for JSON-RPC, from `[chains]`.
-public struct ChainEndpoint: Sendable {
+package struct ChainEndpoint: Sendable {
   /// The URL, which may hold a secret of the operator's.
-  public let url: String
+  package let url: String
   /// The address of ERC-7738's registry, or nil if it isn't asked.
-  public let registry: EthereumAddress?
+  package let registry: EthereumAddress?
 
   /// The address of the registry in use, which is the same on every chain.
   private static let registryInUse = EthereumAddress("0x0077380bCDb2717C9640e892B9d5Ee02Bb5e0682")
@@ -13,14 +13,14 @@ public struct ChainEndpoint: Sendable {
   /// Reads all endpoints, which every service may ask.
   ///
   /// - Parameter section: a service's section, which records faults.
-  public static func all(for section: ConfigurationSection) -> [ChainID: ChainEndpoint] {
+  package static func all(for section: ConfigurationSection) -> [ChainID: ChainEndpoint] {
     all(in: section.beside("chains"))
   }
 
   /// Reads the endpoints of a table: `1 = "https://…"` or `1 = { url = "https://…", registry = "0x…" }`.
   ///
   /// - Parameter section: the table, which records faults.
-  public static func all(in section: ConfigurationSection) -> [ChainID: ChainEndpoint] {
+  package static func all(in section: ConfigurationSection) -> [ChainID: ChainEndpoint] {
     var endpoints: [ChainID: ChainEndpoint] = [:]
     for name in section.names {
       let url: String

@@ -1,4 +1,4 @@
-public import Configuration
+package import Configuration
 
 extension SignInRules {
   /// Reads a service's section `siwe`, and records its faults.
@@ -7,7 +7,7 @@ extension SignInRules {
   ///   - section: the section.
   ///   - path: the service's path below the public URL.
   ///   - isUsed: whether domain and URI must be there.
-  public init(_ section: ConfigurationSection, path: String, isUsed: Bool) {
+  package init(_ section: ConfigurationSection, path: String, isUsed: Bool) {
     let url = section.publicURL
     self.init(
       domain: section.string("domain", default: url?.authority ?? ""),

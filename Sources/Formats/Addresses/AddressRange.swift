@@ -2,16 +2,16 @@
 ///
 /// A range of IPv4 addresses mapped into IPv6 is the range of the IPv4 addresses. No range has both
 /// kinds: `::/0` is every IPv6 address and no IPv4 address.
-public struct AddressRange: Sendable, Hashable {
+package struct AddressRange: Sendable, Hashable {
   /// The first address, whose bits behind the prefix are 0.
-  public let first: IPAddress
+  package let first: IPAddress
   /// The number of leading bits that all addresses share: 0 to 32 or 0 to 128.
-  public let prefixLength: Int
+  package let prefixLength: Int
 
   /// Parses a range such as `10.1.2.3`, `10.0.0.0/8` or `fd00::/8`. Bits behind the prefix are ignored.
   ///
   /// - Parameter text: the range. Anything else gives nil.
-  public init?(_ text: String) {
+  package init?(_ text: String) {
     let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
     guard let written = IPAddress.parse(String(parts[0])),
       let address = IPAddress(bytes: written)
@@ -36,7 +36,7 @@ public struct AddressRange: Sendable, Hashable {
   }
 
   /// Returns whether an address lies in the range.
-  public func contains(_ address: IPAddress) -> Bool {
+  package func contains(_ address: IPAddress) -> Bool {
     address.bytes.count == first.bytes.count
       && address.bytes.indices.allSatisfy { index in
         let mask = Self.mask(byte: index, prefixLength: prefixLength)
@@ -53,7 +53,7 @@ public struct AddressRange: Sendable, Hashable {
 
 extension AddressRange: CustomStringConvertible {
   /// The range, such as `10.0.0.0/8`, or its only address.
-  public var description: String {
+  package var description: String {
     prefixLength == first.bytes.count * 8 ? "\(first)" : "\(first)/\(prefixLength)"
   }
 }

@@ -1,6 +1,6 @@
 /// The part of a client's address that limits count by: an IPv4 address, or the /64 network of an IPv6 address, as one
 /// subscriber usually has the whole of it.
-public struct ClientNetwork: Sendable, Hashable {
+package struct ClientNetwork: Sendable, Hashable {
   /// The 32 bits of an IPv4 address, or the first 64 bits of an IPv6 address.
   private let bits: UInt64
   private let isVersion4: Bool
@@ -8,7 +8,7 @@ public struct ClientNetwork: Sendable, Hashable {
   /// Makes the network of an address.
   ///
   /// - Parameter address: the address.
-  public init(of address: IPAddress) {
+  package init(of address: IPAddress) {
     isVersion4 = address.isVersion4
     bits = address.bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
   }
@@ -16,11 +16,11 @@ public struct ClientNetwork: Sendable, Hashable {
 
 extension ClientNetwork: CustomStringConvertible {
   /// The address, or the network such as `2001:db8::/64`.
-  public var description: String { text(bytes: 8) }
+  package var description: String { text(bytes: 8) }
 
   /// The name of those to whom lasting things are charged: the IPv4 address, or the /48 network of an IPv6 address, as many
   /// get one for nothing.
-  public var site: String { text(bytes: 6) }
+  package var site: String { text(bytes: 6) }
 
   /// Returns the IPv4 address, or the first bytes of an IPv6 address as a network.
   private func text(bytes kept: Int) -> String {

@@ -1,5 +1,5 @@
 /// The address of a socket that listens.
-public enum Endpoint: Sendable, Hashable {
+package enum Endpoint: Sendable, Hashable {
   /// A TCP port; 0 lets the system choose.
   case tcp(IPAddress, port: UInt16)
   /// The path of a Unix-domain socket.
@@ -8,7 +8,7 @@ public enum Endpoint: Sendable, Hashable {
 
 extension Endpoint: CustomStringConvertible {
   /// The address as configuration files write it.
-  public var description: String {
+  package var description: String {
     switch self {
     case .tcp(let address, let port) where address.isVersion4: "\(address):\(port)"
     case .tcp(let address, let port): "[\(address)]:\(port)"

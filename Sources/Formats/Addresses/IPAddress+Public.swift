@@ -13,5 +13,5 @@ extension IPAddress {
   ///
   /// Loopback, private, link-local, shared, multicast, documentation and benchmark addresses are not; nor are those that
   /// embed an IPv4 address (NAT64, 6to4, Teredo, IPv4-compatible), whichever that is.
-  public var isPublic: Bool { !Self.special.contains { $0.contains(self) } }
+  package var isPublic: Bool { !Self.special.contains { $0.contains(self) } }
 }

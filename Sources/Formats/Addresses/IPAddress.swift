@@ -4,12 +4,12 @@ internal import Glibc
 ///
 /// An IPv4 address mapped into IPv6 (`::ffff:192.0.2.1`, RFC 4291 section 2.5.5.2) is the IPv4 address, so that both
 /// spellings are equal.
-public struct IPAddress: Sendable, Hashable {
+package struct IPAddress: Sendable, Hashable {
   /// The 4 or 16 bytes in network order.
-  public let bytes: [UInt8]
+  package let bytes: [UInt8]
 
   /// Makes an address of 4 or 16 bytes in network order, or nil of any other number.
-  public init?(bytes: [UInt8]) {
+  package init?(bytes: [UInt8]) {
     let mapped: [UInt8] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 255, 255]
     switch bytes.count {
     case 16 where bytes.starts(with: mapped): self.bytes = Array(bytes.dropFirst(mapped.count))
@@ -19,7 +19,7 @@ public struct IPAddress: Sendable, Hashable {
   }
 
   /// Parses an address in its usual text form, IPv6 without brackets and zone. Anything else gives nil.
-  public init?(_ text: String) {
+  package init?(_ text: String) {
     guard let bytes = Self.parse(text) else { return nil }
     self.init(bytes: bytes)
   }
@@ -36,22 +36,22 @@ public struct IPAddress: Sendable, Hashable {
   }
 
   /// The address 127.0.0.1.
-  public static let loopback = IPAddress(version4: [127, 0, 0, 1])
+  package static let loopback = IPAddress(version4: [127, 0, 0, 1])
 
   private init(version4 bytes: [UInt8]) { self.bytes = bytes }
 
   /// True if this is an IPv4 address.
-  public var isVersion4: Bool { bytes.count == 4 }
+  package var isVersion4: Bool { bytes.count == 4 }
 
   /// True if the address is one of 127.0.0.0/8 or ::1.
-  public var isLoopback: Bool {
+  package var isLoopback: Bool {
     isVersion4 ? bytes[0] == 127 : bytes.dropLast().allSatisfy { $0 == 0 } && bytes[15] == 1
   }
 }
 
 extension IPAddress: CustomStringConvertible {
   /// The shortest text form (RFC 5952), without brackets.
-  public var description: String {
+  package var description: String {
     var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
     let written = unsafe text.withUnsafeMutableBufferPointer { text in
       unsafe bytes.withUnsafeBytes { bytes in

@@ -4,23 +4,23 @@ internal import CZlib
 /// Compresses whole contents thoroughly rather than quickly, for contents with many readers.
 ///
 /// The result depends only on the bytes and on ``gzipEncoder`` or ``brotliEncoder``.
-public enum Compression {
+package enum Compression {
   /// zlib's best level.
   private static let gzipLevel: CInt = 9
   /// Two steps below brotli's best quality: TokenScripts get 5 % larger, in an eighth of the time.
   private static let brotliQuality: CInt = 9
 
   /// The name of the gzip encoder: library, version and level.
-  public static let gzipEncoder = unsafe "zlib-\(String(cString: zlibVersion()))-\(gzipLevel)"
+  package static let gzipEncoder = unsafe "zlib-\(String(cString: zlibVersion()))-\(gzipLevel)"
   /// The name of the brotli encoder: library, version and quality.
-  public static let brotliEncoder =
+  package static let brotliEncoder =
     "brotli-\(String(BrotliEncoderVersion(), radix: 16))-\(brotliQuality)"
 
   /// Compresses bytes to a gzip member (RFC 1952) without name and time.
   ///
   /// - Parameter bytes: the content.
   /// - Returns: the compressed bytes, or nil if they would not be fewer.
-  public static func gzip(_ bytes: RawSpan) -> [UInt8]? {
+  package static func gzip(_ bytes: RawSpan) -> [UInt8]? {
     unsafe shrinking(bytes) { input, output in
       guard let inputLength = UInt32(exactly: input.count),
         let outputLength = UInt32(exactly: output.count)
@@ -47,7 +47,7 @@ public enum Compression {
   ///
   /// - Parameter bytes: the content, mostly text.
   /// - Returns: the compressed bytes, or nil if they would not be fewer.
-  public static func brotli(_ bytes: RawSpan) -> [UInt8]? {
+  package static func brotli(_ bytes: RawSpan) -> [UInt8]? {
     unsafe shrinking(bytes) { input, output in
       var length = output.count
       let isDone = unsafe BrotliEncoderCompress(

@@ -1,16 +1,16 @@
 internal import CQREncode
 
 /// A QR code (ISO/IEC 18004): a square of dark and light modules.
-public struct QRCode: Sendable {
+package struct QRCode: Sendable {
   /// The number of modules of a side, without the quiet zone of four modules around the code.
-  public let size: Int
+  package let size: Int
   private let isDark: [Bool]
 
   /// Encodes text, with error correction of level M.
   ///
   /// - Parameter text: at most 2,331 bytes of UTF-8 without NUL.
   /// - Returns: nil for longer text.
-  public init?(_ text: String) {
+  package init?(_ text: String) {
     guard text.utf8.count <= 2331,
       let code = unsafe QRcode_encodeString8bit(text, 0, QR_ECLEVEL_M)
     else { return nil }
@@ -23,7 +23,7 @@ public struct QRCode: Sendable {
   }
 
   /// The code for a terminal, two modules a character, with light modules drawn; a line feed ends each line but the last.
-  public var text: String {
+  package var text: String {
     func isLight(_ row: Int, _ column: Int) -> Bool {
       guard (0..<size).contains(row), (0..<size).contains(column) else { return true }
       return !isDark[row * size + column]
@@ -43,7 +43,7 @@ public struct QRCode: Sendable {
   /// The code as an SVG element, black on white with its quiet zone.
   ///
   /// - Parameter label: the text for people who don't see it, escaped for HTML.
-  public func svg(label: String) -> String {
+  package func svg(label: String) -> String {
     var path = ""
     for row in 0..<size {
       var column = 0

@@ -1,10 +1,10 @@
 internal import CICU
 
 /// The forms of Unicode text in which names are kept and found, as ICU makes them.
-public enum UnicodeText {
+package enum UnicodeText {
   /// The longest text that is taken, in UTF-16 code units. Normalizing takes more than linear time for a long run of
   /// combining marks.
-  public static let longest = 512
+  package static let longest = 512
   /// The largest factor by which normalizing or folding lengthens a text, in UTF-16 code units: that of U+FDFA in NFKC.
   private static let growth = 18
 
@@ -12,7 +12,7 @@ public enum UnicodeText {
   ///
   /// - Parameter text: any text.
   /// - Returns: the text in NFC, or nil if it is longer than ``longest`` or ICU has no data.
-  public static func normalized(_ text: String) -> String? {
+  package static func normalized(_ text: String) -> String? {
     if isASCII(text) { return text.utf8.count <= longest ? text : nil }
     return unsafe transform(text, cicu_nfc)
   }
@@ -23,7 +23,7 @@ public enum UnicodeText {
   ///   - text: any text.
   ///   - limit: the longest text that is taken, in UTF-16 code units.
   /// - Returns: the text in NFKC, or nil if it is longer or ICU has no data.
-  public static func compatible(_ text: String, upTo limit: Int = longest) -> String? {
+  package static func compatible(_ text: String, upTo limit: Int = longest) -> String? {
     unsafe transform(text, upTo: limit, cicu_nfkc)
   }
 
@@ -31,7 +31,7 @@ public enum UnicodeText {
   ///
   /// - Parameter text: any text.
   /// - Returns: the folded text, or nil if the text is longer than ``longest`` or ICU has no data.
-  public static func caseFolded(_ text: String) -> String? {
+  package static func caseFolded(_ text: String) -> String? {
     if isASCII(text) { return text.utf8.count <= longest ? text.lowercased() : nil }
     // Folding can part what NFC puts together.
     return unsafe transform(text, cicu_nfc, cicu_fold_case, cicu_nfc)

@@ -1,19 +1,19 @@
 internal import CCurl
 
 /// An absolute URL with a host, and without user information and fragment (RFC 3986), taken apart by libcurl.
-public struct WebURL: Sendable, Hashable {
+package struct WebURL: Sendable, Hashable {
   /// The scheme in lower case.
-  public let scheme: String
+  package let scheme: String
   /// The name or address in lower case, that of IPv6 with its brackets.
-  public let host: String
+  package let host: String
   /// The port, or nil if the URL has none.
-  public let port: UInt16?
+  package let port: UInt16?
   /// The path, which begins with a slash.
-  public let path: String
+  package let path: String
   /// The part behind the question mark, or nil without one.
-  public let query: String?
+  package let query: String?
   /// True if nothing follows host and port.
-  public let isOrigin: Bool
+  package let isOrigin: Bool
 
   /// Reads a URL.
   ///
@@ -21,7 +21,7 @@ public struct WebURL: Sendable, Hashable {
   ///   - text: the URL, in printable ASCII.
   ///   - schemes: the schemes that it may have.
   /// - Returns: nil for anything else, and for a host or a port that isn't written as libcurl understands it, such as `127.1`.
-  public init?(_ text: String, schemes: Set<String>) {
+  package init?(_ text: String, schemes: Set<String>) {
     guard text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f && $0 != UInt8(ascii: "\\") }),
       !text.utf8.contains(UInt8(ascii: "#")),
       let handle = unsafe curl_url()

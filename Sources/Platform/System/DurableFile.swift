@@ -1,7 +1,7 @@
-public import Glibc
+package import Glibc
 
 /// Writes files so that they outlast a power cut.
-public enum DurableFile {
+package enum DurableFile {
   /// Makes a file that must not be there yet; blocks on the disk.
   ///
   /// - Parameters:
@@ -10,7 +10,7 @@ public enum DurableFile {
   ///   - mode: its permissions, whatever the umask says.
   ///   - modified: the time of its last change in seconds since 1970, or nil for now.
   /// - Throws: ``SystemError``; then the file may be there in part.
-  public static func create(
+  package static func create(
     _ path: String, _ bytes: [UInt8], mode: mode_t = 0o644, modified: Int? = nil
   ) throws(SystemError) {
     let file = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
@@ -32,7 +32,7 @@ public enum DurableFile {
   ///   - mode: its permissions, whatever the umask says.
   /// - Returns: whether it was made; otherwise there is one.
   /// - Throws: ``SystemError``; then there is no file, or the whole one.
-  public static func createOnce(
+  package static func createOnce(
     _ path: String, _ bytes: [UInt8], mode: mode_t
   ) throws(SystemError) -> Bool {
     let temporary = "\(path).\(getpid()).new"
@@ -55,7 +55,7 @@ public enum DurableFile {
   ///   - bytes: the new content.
   ///   - fallback: the permissions of a file that isn't there yet; else they stay as they are.
   /// - Throws: ``SystemError``; then the file is as it was.
-  public static func replace(
+  package static func replace(
     _ path: String, _ bytes: [UInt8], mode fallback: mode_t = 0o644
   ) throws(SystemError) {
     var target = path
@@ -86,7 +86,7 @@ public enum DurableFile {
   ///   - folder: its path.
   ///   - mode: the permissions of what is made, less what the umask says; by default for this user alone.
   /// - Throws: ``SystemError``.
-  public static func makeFolder(_ folder: String, mode: mode_t = 0o700) throws(SystemError) {
+  package static func makeFolder(_ folder: String, mode: mode_t = 0o700) throws(SystemError) {
     guard unsafe access(folder, F_OK) != 0 else { return }
     try makeFolder(self.folder(of: folder), mode: mode)
     guard unsafe mkdir(folder, mode) == 0 || errno == EEXIST else { throw SystemError(errno) }
@@ -97,7 +97,7 @@ public enum DurableFile {
   ///
   /// - Parameter path: any path, without a slash at its end.
   /// - Returns: the folder's path; `.` for a mere name.
-  public static func folder(of path: String) -> String {
+  package static func folder(of path: String) -> String {
     guard let slash = path.lastIndex(of: "/") else { return "." }
     return slash == path.startIndex ? "/" : String(path[..<slash])
   }
@@ -106,13 +106,13 @@ public enum DurableFile {
   ///
   /// - Parameter path: a file or folder that was just made, renamed or removed.
   /// - Throws: ``SystemError``.
-  public static func sync(folderOf path: String) throws(SystemError) { try sync(folder(of: path)) }
+  package static func sync(folderOf path: String) throws(SystemError) { try sync(folder(of: path)) }
 
   /// Makes the names in a folder durable.
   ///
   /// - Parameter folder: its path.
   /// - Throws: ``SystemError``.
-  public static func sync(_ folder: String) throws(SystemError) {
+  package static func sync(_ folder: String) throws(SystemError) {
     let descriptor = unsafe open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard descriptor >= 0 else { throw SystemError(errno) }
     defer { close(descriptor) }

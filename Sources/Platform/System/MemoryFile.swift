@@ -5,15 +5,15 @@ internal import Synchronization
 /// A file in memory, without a name, for large bytes that sockets send without a copy (`sendfile(2)`).
 ///
 /// It is mapped once as a whole, and takes memory only for the pages that are written. No place in it is used twice.
-public final class MemoryFile: Sendable {
+package final class MemoryFile: Sendable {
   /// The only file of the program, or nil if the system allows none.
-  public static let shared = MemoryFile()
+  package static let shared = MemoryFile()
 
   /// The size in bytes: of the address space, not of memory.
   private static let size = 1 << 36
 
   /// The descriptor.
-  public let descriptor: CInt
+  package let descriptor: CInt
   /// The address of the mapping, which nothing writes through.
   private let address: UInt
   private let pageSize = max(4096, Int(getpagesize()))
@@ -43,7 +43,7 @@ public final class MemoryFile: Sendable {
   /// Copies bytes into the file.
   ///
   /// - Returns: their offset, or nil if there is no room.
-  public func append(_ bytes: UnsafeRawBufferPointer) -> Int? {
+  package func append(_ bytes: UnsafeRawBufferPointer) -> Int? {
     let offset = end.add(room(for: bytes.count), ordering: .relaxed).oldValue
     guard offset + bytes.count <= Self.size else { return nil }
     var written = 0
@@ -61,12 +61,12 @@ public final class MemoryFile: Sendable {
   }
 
   /// Returns the memory of bytes in the file.
-  public func buffer(_ offset: Int, _ count: Int) -> UnsafeRawBufferPointer {
+  package func buffer(_ offset: Int, _ count: Int) -> UnsafeRawBufferPointer {
     unsafe UnsafeRawBufferPointer(start: start(offset), count: count)
   }
 
   /// Gives the memory of bytes back to the system, but for pages that a socket has still to send.
-  public func remove(_ offset: Int, _ count: Int) {
+  package func remove(_ offset: Int, _ count: Int) {
     unsafe madvise(start(offset), room(for: count), MADV_REMOVE)
   }
 

@@ -6,7 +6,7 @@ internal import Glibc
 ///   - bytes: the bytes.
 ///   - descriptor: the file, which isn't closed.
 /// - Throws: ``SystemError``; some of the bytes may be written then.
-public func writeAll(_ bytes: [UInt8], to descriptor: CInt) throws(SystemError) {
+package func writeAll(_ bytes: [UInt8], to descriptor: CInt) throws(SystemError) {
   var rest = bytes[...]
   while !rest.isEmpty {
     let count = unsafe rest.withUnsafeBytes { unsafe write(descriptor, $0.baseAddress, $0.count) }

@@ -6,17 +6,17 @@ internal import Synchronization
 /// A reader loads the pointer and then retains the object, and the writer must not release the object in between. So a
 /// reader counts itself in for those few instructions, and after the exchange the writer waits until it has once seen
 /// nobody inside; later readers find the new object. Readers never wait.
-@safe public final class AtomicReference<Object: AnyObject & Sendable>: Sendable {
+@safe package final class AtomicReference<Object: AnyObject & Sendable>: Sendable {
   private let current: Atomic<Unmanaged<Object>>
   private let readers = Atomic<Int>(0)
 
   /// Makes a reference to an object.
-  public init(_ object: Object) { unsafe current = Atomic(Unmanaged.passRetained(object)) }
+  package init(_ object: Object) { unsafe current = Atomic(Unmanaged.passRetained(object)) }
 
   deinit { unsafe current.load(ordering: .acquiring).release() }
 
   /// The present object, retained for the caller.
-  public var value: Object {
+  package var value: Object {
     readers.add(1, ordering: .sequentiallyConsistent)
     let object = unsafe current.load(ordering: .sequentiallyConsistent).takeUnretainedValue()
     readers.subtract(1, ordering: .sequentiallyConsistent)
@@ -24,7 +24,7 @@ internal import Synchronization
   }
 
   /// Replaces the object, and returns once only earlier readers still hold the old one.
-  public func replace(with object: Object) {
+  package func replace(with object: Object) {
     let old = unsafe current.exchange(
       Unmanaged.passRetained(object), ordering: .sequentiallyConsistent)
     while readers.load(ordering: .sequentiallyConsistent) != 0 { sched_yield() }

@@ -1,29 +1,29 @@
 /// A queue in one array: its front is empty places, which are given back when they are half of it.
-public struct FIFO<Element> {
+package struct FIFO<Element> {
   @usableFromInline var elements: [Element?] = []
   /// The index of the first element.
   @usableFromInline var head = 0
 
   /// Makes an empty queue.
   @inlinable
-  public init() {}
+  package init() {}
 
   /// The number of elements.
-  @inlinable public var count: Int { elements.count - head }
+  @inlinable package var count: Int { elements.count - head }
 
   /// Adds an element at the end.
   ///
   /// - Returns: the number of elements with it.
   @inlinable
   @discardableResult
-  public mutating func append(_ element: Element) -> Int {
+  package mutating func append(_ element: Element) -> Int {
     elements.append(element)
     return count
   }
 
   /// Removes the first element, and returns it; nil if there is none.
   @inlinable
-  public mutating func popFirst() -> Element? {
+  package mutating func popFirst() -> Element? {
     guard head < elements.count else { return nil }
     let element = elements[head].take()
     head += 1
@@ -39,14 +39,14 @@ public struct FIFO<Element> {
 
   /// Removes the last element, and returns it; nil if there is none.
   @inlinable
-  public mutating func popLast() -> Element? {
+  package mutating func popLast() -> Element? {
     guard head < elements.count else { return nil }
     return elements.removeLast()
   }
 
   /// Removes an element, which the queue holds at most once.
   @inlinable
-  public mutating func remove(_ element: Element) where Element: Equatable {
+  package mutating func remove(_ element: Element) where Element: Equatable {
     guard let index = elements[head...].firstIndex(of: element) else { return }
     elements.remove(at: index)
   }

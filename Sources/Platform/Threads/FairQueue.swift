@@ -1,6 +1,6 @@
 /// A bounded queue whose owners take turns: every owner's first element comes before anybody's second one. The elements of
 /// one owner keep their order.
-public struct FairQueue<Owner: Hashable, Element> {
+package struct FairQueue<Owner: Hashable, Element> {
   @usableFromInline let limit: Int
   @usableFromInline var lanes: [Owner: FIFO<Element>] = [:]
   /// The owners of waiting elements, the next one first.
@@ -8,13 +8,13 @@ public struct FairQueue<Owner: Hashable, Element> {
   @usableFromInline var total = 0
 
   /// The number of elements that wait.
-  @inlinable public var count: Int { total }
+  @inlinable package var count: Int { total }
 
   /// Makes an empty queue.
   ///
   /// - Parameter limit: the number of elements that may wait.
   @inlinable
-  public init(limit: Int) { self.limit = limit }
+  package init(limit: Int) { self.limit = limit }
 
   /// Adds an element behind the others of its owner.
   ///
@@ -24,7 +24,7 @@ public struct FairQueue<Owner: Hashable, Element> {
   /// - Returns: the element that has no place, or nil if there was room: the last one of the owner with most elements,
   ///   or the new one if no other owner has more elements than its own.
   @inlinable
-  public mutating func append(_ element: Element, for owner: Owner) -> Element? {
+  package mutating func append(_ element: Element, for owner: Owner) -> Element? {
     append(element, for: owner, hasRoom: total < limit)
   }
 
@@ -46,7 +46,7 @@ public struct FairQueue<Owner: Hashable, Element> {
 
   /// Removes the next element, and returns it; nil if none waits.
   @inlinable
-  public mutating func popFirst() -> Element? {
+  package mutating func popFirst() -> Element? {
     guard let owner = turns.popFirst(), let lane = lanes.index(forKey: owner),
       let element = lanes.values[lane].popFirst()
     else { return nil }

@@ -3,12 +3,12 @@
 ///
 /// The owners of waiting tasks take turns, and those of one owner come in the order in which they asked. They hold no thread
 /// meanwhile.
-public final class KeyedMutex<Key: Hashable & Sendable>: Sendable {
+package final class KeyedMutex<Key: Hashable & Sendable>: Sendable {
   /// The tasks that wait for each key that is held.
   private let waiting = Lock<[Key: FairQueue<Int, CheckedContinuation<Void, Never>>]>([:])
 
   /// Makes a mutex that holds no key.
-  public init() {}
+  package init() {}
 
   /// Runs a closure while no other closure runs for the same key.
   ///
@@ -18,7 +18,7 @@ public final class KeyedMutex<Key: Hashable & Sendable>: Sendable {
   ///   - body: the critical section. It must not ask for the same key again.
   /// - Returns: the closure's result.
   /// - Throws: the closure's error.
-  public nonisolated(nonsending) func withLock<Value, Failure: Error>(
+  package nonisolated(nonsending) func withLock<Value, Failure: Error>(
     _ key: Key, for owner: Int = 0,
     _ body: nonisolated(nonsending) () async throws(Failure) -> Value
   ) async throws(Failure) -> Value {

@@ -4,23 +4,23 @@ internal import Synchronization
 ///
 /// `AtomicLazyReference` promises the same, but its `load()` isn't specialized: it looks up metadata at each call. So a
 /// pointer's bits are kept here.
-@safe public final class LazyReference<Object: AnyObject & Sendable>: Sendable {
+@safe package final class LazyReference<Object: AnyObject & Sendable>: Sendable {
   /// The object's address, or zero.
   private let address = Atomic<UInt>(0)
 
   /// Makes a reference to nothing.
-  public init() {}
+  package init() {}
 
   deinit { unsafe Self.object(at: address.load(ordering: .acquiring))?.release() }
 
   /// The object, or nil as long as there is none.
-  public var value: Object? {
+  package var value: Object? {
     let object = unsafe Self.object(at: address.load(ordering: .acquiring))
     return unsafe object?.takeUnretainedValue()
   }
 
   /// Keeps an object, unless there is one already, and returns the one that is kept.
-  public func keep(_ object: Object) -> Object {
+  package func keep(_ object: Object) -> Object {
     let new = unsafe Unmanaged.passRetained(object)
     let own = unsafe UInt(bitPattern: new.toOpaque())
     let (_, before) = address.compareExchange(

@@ -1,18 +1,18 @@
-public import Glibc
+package import Glibc
 
 /// A value that one thread at a time may touch.
 ///
 /// It stands on `pthread_mutex_t`, which the thread sanitizer knows; it takes values in Synchronization's `Mutex` for
 /// unprotected. See <doc:0012-lock-over-pthread>.
 @safe
-public struct Lock<Value: ~Copyable>: ~Copyable {
+package struct Lock<Value: ~Copyable>: ~Copyable {
   /// The mutex, and the value behind it: neither may ever move.
   @usableFromInline let memory: UnsafeMutableRawPointer
 
   /// A free lock.
   ///
   /// - Parameter value: the first value.
-  public init(_ value: consuming sending Value) {
+  package init(_ value: consuming sending Value) {
     let alignment = unsafe max(
       MemoryLayout<pthread_mutex_t>.alignment, MemoryLayout<Value>.alignment)
     unsafe memory = .allocate(
@@ -34,7 +34,7 @@ public struct Lock<Value: ~Copyable>: ~Copyable {
   /// - Returns: the closure's result.
   /// - Throws: the closure's error.
   @inlinable
-  public borrowing func withLock<Result: ~Copyable, Failure: Error>(
+  package borrowing func withLock<Result: ~Copyable, Failure: Error>(
     _ body: (inout sending Value) throws(Failure) -> sending Result
   ) throws(Failure) -> sending Result {
     unsafe pthread_mutex_lock(mutex)

@@ -1,5 +1,5 @@
 /// Collects elements from any thread for one task, which takes them in order and can wait for them with a deadline.
-public final class Mailbox<Element: Sendable>: Sendable {
+package final class Mailbox<Element: Sendable>: Sendable {
   private struct State {
     var elements: [Element] = []
     var waiter: CheckedContinuation<Void, Never>?
@@ -10,12 +10,12 @@ public final class Mailbox<Element: Sendable>: Sendable {
   private let state = Lock(State())
 
   /// Makes an empty mailbox.
-  public init() {}
+  package init() {}
 
   /// Adds an element, and wakes the task that waits.
   ///
   /// - Parameter element: goes behind all others.
-  public func put(_ element: Element) { wake { $0.elements.append(element) } }
+  package func put(_ element: Element) { wake { $0.elements.append(element) } }
 
   /// Waits until there are elements, and removes them.
   ///
@@ -23,7 +23,7 @@ public final class Mailbox<Element: Sendable>: Sendable {
   ///
   /// - Parameter limit: the longest time to wait.
   /// - Returns: the elements in order; none if the time is over or the task is cancelled.
-  public func take(within limit: Duration) async -> [Element] {
+  package func take(within limit: Duration) async -> [Element] {
     state.withLock { $0.isOver = false }
     await withTaskCancellationHandler {
       await withDiscardingTaskGroup { group in
@@ -43,7 +43,7 @@ public final class Mailbox<Element: Sendable>: Sendable {
   /// Removes the elements that are there, without waiting.
   ///
   /// - Returns: the elements in order.
-  public func takeNow() -> [Element] { state.withLock { exchange(&$0.elements, with: []) } }
+  package func takeNow() -> [Element] { state.withLock { exchange(&$0.elements, with: []) } }
 
   private func wait() async {
     await withCheckedContinuation { continuation in

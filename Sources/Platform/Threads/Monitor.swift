@@ -1,10 +1,10 @@
-public import Glibc
+package import Glibc
 
 /// A value that one thread at a time may touch, and whose changes other threads can wait for.
 ///
 /// Waiting blocks the thread: it is for threads of their own, not for tasks or event loops.
 @safe
-public struct Monitor<Value: ~Copyable>: ~Copyable {
+package struct Monitor<Value: ~Copyable>: ~Copyable {
   @usableFromInline let lock: Lock<Value>
   /// The condition variable, which may never move.
   @usableFromInline let condition: UnsafeMutablePointer<pthread_cond_t>
@@ -12,7 +12,7 @@ public struct Monitor<Value: ~Copyable>: ~Copyable {
   /// Makes a monitor that nobody holds or waits for.
   ///
   /// - Parameter value: the first value.
-  public init(_ value: consuming sending Value) {
+  package init(_ value: consuming sending Value) {
     lock = Lock(value)
     unsafe condition = .allocate(capacity: 1)
     var attributes = pthread_condattr_t()
@@ -33,7 +33,7 @@ public struct Monitor<Value: ~Copyable>: ~Copyable {
   /// - Returns: the closure's result.
   /// - Throws: the closure's error.
   @inlinable
-  public borrowing func withLock<Result: ~Copyable, Failure: Error>(
+  package borrowing func withLock<Result: ~Copyable, Failure: Error>(
     _ body: (inout sending Value) throws(Failure) -> sending Result
   ) throws(Failure) -> sending Result { try lock.withLock(body) }
 
@@ -44,7 +44,7 @@ public struct Monitor<Value: ~Copyable>: ~Copyable {
   ///   - limit: the longest time to wait, or nil for no limit.
   ///   - body: uses the value, whether it is as wanted or the time is over.
   /// - Returns: the closure's result.
-  public borrowing func withLock<Result: ~Copyable>(
+  package borrowing func withLock<Result: ~Copyable>(
     when isReady: (inout Value) -> Bool, within limit: Duration? = nil,
     _ body: (inout sending Value) -> sending Result
   ) -> sending Result {
@@ -63,11 +63,11 @@ public struct Monitor<Value: ~Copyable>: ~Copyable {
 
   /// Wakes one of the threads that wait. It costs no system call if none does.
   @inlinable
-  public borrowing func wakeOne() { unsafe pthread_cond_signal(condition) }
+  package borrowing func wakeOne() { unsafe pthread_cond_signal(condition) }
 
   /// Wakes all threads that wait. It costs no system call if none does.
   @inlinable
-  public borrowing func wakeAll() { unsafe pthread_cond_broadcast(condition) }
+  package borrowing func wakeAll() { unsafe pthread_cond_broadcast(condition) }
 }
 
 // Safe to share: the lock guards the value, and a condition variable is made for several threads.

@@ -1,9 +1,9 @@
 internal import Glibc
 
 /// The processors that threads run on.
-public enum Processors {
+package enum Processors {
   /// The number of processors that this process may use: an operator may leave it fewer than the machine has.
-  public static let count = max(1, min(online, allowed ?? online))
+  package static let count = max(1, min(online, allowed ?? online))
 
   private static var online: Int { sysconf(Int32(_SC_NPROCESSORS_ONLN)) }
 

@@ -1,5 +1,5 @@
 /// A value that a thread gives once, and that any number of tasks await.
-public final class Promise<Value: Sendable>: Sendable {
+package final class Promise<Value: Sendable>: Sendable {
   private enum State {
     case pending([CheckedContinuation<Value, Never>])
     case fulfilled(Value)
@@ -8,10 +8,10 @@ public final class Promise<Value: Sendable>: Sendable {
   private let state = Lock(State.pending([]))
 
   /// Makes a promise without a value.
-  public init() {}
+  package init() {}
 
   /// Gives the value. A second one is ignored.
-  public func fulfill(_ value: Value) {
+  package func fulfill(_ value: Value) {
     let waiters = state.withLock { state -> [CheckedContinuation<Value, Never>] in
       guard case .pending(let waiters) = state else { return [] }
       state = .fulfilled(value)
@@ -21,7 +21,7 @@ public final class Promise<Value: Sendable>: Sendable {
   }
 
   /// The value. Reading waits until it is given.
-  public nonisolated(nonsending) var value: Value {
+  package nonisolated(nonsending) var value: Value {
     get async {
       await withCheckedContinuation { continuation in
         let value = state.withLock { state -> Value? in

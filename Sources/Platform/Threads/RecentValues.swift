@@ -1,7 +1,7 @@
 /// A table of limited size that forgets the values that were inserted longest ago.
 ///
 /// It has two generations. The older one is dropped as a whole, so that nothing has to be searched.
-public final class RecentValues<Key: Hashable & Sendable, Value: Sendable>: Sendable {
+package final class RecentValues<Key: Hashable & Sendable, Value: Sendable>: Sendable {
   private struct State {
     var young: [Key: Value] = [:]
     var old: [Key: Value] = [:]
@@ -13,17 +13,17 @@ public final class RecentValues<Key: Hashable & Sendable, Value: Sendable>: Send
   /// Makes an empty table.
   ///
   /// - Parameter limit: the most values that are kept, two at least.
-  public init(limit: Int) { self.limit = max(2, limit) }
+  package init(limit: Int) { self.limit = max(2, limit) }
 
   /// Returns the value of a key, or nil if there is none.
-  public func value(for key: Key) -> Value? {
+  package func value(for key: Key) -> Value? {
     state.withLock { state in state.young[key] ?? state.old[key] }
   }
 
   /// Inserts a value in place of an earlier one.
   ///
   /// - Returns: whether there was none.
-  @discardableResult public func insert(_ value: Value, for key: Key) -> Bool {
+  @discardableResult package func insert(_ value: Value, for key: Key) -> Bool {
     state.withLock { state in
       let isNew = state.young[key] == nil && state.old[key] == nil
       if state.young.count >= limit / 2 {
@@ -36,7 +36,7 @@ public final class RecentValues<Key: Hashable & Sendable, Value: Sendable>: Send
   }
 
   /// Removes the value of a key if it meets a condition.
-  public func remove(_ key: Key, if condition: (Value) -> Bool = { _ in true }) {
+  package func remove(_ key: Key, if condition: (Value) -> Bool = { _ in true }) {
     state.withLock { state in
       if let value = state.young[key], condition(value) { state.young[key] = nil }
       if let value = state.old[key], condition(value) { state.old[key] = nil }

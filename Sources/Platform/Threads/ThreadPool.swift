@@ -2,7 +2,7 @@
 /// pool.
 ///
 /// Threads start when there is work and end when there is none, so an idle pool costs nothing.
-public final class ThreadPool: Sendable {
+package final class ThreadPool: Sendable {
   private struct Work: Sendable {
     let run: @Sendable () -> Void
     /// Called instead if another owner gets the place in the queue.
@@ -20,7 +20,7 @@ public final class ThreadPool: Sendable {
   }
 
   /// The order in which waiting work is done.
-  public enum Urgency: Sendable {
+  package enum Urgency: Sendable {
     /// The work is done when it is its owner's turn.
     case prompt
     /// The work is done when no prompt work waits.
@@ -39,7 +39,7 @@ public final class ThreadPool: Sendable {
   ///   - width: the number of pieces of work that run at once, at least one.
   ///   - queueLimit: the number of further pieces that may wait; besides them half as many deferred ones.
   ///   - niceness: the degree to which its threads give way to others, 0 (not at all) to 19.
-  public init(
+  package init(
     named name: String, width: Int = Processors.count, queue queueLimit: Int = .max,
     niceness: CInt = 0
   ) {
@@ -51,17 +51,17 @@ public final class ThreadPool: Sendable {
   }
 
   /// The error of a pool whose queue is full.
-  public struct Busy: Error {}
+  package struct Busy: Error {}
 
   /// The number of pieces of work that wait for a thread.
-  public var waiting: Int { state.withLock { $0.waiting.count + $0.deferred.count } }
+  package var waiting: Int { state.withLock { $0.waiting.count + $0.deferred.count } }
 
   /// Runs a closure on one of the threads, in the order in which closures were submitted.
   ///
   /// - Parameter body: the work, which may block.
   /// - Returns: the closure's result.
   /// - Throws: ``Busy`` if the queue is full, ``SystemError`` if no thread can be started, or the closure's error.
-  public func run<Value: Sendable>(
+  package func run<Value: Sendable>(
     _ body: @escaping @Sendable () throws -> Value
   ) async throws -> Value { try await run(for: Int?.none, body) }
 
@@ -76,7 +76,7 @@ public final class ThreadPool: Sendable {
   ///   - body: the work, which may block.
   /// - Returns: the closure's result.
   /// - Throws: ``Busy`` if the queue is full, ``SystemError`` if no thread can be started, or the closure's error.
-  public func run<Value: Sendable>(
+  package func run<Value: Sendable>(
     for owner: some Hashable, urgency: Urgency = .prompt,
     _ body: @escaping @Sendable () throws -> Value
   ) async throws -> Value {
@@ -96,7 +96,7 @@ public final class ThreadPool: Sendable {
   ///   - transform: makes a value of an element; it may block.
   /// - Returns: the values, in the order of the elements.
   /// - Throws: as ``run(_:)``.
-  public func map<Element: Sendable, Value: Sendable>(
+  package func map<Element: Sendable, Value: Sendable>(
     _ elements: [Element], _ transform: @escaping @Sendable (Element) -> Value
   ) async throws -> [Value] {
     let lanes = min(width, elements.count)

@@ -4,7 +4,7 @@ internal import Synchronization
 /// A thread outside the cooperative pool, which may block.
 ///
 /// A thread whose handle is released before ``join()`` runs on by itself.
-@safe public final class WorkerThread: Sendable {
+@safe package final class WorkerThread: Sendable {
   private let thread: pthread_t
   private let isJoined = Atomic(false)
 
@@ -15,7 +15,7 @@ internal import Synchronization
   ///   - niceness: the degree to which the thread gives way to others, 0 (not at all) to 19.
   ///   - body: runs on the thread, with all signals left to other threads.
   /// - Throws: ``SystemError`` if the system has no room for a thread.
-  public init(
+  package init(
     named name: String, niceness: CInt = 0, _ body: @escaping @Sendable () -> Void
   ) throws(SystemError) {
     let start = unsafe Unmanaged.passRetained(
@@ -47,7 +47,7 @@ internal import Synchronization
   }
 
   /// Waits for the thread's end.
-  public func join() {
+  package func join() {
     guard !isJoined.exchange(true, ordering: .relaxed) else { return }
     pthread_join(thread, nil)
   }

@@ -1,17 +1,17 @@
-public import Formats
+package import Formats
 
 /// The address at which a push service takes pushes for one subscription (RFC 8030 section 2): a user's word, so an `https`
 /// URL and nothing more.
-public struct PushEndpoint: Hashable, Sendable {
+package struct PushEndpoint: Hashable, Sendable {
   /// The longest address, in bytes.
-  public static let longest = 1024
+  package static let longest = 1024
   /// The port of `https`.
   static let ownPort: UInt16 = 443
 
   /// The URL as it was given.
-  public let text: String
+  package let text: String
   /// Host and port, without the scheme's own.
-  public let authority: HostAndPort
+  package let authority: HostAndPort
 
   /// Checks an address.
   ///
@@ -19,7 +19,7 @@ public struct PushEndpoint: Hashable, Sendable {
   ///   - text: the URL.
   ///   - allowed: the hosts that may have another port than 443.
   /// - Throws: ``PushAddressError`` that says which rule it breaks.
-  public init(_ text: String, allowed: Set<HostAndPort>) throws(PushAddressError) {
+  package init(_ text: String, allowed: Set<HostAndPort>) throws(PushAddressError) {
     guard text.utf8.count <= Self.longest else {
       throw PushAddressError(description: "is longer than \(Self.longest) bytes")
     }
@@ -34,12 +34,12 @@ public struct PushEndpoint: Hashable, Sendable {
   }
 
   /// Takes a stored address, which was checked before it was stored.
-  public init?(stored text: String) {
+  package init?(stored text: String) {
     guard let url = WebURL(text, schemes: ["https"]) else { return nil }
     self.text = text
     authority = HostAndPort(url, ownPort: Self.ownPort)
   }
 
   /// The origin, which names the push service.
-  public var origin: String { "https://\(authority)" }
+  package var origin: String { "https://\(authority)" }
 }

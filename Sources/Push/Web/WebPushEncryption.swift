@@ -1,9 +1,9 @@
 internal import Cryptography
 
 /// The encryption of a push for one device (RFC 8291): one record of `aes128gcm` (RFC 8188).
-public enum WebPushEncryption {
+package enum WebPushEncryption {
   /// The longest plain text, in bytes.
-  public static let longest = recordSize - headLength - AES128GCM.tagLength - 1
+  package static let longest = recordSize - headLength - AES128GCM.tagLength - 1
 
   private static let recordSize = 4096
   private static let saltLength = 16

@@ -3,21 +3,21 @@ internal import Formats
 
 /// The way to a browser, or to what UnifiedPush's distributors reach: an address, and the keys that messages are encrypted
 /// with.
-public struct WebPushSubscription: Sendable, Hashable {
+package struct WebPushSubscription: Sendable, Hashable {
   /// The length of the secret, in bytes.
-  public static let secretLength = 16
+  package static let secretLength = 16
   /// The length of both keys, in bytes.
   static let keysLength = P256PublicKey.length + secretLength
 
   /// The address that the push service takes pushes at.
-  public let endpoint: PushEndpoint
+  package let endpoint: PushEndpoint
   /// The device's public key: an uncompressed point on P-256.
-  public let key: [UInt8]
+  package let key: [UInt8]
   /// The secret that the device shares with the server.
-  public let secret: [UInt8]
+  package let secret: [UInt8]
 
   /// Takes a subscription whose parts were checked.
-  public init(endpoint: PushEndpoint, key: [UInt8], secret: [UInt8]) {
+  package init(endpoint: PushEndpoint, key: [UInt8], secret: [UInt8]) {
     (self.endpoint, self.key, self.secret) = (endpoint, key, secret)
   }
 
@@ -46,7 +46,7 @@ public struct WebPushSubscription: Sendable, Hashable {
   }
 
   /// The subscription as an address.
-  public var address: PushAddress {
+  package var address: PushAddress {
     PushAddress(stored: .web, key + secret + Array(endpoint.text.utf8))
   }
 }

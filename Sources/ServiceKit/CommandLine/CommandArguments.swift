@@ -1,9 +1,9 @@
 /// The arguments of a command, sorted by its parameters.
-public struct CommandArguments: Sendable, Equatable {
+package struct CommandArguments: Sendable, Equatable {
   private var values: [String: [String]] = [:]
   private var flags: Set<String> = []
   /// The operands, in order.
-  public private(set) var operands: [String] = []
+  package private(set) var operands: [String] = []
 
   /// Sorts arguments.
   ///
@@ -13,7 +13,7 @@ public struct CommandArguments: Sendable, Equatable {
   ///   - words: the arguments behind the command's name.
   ///   - parameters: the command's parameters.
   /// - Throws: `.usage` that says what is wrong.
-  public init(_ words: some Collection<String>, for parameters: [CommandParameter])
+  package init(_ words: some Collection<String>, for parameters: [CommandParameter])
     throws(CommandError)
   {
     var rest = Array(words)[...]
@@ -37,13 +37,13 @@ public struct CommandArguments: Sendable, Equatable {
   }
 
   /// Returns whether a flag was given.
-  public func has(_ flag: String) -> Bool { flags.contains(flag) }
+  package func has(_ flag: String) -> Bool { flags.contains(flag) }
 
   /// The value of an option, the last of several, or nil if it wasn't given.
-  public subscript(option: String) -> String? { values[option]?.last }
+  package subscript(option: String) -> String? { values[option]?.last }
 
   /// Returns every value of an option that may be given more than once, in order.
-  public func all(_ option: String) -> [String] { values[option] ?? [] }
+  package func all(_ option: String) -> [String] { values[option] ?? [] }
 
   private mutating func take(
     _ name: String, _ value: String?, _ rest: inout ArraySlice<String>,

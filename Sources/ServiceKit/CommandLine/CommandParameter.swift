@@ -1,5 +1,5 @@
 /// An option or operand of a command.
-public enum CommandParameter: Sendable, Equatable {
+package enum CommandParameter: Sendable, Equatable {
   /// `--name`.
   case flag(_ name: String, _ help: String)
   /// `--name VALUE`, or `--name=VALUE`. Of several the last one counts, unless the command asks for all.
@@ -10,8 +10,8 @@ public enum CommandParameter: Sendable, Equatable {
   case operands(_ name: String, atLeast: Int, _ help: String)
 
   /// The option `--config FILE`, for every command that reads the configuration.
-  public static let configuration = CommandParameter.option(
+  package static let configuration = CommandParameter.option(
     "config", value: "FILE", "the configuration file; the development setting by default")
   /// The flag `--json`, for every command whose output a program might read.
-  public static let json = CommandParameter.flag("json", "print JSON")
+  package static let json = CommandParameter.flag("json", "print JSON")
 }

@@ -1,12 +1,12 @@
 internal import Glibc
 
 /// The terminal of a command, if its standard streams are one.
-public enum Terminal {
+package enum Terminal {
   /// Returns the number of characters in a line.
   ///
   /// - Parameter environment: the environment variables. `COLUMNS` counts before the terminal's own width.
   /// - Returns: the width, or nil if standard output is no terminal.
-  public static func width(_ environment: [String: String]) -> Int? {
+  package static func width(_ environment: [String: String]) -> Int? {
     if let columns = environment["COLUMNS"].flatMap({ Int($0) }), columns > 0 { return columns }
     var size = winsize()
     guard isatty(STDOUT_FILENO) == 1,
@@ -21,7 +21,7 @@ public enum Terminal {
   ///   - done: the number of things that are done.
   ///   - total: the number of all things.
   ///   - things: the kind of things, such as `files`.
-  public static func showProgress(_ done: Int, of total: Int, _ things: String) {
+  package static func showProgress(_ done: Int, of total: Int, _ things: String) {
     let words = "\(done) of \(total) \(things)"
     guard isatty(STDERR_FILENO) == 1 else { return complain("\(words)\n") }
     let full = total > 0 ? barLength * done / total : 0
@@ -30,13 +30,13 @@ public enum Terminal {
   }
 
   /// Removes the bar.
-  public static func clearProgress() { if isatty(STDERR_FILENO) == 1 { complain(startOfLine) } }
+  package static func clearProgress() { if isatty(STDERR_FILENO) == 1 { complain(startOfLine) } }
 
   /// Reads a line of standard input, which a terminal doesn't show.
   ///
   /// - Parameter prompt: a prompt that is written to standard error if standard input is a terminal.
   /// - Returns: the line without its end, or nil if there is none.
-  public static func hiddenLine(prompt: String) -> String? {
+  package static func hiddenLine(prompt: String) -> String? {
     var settings = termios()
     guard unsafe tcgetattr(STDIN_FILENO, &settings) == 0 else { return readLine() }
     var hidden = settings

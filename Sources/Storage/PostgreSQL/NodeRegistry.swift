@@ -4,20 +4,20 @@ package import Cryptography
 ///
 /// Rows that belong to a running node, such as its sessions, refer to its row here, and go with it. Any other node removes a
 /// node that isn't seen for ``lifetime``.
-public struct NodeRegistry: Sendable {
+package struct NodeRegistry: Sendable {
   /// The reason why a node can't be one of those that run.
-  public struct Mismatch: Error, Sendable, CustomStringConvertible {
+  package struct Mismatch: Error, Sendable, CustomStringConvertible {
     /// The reason, with the way out of it.
-    public let description: String
+    package let description: String
   }
 
   /// The time between two calls of ``stay()``.
-  public static let interval = Duration.seconds(5)
+  package static let interval = Duration.seconds(5)
   /// The time after which a node that wasn't seen counts as dead.
-  public static let lifetime = Duration.seconds(20)
+  package static let lifetime = Duration.seconds(20)
 
   /// The node itself.
-  public let node: NodeID
+  package let node: NodeID
   private let store: Store
   private let name: String
   private let version: String
@@ -29,7 +29,7 @@ public struct NodeRegistry: Sendable {
   ///   - name: the name by which operators know it.
   ///   - version: the program's version.
   ///   - store: a store on PostgreSQL.
-  public init(_ node: NodeID, named name: String, version: String, in store: Store) {
+  package init(_ node: NodeID, named name: String, version: String, in store: Store) {
     (self.node, self.store, self.name, self.version) = (node, store, name, version)
   }
 
@@ -37,7 +37,7 @@ public struct NodeRegistry: Sendable {
   /// there.
   ///
   /// - Throws: ``Mismatch`` if the database is a newer release's.
-  public nonisolated(nonsending) func join() async throws {
+  package nonisolated(nonsending) func join() async throws {
     store.work.fence.open(until: .now + Self.lifetime)
     try await stay()
   }
@@ -48,7 +48,7 @@ public struct NodeRegistry: Sendable {
   ///   gone.
   /// - Throws: ``Mismatch`` if a newer release has changed the schema so that this one can't go on beside it; then it writes
   ///   nothing any more.
-  @discardableResult public nonisolated(nonsending) func stay() async throws -> Bool {
+  @discardableResult package nonisolated(nonsending) func stay() async throws -> Bool {
     let start = ContinuousClock.now
     let (wasThere, needs) = try await store.sign { transaction in
       (
@@ -90,7 +90,7 @@ public struct NodeRegistry: Sendable {
   }
 
   /// Removes the nodes that weren't seen for long, and all that refers to them.
-  public nonisolated(nonsending) func bury() async throws {
+  package nonisolated(nonsending) func bury() async throws {
     try await store.write(isolation: .rowLocks) { transaction in
       try transaction.execute(
         """
@@ -121,7 +121,7 @@ public struct NodeRegistry: Sendable {
   ///   - files: the SHA-256 of each file by the key of the configuration that names it; nil if there is no file.
   ///   - replacing: whether these count from now on, whatever was noted before.
   /// - Throws: ``Mismatch`` if a file is another one, or missing here.
-  public nonisolated(nonsending) func compare(
+  package nonisolated(nonsending) func compare(
     _ files: [String: [UInt8]?], replacing: Bool = false
   ) async throws {
     try await store.write { transaction in
@@ -147,7 +147,7 @@ public struct NodeRegistry: Sendable {
   }
 
   /// Removes the node's row, and all that refers to it.
-  public nonisolated(nonsending) func leave() async {
+  package nonisolated(nonsending) func leave() async {
     // A row that stays is removed by another node.
     try? await store.write(isolation: .rowLocks) { transaction in
       try transaction.execute("DELETE FROM store_nodes WHERE id = ?", node)

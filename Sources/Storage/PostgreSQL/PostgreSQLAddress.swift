@@ -4,11 +4,11 @@ internal import FoundationEssentials
 /// The place of a PostgreSQL database, and the password where one is needed.
 ///
 /// The URL is libpq's, with any number of hosts and all its parameters but passwords, so that it may be shown.
-public struct PostgreSQLAddress: Sendable, Hashable {
+package struct PostgreSQLAddress: Sendable, Hashable {
   /// The reason why an address is none.
-  public struct Invalid: Error, Sendable, Hashable, CustomStringConvertible {
+  package struct Invalid: Error, Sendable, Hashable, CustomStringConvertible {
     /// The reason, without any part of a password.
-    public let description: String
+    package let description: String
   }
 
   let url: String
@@ -16,7 +16,7 @@ public struct PostgreSQLAddress: Sendable, Hashable {
   let password: String
   /// True if a server on another machine needn't prove that it is the right one, so that anyone on the network path
   /// could pose as it.
-  public let isUnverified: Bool
+  package let isUnverified: Bool
 
   /// Checks a URL.
   ///
@@ -24,7 +24,7 @@ public struct PostgreSQLAddress: Sendable, Hashable {
   ///   - url: `postgresql://user@host:port/database?parameter=value`, as libpq takes it.
   ///   - password: the password of the URL's user. Empty: libpq looks for one, in `~/.pgpass` for instance.
   /// - Throws: ``Invalid``.
-  public init(_ url: String, password: String = "") throws(Invalid) {
+  package init(_ url: String, password: String = "") throws(Invalid) {
     guard url.hasPrefix("postgresql://") || url.hasPrefix("postgres://"), !url.utf8.contains(0)
     else { throw Invalid(description: "it must begin with postgresql://") }
     var message: UnsafeMutablePointer<CChar>?
@@ -69,10 +69,10 @@ public struct PostgreSQLAddress: Sendable, Hashable {
 
 extension PostgreSQLAddress: CustomStringConvertible {
   /// The URL.
-  public var description: String { url }
+  package var description: String { url }
 }
 
 extension PostgreSQLAddress: CustomReflectable {
   /// A mirror without the password.
-  public var customMirror: Mirror { Mirror(self, children: ["url": url]) }
+  package var customMirror: Mirror { Mirror(self, children: ["url": url]) }
 }

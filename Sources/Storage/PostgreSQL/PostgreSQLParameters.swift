@@ -30,7 +30,7 @@ enum PostgreSQLType {
 }
 
 /// The values for a statement's parameters, in PostgreSQL's binary form.
-public struct PostgreSQLParameters {
+package struct PostgreSQLParameters {
   /// The type of each value; `inferred` for NULL.
   private(set) var types: [Oid] = []
   /// The values, behind one byte, so that an empty one has an address, unlike NULL.

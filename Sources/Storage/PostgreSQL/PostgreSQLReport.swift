@@ -1,23 +1,23 @@
-public import Platform
+package import Platform
 
 /// The facts about a PostgreSQL database that an operator should know before nodes use it.
-public struct PostgreSQLReport: Sendable {
+package struct PostgreSQLReport: Sendable {
   /// The server's version, such as `15.4`.
-  public let version: String
+  package let version: String
   /// The number of migrations that are still to be applied.
-  public let pendingMigrations: Int
+  package let pendingMigrations: Int
   /// True if nothing can be written: it is a standby, or set so.
-  public let isReadOnly: Bool
+  package let isReadOnly: Bool
   /// The settings that are off, without which commits could be lost.
-  public let unsafeSettings: [String]
+  package let unsafeSettings: [String]
   /// True if there are standbys that commits don't wait for, and none that they wait for.
-  public let hasOnlyAsynchronousStandbys: Bool
+  package let hasOnlyAsynchronousStandbys: Bool
   /// True if every role of the server may connect to the database.
-  public let isOpenToAllRoles: Bool
+  package let isOpenToAllRoles: Bool
   /// The number of connections that the server takes in all.
-  public let connectionLimit: Int
+  package let connectionLimit: Int
   /// The server's time.
-  public let time: Timestamp
+  package let time: Timestamp
 
   /// Looks at a database, and changes nothing. It blocks on the network.
   ///
@@ -26,7 +26,7 @@ public struct PostgreSQLReport: Sendable {
   ///   - migrations: all migrations of all services in the program.
   /// - Throws: ``StoreError``: `.ioError` if it can't be reached, `.incompatibleSchema` if it is of a newer or another
   ///   program, or can't be a store.
-  public init(_ address: PostgreSQLAddress, migrations: [Migration]) throws {
+  package init(_ address: PostgreSQLAddress, migrations: [Migration]) throws {
     let connection = try PostgreSQLConnection(address, lockTimeout: .seconds(10))
     pendingMigrations = try PostgreSQLMigrator(connection, migrations).check()
     version = connection.setting("server_version") ?? ""

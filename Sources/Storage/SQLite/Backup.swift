@@ -1,25 +1,25 @@
 internal import Glibc
-public import Platform
+package import Platform
 
 /// A copy of a store in one file together with other files: a SQLite database with one more table, and a
 /// ``BackupManifest`` behind it.
 ///
 /// All its functions block on the disk.
-@safe public struct Backup: ~Copyable {
+@safe package struct Backup: ~Copyable {
   /// A file that is kept with the database.
-  public struct File: Sendable, Equatable {
+  package struct File: Sendable, Equatable {
     /// The name in the backup: the path below the data folder, in segments without `.` and `..`, or the key of the
     /// configuration that names the path.
-    public let path: String
+    package let path: String
     /// The content.
-    public let content: [UInt8]
+    package let content: [UInt8]
 
     /// Makes a file.
     ///
     /// - Parameters:
     ///   - path: the name in the backup.
     ///   - content: the content.
-    public init(path: String, content: [UInt8]) { (self.path, self.content) = (path, content) }
+    package init(path: String, content: [UInt8]) { (self.path, self.content) = (path, content) }
 
     /// True if the path stays below the folder that it is joined to.
     fileprivate var isInside: Bool {
@@ -30,14 +30,14 @@ public import Platform
   }
 
   /// Takes the number of copied pages and the number of all pages.
-  public typealias Progress = (_ done: Int, _ total: Int) -> Void
+  package typealias Progress = (_ done: Int, _ total: Int) -> Void
 
   /// The file of the backup.
-  public let path: String
+  package let path: String
   /// The list of its contents.
-  public let manifest: BackupManifest
+  package let manifest: BackupManifest
   /// The files that were kept with the database.
-  public let files: [File]
+  package let files: [File]
   private let connection: SQLiteConnection
 
   /// Copies a store that others may use meanwhile, in one state, and checks the copy.
@@ -52,7 +52,7 @@ public import Platform
   ///   - tell: takes the progress, of a PostgreSQL database in rows.
   /// - Throws: ``StoreError``; `.corrupt` if the store itself is damaged, `.incompatibleSchema` unless a PostgreSQL database
   ///   has exactly the program's migrations.
-  public static func make(
+  package static func make(
     of store: StoreLocation, migrations: [Migration], at path: String, with files: [File],
     version: String, madeAt: Timestamp, telling tell: Progress
   ) throws {
@@ -121,7 +121,7 @@ public import Platform
   ///   - migrations: all migrations of all services in the program.
   /// - Throws: ``StoreError``: `.corrupt` if a bit of the file isn't as it was written or it is no backup,
   ///   `.incompatibleSchema` if it is of a newer or another program.
-  public init(opening path: String, migrations: [Migration]) throws {
+  package init(opening path: String, migrations: [Migration]) throws {
     guard unsafe access(path, R_OK) == 0 else { throw DatabaseFile.systemError("read \(path)") }
     let manifest = try BackupManifest.read(from: path)
     // SQLite would take them for the rest of the database.
@@ -150,7 +150,7 @@ public import Platform
   ///   - tables: the tables whose rows it must not have; those that the backup lacks are passed over.
   ///   - tell: takes the progress.
   /// - Throws: ``StoreError``. Then no file is left.
-  public func restore(
+  package func restore(
     to database: String, without tables: [StaticString] = [], telling tell: Progress
   ) throws {
     try Self.checkIsNew(database)
@@ -173,7 +173,7 @@ public import Platform
   ///   - address: the database, which may lack the tables.
   ///   - migrations: all migrations of all services in the program.
   /// - Throws: ``StoreError``: `.constraint` if the database has rows.
-  public func checkRoom(at address: PostgreSQLAddress, migrations: [Migration]) throws {
+  package func checkRoom(at address: PostgreSQLAddress, migrations: [Migration]) throws {
     let target = try PostgreSQLConnection(forCopyingAt: address)
     guard try PostgreSQLMigrator(target, migrations).check() == 0 else { return }
     try TableCopy.requireEmpty(target, migrations)
@@ -188,7 +188,7 @@ public import Platform
   ///   - tables: the tables whose rows it must not have.
   ///   - tell: takes the progress, in rows.
   /// - Throws: ``StoreError``: `.constraint` if the database has rows.
-  public static func move(
+  package static func move(
     _ database: String, to address: PostgreSQLAddress, migrations: [Migration],
     without tables: [StaticString] = [], telling tell: Progress
   ) throws {

@@ -1,22 +1,22 @@
 internal import Cryptography
 internal import FoundationEssentials
 internal import Glibc
-public import Platform
+package import Platform
 
 /// The list of everything in a backup, with sizes and digests. It stands at the backup's end, behind the database:
 ///
 ///     the database, the manifest as JSON, `awd-backup-2 `, the manifest's length, its SHA-256
 ///
 /// So each byte of the file is covered by a digest, or is compared as it is.
-public struct BackupManifest: Sendable, Codable, Equatable {
+package struct BackupManifest: Sendable, Codable, Equatable {
   /// A part of a backup.
-  public struct Entry: Sendable, Codable, Equatable {
+  package struct Entry: Sendable, Codable, Equatable {
     /// The name: that of a ``Backup/File``, or ``BackupManifest/database``.
-    public let name: String
+    package let name: String
     /// The number of bytes.
-    public let size: Int
+    package let size: Int
     /// The SHA-256 of the bytes, in hexadecimal digits.
-    public let sha256: String
+    package let sha256: String
 
     init(name: String, content: [UInt8]) {
       self.init(name: name, size: content.count, digest: SHA256.hash(content))
@@ -29,7 +29,7 @@ public struct BackupManifest: Sendable, Codable, Equatable {
   }
 
   /// The name of the database, with the content of the files in it. No file has it, as it is no path.
-  public static let database = "/"
+  package static let database = "/"
   private static let format = 2
   private static let mark = "awd-backup-\(format) "
   private static let longest = 1 << 20
@@ -38,14 +38,14 @@ public struct BackupManifest: Sendable, Codable, Equatable {
   private static let latest: Int64 = 253_402_300_799
 
   /// The version of the program that made the backup.
-  public let version: String
+  package let version: String
   /// The time, in seconds since 1970.
   private let madeAtSeconds: Int64
   /// The database first, then the files.
-  public let entries: [Entry]
+  package let entries: [Entry]
 
   /// The time when the backup was made, within the years 1970 to 9999.
-  public var madeAt: Timestamp { Timestamp(seconds: min(max(madeAtSeconds, 0), Self.latest)) }
+  package var madeAt: Timestamp { Timestamp(seconds: min(max(madeAtSeconds, 0), Self.latest)) }
 
   /// Makes a manifest.
   init(version: String, madeAt: Timestamp, entries: [Entry]) {

@@ -4,18 +4,18 @@ internal import Cryptography
 internal import FoundationEssentials
 
 /// The style of a page for people, and the policy that allows this style and nothing else.
-public struct PageStyle: Sendable {
+package struct PageStyle: Sendable {
   /// The content of the page's `style` element: the style that all pages share, and the page's own.
-  public let text: String
+  package let text: String
   /// The value of `Content-Security-Policy` (CSP level 3), which allows the style by its hash.
-  public let contentSecurityPolicy: String
+  package let contentSecurityPolicy: String
 
   /// Makes the style of a page.
   ///
   /// - Parameters:
   ///   - own: the rules of this page alone, in UTF-8.
   ///   - formAction: the source of the policy that forms may be sent to.
-  public init(_ own: [UInt8], formAction: String = "'none'") {
+  package init(_ own: [UInt8], formAction: String = "'none'") {
     let rules = Resource(webapps_base_css()).bytes + own
     text = String(decoding: rules, as: UTF8.self)
     let digest = Data(SHA256.hash(rules).bytes).base64EncodedString()
@@ -29,12 +29,12 @@ public struct PageStyle: Sendable {
   /// - Parameters:
   ///   - title: the title, as text.
   ///   - content: the elements of the page, as HTML.
-  public func document(title: String, _ content: String) -> String {
+  package func document(title: String, _ content: String) -> String {
     Self.page.html(["title": title, "style": text, "content": content])
   }
 
   private static let page = PageTemplate(Resource(webapps_page_html()).bytes)
 
   /// The style of a short message.
-  public static let message = PageStyle(Resource(webapps_message_css()).bytes)
+  package static let message = PageStyle(Resource(webapps_message_css()).bytes)
 }

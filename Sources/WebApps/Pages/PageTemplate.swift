@@ -1,5 +1,5 @@
 /// A value that stands in a place of a ``PageTemplate``, or decides whether and how often a part of it stands there.
-public protocol PageValue: Sendable {}
+package protocol PageValue: Sendable {}
 
 extension String: PageValue {}
 extension Bool: PageValue {}
@@ -10,9 +10,9 @@ extension Array: PageValue where Element == PageTemplate.Values {}
 /// `{{name}}` is a text, which is escaped, and `{{&name}}` HTML. The part from `{{#name}}` to `{{/name}}` appears once for
 /// true and for a text that isn't empty, and for each element of a list with its values. A part that begins with `{{^name}}`
 /// appears in all other cases.
-public struct PageTemplate: Sendable {
+package struct PageTemplate: Sendable {
   /// The values of places, by their names.
-  public typealias Values = [String: (any PageValue)?]
+  package typealias Values = [String: (any PageValue)?]
 
   private enum Part {
     case html(String)
@@ -25,7 +25,7 @@ public struct PageTemplate: Sendable {
   /// Reads a template.
   ///
   /// - Parameter source: the template in UTF-8; the end of its last line is no part of it.
-  public init(_ source: [UInt8]) {
+  package init(_ source: [UInt8]) {
     var rest = String(decoding: source, as: UTF8.self)[...]
     if rest.last == "\n" { rest.removeLast() }
     parts = Self.parts(&rest)
@@ -58,7 +58,7 @@ public struct PageTemplate: Sendable {
   }
 
   /// Returns the page with values in its places.
-  public func html(_ values: Values) -> String {
+  package func html(_ values: Values) -> String {
     var html = ""
     Self.append(parts, values, to: &html)
     return html

@@ -1,4 +1,4 @@
-public import HTTPProtocol
+package import HTTPProtocol
 
 extension Response {
   /// Makes a response with a page, which may use its style, and no script.
@@ -7,7 +7,7 @@ extension Response {
   ///   - status: the status code.
   ///   - page: the HTML document.
   ///   - style: its style.
-  public init(_ status: Status = .ok, page: String, _ style: PageStyle) {
+  package init(_ status: Status = .ok, page: String, _ style: PageStyle) {
     self.init(status, type: "text/html; charset=utf-8", text: page)
     fields.append(.contentTypeOptions, "nosniff")
     fields.append(.contentSecurityPolicy, style.contentSecurityPolicy)

@@ -1,6 +1,6 @@
 extension String {
   /// The text, escaped for HTML and for attributes in quotes.
-  public var htmlEscaped: String {
+  package var htmlEscaped: String {
     var escaped = ""
     for character in unicodeScalars {
       switch character {
