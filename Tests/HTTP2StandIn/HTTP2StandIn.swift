@@ -4,23 +4,23 @@ internal import Synchronization
 internal import Platform
 
 /// A request as the stand-in got it.
-public struct StandInRequest: Sendable {
+package struct StandInRequest: Sendable {
   /// The connection, counted from 1.
-  public let connection: Int
+  package let connection: Int
   /// All fields in order, the pseudo-fields first.
-  public var fields: [(name: String, value: String)] = []
+  package var fields: [(name: String, value: String)] = []
   /// The body.
-  public var body: [UInt8] = []
+  package var body: [UInt8] = []
 
   /// The value of the only field with a name; nil if there is none or several.
-  public subscript(name: String) -> String? {
+  package subscript(name: String) -> String? {
     let values = fields.filter { $0.name == name }.map(\.value)
     return values.count == 1 ? values[0] : nil
   }
 }
 
 /// The reaction of the stand-in to a request.
-public enum StandInResponse: Sendable {
+package enum StandInResponse: Sendable {
   /// Responds after some milliseconds, and not before so many requests have been under way at once; with `goesAway`, says
   /// at once that it takes no more requests.
   case respond(
@@ -37,17 +37,17 @@ public enum StandInResponse: Sendable {
 }
 
 /// An HTTP/2 server over TLS on 127.0.0.1 that responds as a script says.
-public final class HTTP2StandIn: @unchecked Sendable {
+package final class HTTP2StandIn: @unchecked Sendable {
   // Safe to share: nothing is changed after `init` but the counts.
 
   /// Decides about a whole request, on the connection's thread.
-  public typealias Script = @Sendable (StandInRequest) -> StandInResponse
+  package typealias Script = @Sendable (StandInRequest) -> StandInResponse
 
   /// The failures of a start.
-  public struct Failure: Error {}
+  package struct Failure: Error {}
 
   /// The port that it listens on.
-  public let port: UInt16
+  package let port: UInt16
   private let listener: Int32
   private let context: OpaquePointer
   private let counts = Counts()
@@ -63,7 +63,7 @@ public final class HTTP2StandIn: @unchecked Sendable {
   ///   - clientCA: whose certificates clients must show, a PEM file.
   ///   - streams: the number of requests that may be under way on a connection.
   ///   - script: decides about each request.
-  public init(
+  package init(
     certificate: String, key: String, clientCA: String? = nil, streams: UInt32 = 1000,
     script: @escaping Script
   ) throws {
@@ -136,9 +136,9 @@ public final class HTTP2StandIn: @unchecked Sendable {
   }
 
   /// The number of connections that have come.
-  public var connections: Int { counts.connections.load(ordering: .relaxed) }
+  package var connections: Int { counts.connections.load(ordering: .relaxed) }
   /// The largest number of requests that were under way at once on one connection.
-  public var mostStreams: Int { counts.mostStreams.load(ordering: .relaxed) }
+  package var mostStreams: Int { counts.mostStreams.load(ordering: .relaxed) }
   /// The URL that it listens on.
-  public var url: String { "https://127.0.0.1:\(port)" }
+  package var url: String { "https://127.0.0.1:\(port)" }
 }

@@ -4,20 +4,20 @@ internal import FoundationNetworking
 
 /// A chain in a real virtual machine (eth-tester with py-evm), where one key signs for two contracts: a wallet that is there,
 /// and one that a factory would make; and with a token of all kinds.
-public final class AccountChain: Sendable {
+package final class AccountChain: Sendable {
   private static let program = TestTools.program("python")
   /// Whether the machine is there.
-  public static let isThere = program != nil
+  package static let isThere = program != nil
 
   private let process: ChildProcess
   /// The URL of the endpoint.
-  public let url: String
+  package let url: String
   /// The address of the wallet.
-  public let wallet: String
+  package let wallet: String
   /// The address of the wallet that would be made.
-  public let future: String
+  package let future: String
   /// The address of the token.
-  public let token: String
+  package let token: String
   private let factory: [UInt8]
   private let creation: [UInt8]
 
@@ -25,7 +25,7 @@ public final class AccountChain: Sendable {
   ///
   /// - Parameter owner: the address of the key.
   /// - Throws: if it doesn't start.
-  public init(owner: String) async throws {
+  package init(owner: String) async throws {
     let script = URL(filePath: #filePath).deletingLastPathComponent().path + "/account_chain.py"
     process = try ChildProcess(Self.program ?? "", [script, owner], input: nil)
     let words = try await process.line(with: "ready ", on: .output).split(separator: " ").map {
@@ -39,14 +39,14 @@ public final class AccountChain: Sendable {
   }
 
   /// Puts a signature of the key into one of the wallet that would be made (ERC-6492).
-  public func wrapped(_ signature: [UInt8]) -> [UInt8] {
+  package func wrapped(_ signature: [UInt8]) -> [UInt8] {
     let first = Self.padded(creation)
     return [UInt8](repeating: 0, count: 12) + factory + Self.word(96) + Self.word(96 + first.count)
       + first + Self.padded(signature) + [[UInt8]](repeating: [0x64, 0x92], count: 16).joined()
   }
 
   /// Returns the number of calls so far.
-  public func calls() async throws -> Int {
+  package func calls() async throws -> Int {
     let (data, _) = try await URLSession.shared.data(from: try Self.required(URL(string: url)))
     return Int(String(decoding: data, as: UTF8.self)) ?? -1
   }
@@ -56,7 +56,7 @@ public final class AccountChain: Sendable {
   /// - Parameters:
   ///   - slot: the address in hexadecimal digits, with the number of a kind of tokens added; or the number of a token.
   ///   - value: the number of units, or the owner.
-  public func set(_ slot: String, to value: String) async throws {
+  package func set(_ slot: String, to value: String) async throws {
     let words = [slot, value].map {
       let digits = $0.lowercased().replacing("0x", with: "")
       return String(repeating: "0", count: 64 - digits.count) + digits
@@ -68,7 +68,7 @@ public final class AccountChain: Sendable {
   }
 
   /// Ends the machine.
-  public func stop() async throws {
+  package func stop() async throws {
     process.closeInput()
     _ = try await process.ended()
   }

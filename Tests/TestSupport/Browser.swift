@@ -2,10 +2,10 @@ internal import Foundation
 internal import Testing
 
 /// A headless Chromium, driven through W3C WebDriver.
-public final class Browser {
+package final class Browser {
   private static let driver = "/usr/bin/chromedriver"
   /// Whether there is one on this machine, and tests may start it.
-  public static let isThere =
+  package static let isThere =
     OtherPrograms.mayRun && FileManager.default.isExecutableFile(atPath: driver)
 
   private let process: ChildProcess
@@ -16,7 +16,7 @@ public final class Browser {
   /// Starts it.
   ///
   /// - Parameter folder: its home.
-  public init(_ folder: TemporaryFolder) throws {
+  package init(_ folder: TemporaryFolder) throws {
     self.folder = folder
     let port: Substring
     (process, port) = try Self.startDriver(in: folder.path)
@@ -57,12 +57,12 @@ public final class Browser {
   }
 
   /// Goes to a page.
-  public func open(_ url: String) throws {
+  package func open(_ url: String) throws {
     _ = try call("POST", "/session/\(session)/url", ["url": url])
   }
 
   /// Clicks the link with this text, and waits for the page it leads to.
-  public func click(_ text: String) throws {
+  package func click(_ text: String) throws {
     let found = try call(
       "POST", "/session/\(session)/element", ["using": "link text", "value": text])
     let element = try #require((found as? [String: String])?.values.first, "no link \(text)")
@@ -76,21 +76,21 @@ public final class Browser {
   }
 
   /// Evaluates an expression, and returns its value, or that of the promise that it is, as text.
-  public func evaluate(_ expression: String) throws -> String {
+  package func evaluate(_ expression: String) throws -> String {
     try #require(try run("return Promise.resolve(\(expression)).then(String)") as? String)
   }
 
   /// Runs a script, and returns the value that it returns.
   @discardableResult
-  public func run(_ script: String) throws -> Any? {
+  package func run(_ script: String) throws -> Any? {
     try call("POST", "/session/\(session)/execute/sync", ["script": script, "args": []])
   }
 
   /// Returns the document as it is now, after its scripts have run.
-  public func document() throws -> String { try evaluate("document.documentElement.outerHTML") }
+  package func document() throws -> String { try evaluate("document.documentElement.outerHTML") }
 
   /// Returns what axe finds that keeps people from using the page, in light and dark, on a phone and on a desktop.
-  public func barriers() throws -> [String] {
+  package func barriers() throws -> [String] {
     var barriers: [String] = []
     for scheme in ["light", "dark"] {
       try command(
@@ -111,14 +111,14 @@ public final class Browser {
   }
 
   /// Gives the window a size.
-  public func resize(width: Int, height: Int) throws {
+  package func resize(width: Int, height: Int) throws {
     try command(
       "Emulation.setDeviceMetricsOverride",
       ["width": width, "height": height, "deviceScaleFactor": 1, "mobile": false])
   }
 
   /// Closes the page, and shows an empty one.
-  public func closePage() throws {
+  package func closePage() throws {
     let made = try call("POST", "/session/\(session)/window/new", ["type": "tab"])
     let handle = try #require((made as? [String: String])?["handle"])
     _ = try call("DELETE", "/session/\(session)/window")
@@ -126,7 +126,7 @@ public final class Browser {
   }
 
   /// Gives a command of the Chrome DevTools Protocol.
-  public func command(_ name: String, _ parameters: [String: Any] = [:]) throws {
+  package func command(_ name: String, _ parameters: [String: Any] = [:]) throws {
     _ = try call(
       "POST", "/session/\(session)/goog/cdp/execute", ["cmd": name, "params": parameters])
   }

@@ -8,9 +8,9 @@ internal import Platform
 /// Each wait comes twice: one blocks the thread, the other suspends the task. A wait that ends in vain kills the program,
 /// and so does the release of the object. Programs are started with `posix_spawn`, as Foundation's `Process` reads past a
 /// buffer when many descriptors are open. The child inherits no descriptor but its standard ones.
-public final class ChildProcess: Sendable {
+package final class ChildProcess: Sendable {
   /// The way a process ended.
-  public enum Ending: Equatable, Sendable {
+  package enum Ending: Equatable, Sendable {
     /// It exited with this code.
     case exited(Int32)
     /// This signal ended it.
@@ -18,7 +18,7 @@ public final class ChildProcess: Sendable {
   }
 
   /// One of the streams that a program writes.
-  public enum Stream: Sendable {
+  package enum Stream: Sendable {
     /// Standard output.
     case output
     /// Standard error.
@@ -26,19 +26,19 @@ public final class ChildProcess: Sendable {
   }
 
   /// A program's exit code and what it printed.
-  public struct Outcome: Equatable, Sendable {
+  package struct Outcome: Equatable, Sendable {
     /// The exit code, or minus the signal that ended the program.
-    public let code: Int32
+    package let code: Int32
     /// The text on standard output.
-    public let output: String
+    package let output: String
     /// The text on standard error.
-    public let errors: String
+    package let errors: String
   }
 
   /// The error of a wait in vain.
-  public struct Missing: Error, CustomStringConvertible {
+  package struct Missing: Error, CustomStringConvertible {
     /// The text that was waited for, and the output of the program.
-    public let description: String
+    package let description: String
   }
 
   private let record = Record()
@@ -55,7 +55,7 @@ public final class ChildProcess: Sendable {
   ///   - environment: further variables.
   ///   - input: what it reads from standard input; nil leaves that open for ``type(_:)``.
   /// - Throws: `POSIXError` if the system cannot start it.
-  public init(
+  package init(
     _ program: String, _ arguments: [String] = [], in folder: String? = nil, home: String? = nil,
     environment: [String: String] = [:], input: String? = ""
   ) throws {
@@ -120,44 +120,44 @@ public final class ChildProcess: Sendable {
   /// Writes a line to standard input.
   ///
   /// - Parameter line: the line without its end.
-  public func type(_ line: String) { send("\(line)\n") }
+  package func type(_ line: String) { send("\(line)\n") }
 
   /// Ends standard input.
-  public func closeInput() { shutdown(input, Int32(SHUT_WR)) }
+  package func closeInput() { shutdown(input, Int32(SHUT_WR)) }
 
   private func send(_ text: String) { _ = Loopback.send(Array(text.utf8), on: input) }
 
   /// Sends a signal, unless the process has ended.
   ///
   /// - Parameter number: the signal.
-  public func signal(_ number: Int32) {
+  package func signal(_ number: Int32) {
     record.now { if $0.ending == nil { kill(identifier, number) } }
   }
 
   /// The process's number, for what the system tells of it.
-  public var processIdentifier: Int32 { identifier }
+  package var processIdentifier: Int32 { identifier }
 
   /// Whether the process has not ended.
-  public var isRunning: Bool { record.now { $0.ending == nil } }
+  package var isRunning: Bool { record.now { $0.ending == nil } }
 
   // MARK: - Output
 
   /// The text on standard output so far.
-  public var output: String { record.now { $0.text(.output) } }
+  package var output: String { record.now { $0.text(.output) } }
 
   /// The text on standard error so far.
-  public var errors: String { record.now { $0.text(.errors) } }
+  package var errors: String { record.now { $0.text(.errors) } }
 
   /// The number of bytes on standard error so far.
-  public var errorCount: Int { record.now { $0.errors.count } }
+  package var errorCount: Int { record.now { $0.errors.count } }
 
   /// Waits for the end of the process and of its streams, blocking the thread.
-  public func ended(within limit: Duration = .seconds(60)) throws -> Ending {
+  package func ended(within limit: Duration = .seconds(60)) throws -> Ending {
     try wait(for: "the end", within: limit) { $0.openStreams == 0 ? $0.ending : nil }
   }
 
   /// Waits for the end of the process and of its streams.
-  public func ended(within limit: Duration = .seconds(60)) async throws -> Ending {
+  package func ended(within limit: Duration = .seconds(60)) async throws -> Ending {
     try await onThread { try self.ended(within: limit) }
   }
 
@@ -170,7 +170,7 @@ public final class ChildProcess: Sendable {
   ///   - limit: how long to wait at most.
   /// - Returns: the first such line without its end.
   @discardableResult
-  public func line(
+  package func line(
     with text: String, on stream: Stream = .errors, after count: Int = 0,
     within limit: Duration = .seconds(60)
   ) throws -> String {
@@ -192,7 +192,7 @@ public final class ChildProcess: Sendable {
   ///   - limit: how long to wait at most.
   /// - Returns: the first such line without its end.
   @discardableResult
-  public func line(
+  package func line(
     with text: String, on stream: Stream = .errors, after count: Int = 0,
     within limit: Duration = .seconds(60)
   ) async throws -> String {
@@ -210,7 +210,7 @@ public final class ChildProcess: Sendable {
   }
 
   /// Waits for the end of the process and of its streams, blocking the thread.
-  public func outcome(within limit: Duration = .seconds(60)) throws -> Outcome {
+  package func outcome(within limit: Duration = .seconds(60)) throws -> Outcome {
     let code: Int32 =
       switch try ended(within: limit) {
       case .exited(let code): code
@@ -220,13 +220,13 @@ public final class ChildProcess: Sendable {
   }
 
   /// Waits for the end of the process and of its streams.
-  public func outcome(within limit: Duration = .seconds(60)) async throws -> Outcome {
+  package func outcome(within limit: Duration = .seconds(60)) async throws -> Outcome {
     try await onThread { try self.outcome(within: limit) }
   }
 
   /// Asks the process to end with SIGTERM, and waits for that, blocking the thread.
   @discardableResult
-  public func terminate() throws -> Ending {
+  package func terminate() throws -> Ending {
     signal(SIGTERM)
     return try ended()
   }

@@ -56,13 +56,13 @@ enum Loopback {
 /// A port of 127.0.0.1 that the system gives to nobody else while the object lives.
 ///
 /// Its socket does not listen, so a server can share the port, however often it starts.
-public final class ReservedPort: Sendable {
+package final class ReservedPort: Sendable {
   /// The port.
-  public let number: UInt16
+  package let number: UInt16
   private let socket = Loopback.socket()
 
   /// Reserves a port that is free.
-  public init() throws {
+  package init() throws {
     // What a server listens with allows it too, and so can share the port.
     var on: Int32 = 1
     setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, socklen_t(MemoryLayout<Int32>.size))

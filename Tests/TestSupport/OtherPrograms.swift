@@ -1,15 +1,15 @@
 internal import Foundation
-public import Testing
+package import Testing
 
 /// The programs that some tests need beside awd: browsers, databases, other servers, and what comes from PyPI.
-public enum OtherPrograms {
+package enum OtherPrograms {
   /// Whether tests may start them; `AWD_TEST_ALONE` says that they may not.
-  public static let mayRun = ProcessInfo.processInfo.environment["AWD_TEST_ALONE"] == nil
+  package static let mayRun = ProcessInfo.processInfo.environment["AWD_TEST_ALONE"] == nil
 }
 
 extension Trait where Self == ConditionTrait {
   /// The trait of tests that need programs beside awd, which `make test-unit` leaves out.
-  public static var withOtherPrograms: Self {
+  package static var withOtherPrograms: Self {
     .enabled(if: OtherPrograms.mayRun, "needs programs beside awd; `make test` runs it")
   }
 }

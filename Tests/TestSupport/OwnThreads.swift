@@ -1,17 +1,17 @@
 private import Foundation
-public import Testing
+package import Testing
 private import Platform
 
 /// Runs tests that block on threads of their own, a few at a time.
 ///
 /// Tests run on Swift's pool, which has a thread for each core. When a few of them wait there for a process or a socket,
 /// nothing else goes on, not even the tasks they wait for. Were all let go at once, time would run out for each of them.
-public struct OwnThreads: SuiteTrait, TestTrait, TestScoping {
+package struct OwnThreads: SuiteTrait, TestTrait, TestScoping {
   /// Always true: the trait holds for every test of a suite.
-  public var isRecursive: Bool { true }
+  package var isRecursive: Bool { true }
 
   /// Runs a test on threads that it may block.
-  public func provideScope(
+  package func provideScope(
     for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
   ) async throws {
     // Suites only pass it on.
@@ -24,7 +24,7 @@ public struct OwnThreads: SuiteTrait, TestTrait, TestScoping {
 
 extension Trait where Self == OwnThreads {
   /// The trait of tests that block: they get threads of their own.
-  public static var ownThreads: OwnThreads { OwnThreads() }
+  package static var ownThreads: OwnThreads { OwnThreads() }
 }
 
 /// Lets only so many in at once; the others wait without a thread.
@@ -65,12 +65,12 @@ private final class Turnstile: Sendable {
 }
 
 /// Runs each piece of a task on a new thread: however many tests block, the next one has its own.
-public final class BlockableExecutor: TaskExecutor {
+package final class BlockableExecutor: TaskExecutor {
   /// The one executor of the whole run.
-  public static let shared = BlockableExecutor()
+  package static let shared = BlockableExecutor()
 
   /// Runs a task's next piece on a thread of its own.
-  public func enqueue(_ job: consuming ExecutorJob) {
+  package func enqueue(_ job: consuming ExecutorJob) {
     let job = UnownedJob(job)
     Thread.detachNewThread { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
   }
@@ -81,7 +81,7 @@ public final class BlockableExecutor: TaskExecutor {
 /// - Parameter body: the closure.
 /// - Returns: the closure's result.
 /// - Throws: the closure's error.
-public func onThread<Value: Sendable>(
+package func onThread<Value: Sendable>(
   _ body: @escaping @Sendable () throws -> Value
 ) async throws -> Value {
   try await withCheckedThrowingContinuation { continuation in

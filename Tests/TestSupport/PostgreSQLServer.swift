@@ -6,18 +6,18 @@ internal import Platform
 ///
 /// It ends with this process, however that ends. Run as root, it is another user's, as PostgreSQL wants it. Each call
 /// blocks the thread.
-public final class PostgreSQLServer: Sendable {
+package final class PostgreSQLServer: Sendable {
   /// The error of a server that doesn't do as told.
-  public struct Failure: Error, CustomStringConvertible {
+  package struct Failure: Error, CustomStringConvertible {
     /// The output of a program.
-    public let description: String
+    package let description: String
   }
 
   /// The server that most tests share. Each has databases of its own there.
-  public static let shared = Result { try PostgreSQLServer() }
+  package static let shared = Result { try PostgreSQLServer() }
 
   /// The superuser, who needs no password.
-  public static let user = "awd"
+  package static let user = "awd"
 
   private static let databases = Atomic(0)
 
@@ -28,17 +28,17 @@ public final class PostgreSQLServer: Sendable {
   private let process = Lock<ChildProcess?>(nil)
 
   /// The folder of the socket, as a host in a URL.
-  public var host: String { "\(folder.path)/postgresql" }
+  package var host: String { "\(folder.path)/postgresql" }
 
   /// A folder on a disk of its own, if one was asked for.
-  public var smallFolder: String { "\(folder.path)/small" }
+  package var smallFolder: String { "\(folder.path)/small" }
 
   /// Makes a server, and starts it.
   ///
   /// - Parameters:
   ///   - settings: further settings, as `postgresql.conf` has them.
   ///   - smallDisk: the size of ``smallFolder`` in MiB, a disk in memory that goes with the server. Only root can have one.
-  public init(settings: [String: String] = [:], smallDisk: Int? = nil) throws {
+  package init(settings: [String: String] = [:], smallDisk: Int? = nil) throws {
     guard OtherPrograms.mayRun else { throw Failure(description: "no other program may run") }
     let versions = try FileManager.default.contentsOfDirectory(atPath: "/usr/lib/postgresql")
     guard let version = versions.compactMap({ Int($0) }).max() else {
@@ -71,7 +71,7 @@ public final class PostgreSQLServer: Sendable {
   // MARK: - Starting and stopping
 
   /// Starts the server, and waits until it takes connections.
-  public func start() throws {
+  package func start() throws {
     let options = settings.merging([
       "listen_addresses": "", "unix_socket_directories": host, "max_connections": "300",
       "shared_buffers": "64MB",
@@ -99,7 +99,7 @@ public final class PostgreSQLServer: Sendable {
   /// Stops the server.
   ///
   /// - Parameter immediately: whether it ends as if the power had gone; else it ends what runs.
-  public func stop(immediately: Bool = false) throws {
+  package func stop(immediately: Bool = false) throws {
     guard let child = process.withLock({ $0.take() }) else { return }
     let text = try String(contentsOfFile: "\(host)/data/postmaster.pid", encoding: .utf8)
     guard let identifier = text.split(separator: "\n").first.flatMap({ pid_t($0) }) else {
@@ -115,19 +115,19 @@ public final class PostgreSQLServer: Sendable {
   ///
   /// - Parameter options: what follows its name in CREATE DATABASE.
   /// - Returns: its name.
-  public func makeDatabase(_ options: String = "") throws -> String {
+  package func makeDatabase(_ options: String = "") throws -> String {
     let name = "test\(Self.databases.add(1, ordering: .relaxed).newValue)"
     _ = try query("CREATE DATABASE \(name) TEMPLATE template0 \(options)", in: "postgres")
     return name
   }
 
   /// Removes a database, whoever uses it.
-  public func removeDatabase(_ name: String) throws {
+  package func removeDatabase(_ name: String) throws {
     _ = try query("DROP DATABASE IF EXISTS \(name) WITH (FORCE)", in: "postgres")
   }
 
   /// Returns the URL of a database.
-  public func url(of database: String, user: String = user) -> String {
+  package func url(of database: String, user: String = user) -> String {
     "postgresql://\(user)@/\(database)?host=\(host)"
   }
 
@@ -135,7 +135,7 @@ public final class PostgreSQLServer: Sendable {
   ///
   /// - Returns: the rows, in lines with `|` between columns.
   @discardableResult
-  public func query(
+  package func query(
     _ sql: String, in database: String, as user: String = user
   ) throws -> String {
     try Self.run(

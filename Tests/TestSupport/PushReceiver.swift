@@ -1,12 +1,12 @@
 internal import Cryptography
-public import Foundation
+package import Foundation
 
 /// A browser's keys of Web Push, and other programs that decrypt with them: Python's http_ece and py-vapid.
-public struct PushReceiver: Sendable {
+package struct PushReceiver: Sendable {
   /// The error of a push that can't be decrypted, or that another key has signed.
-  public struct Refused: Error, CustomStringConvertible {
+  package struct Refused: Error, CustomStringConvertible {
     /// The output of the programs.
-    public let description: String
+    package let description: String
   }
 
   private struct Result: Decodable {
@@ -16,25 +16,25 @@ public struct PushReceiver: Sendable {
 
   private static let program = TestTools.program("python")
   /// Whether the programs are on this machine.
-  public static let isThere = program != nil
+  package static let isThere = program != nil
 
   /// The public key: an uncompressed point on P-256.
-  public let key: [UInt8]
+  package let key: [UInt8]
   /// The secret that is shared with the server.
-  public let secret: [UInt8]
+  package let secret: [UInt8]
   private let pem: [UInt8]
 
   /// Makes new keys.
   ///
   /// - Throws: if OpenSSL fails.
-  public init() throws {
+  package init() throws {
     let pair = try P256KeyPair()
     guard let pem = pair.pem else { throw Refused(description: "the key has no PEM") }
     (key, secret, self.pem) = (pair.publicKey.bytes, SecureRandom.bytes(16), pem)
   }
 
   /// The keys as a browser's `PushSubscription` gives them.
-  public var subscription: [String: String] {
+  package var subscription: [String: String] {
     ["p256dh": Self.text(key), "auth": Self.text(secret)]
   }
 
@@ -45,7 +45,7 @@ public struct PushReceiver: Sendable {
   ///   - authorization: its field of this name.
   /// - Returns: the content.
   /// - Throws: ``Refused``.
-  public func open(_ body: [UInt8], authorization: String?) throws -> Data {
+  package func open(_ body: [UInt8], authorization: String?) throws -> Data {
     let input = [
       "key": String(decoding: pem, as: UTF8.self), "auth": Self.text(secret),
       "body": Self.text(body), "authorization": authorization ?? "",

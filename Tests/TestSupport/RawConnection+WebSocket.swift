@@ -1,7 +1,7 @@
 internal import HTTPProtocol
 
 /// A server's response to a client's handshake.
-public func acceptance(of request: String) -> String {
+package func acceptance(of request: String) -> String {
   let line = request.split(separator: "\r\n").first { $0.hasPrefix("Sec-WebSocket-Key: ") } ?? ""
   let key = Array(line.utf8.dropFirst("Sec-WebSocket-Key: ".utf8.count))
   return """
@@ -15,7 +15,7 @@ public func acceptance(of request: String) -> String {
 
 extension RawConnection {
   /// Reads a handshake and accepts it.
-  public func acceptWebSocket() { write(acceptance(of: readHead())) }
+  package func acceptWebSocket() { write(acceptance(of: readHead())) }
 }
 
 /// SHA-1 by the textbook (FIPS 180-4), so that the handshake is checked against another implementation.

@@ -4,22 +4,22 @@ internal import Synchronization
 /// A server on 127.0.0.1 that runs a script on a thread of its own for each connection.
 ///
 /// It listens until the process ends, as a test that has taken its URL may be done with the object before it is asked.
-public final class RawServer: Sendable {
+package final class RawServer: Sendable {
   /// The port.
-  public let port: UInt16
+  package let port: UInt16
   private let listener = Loopback.socket()
   private let accepted = Atomic<Int>(0)
 
   /// The number of connections that have come.
-  public var connections: Int { accepted.load(ordering: .relaxed) }
+  package var connections: Int { accepted.load(ordering: .relaxed) }
 
   /// The server's URL without a path.
-  public var url: String { "http://127.0.0.1:\(port)" }
+  package var url: String { "http://127.0.0.1:\(port)" }
 
   /// Starts a server.
   ///
   /// - Parameter script: is given each connection, which is closed when it returns.
-  public init(_ script: @escaping @Sendable (RawConnection) -> Void) throws {
+  package init(_ script: @escaping @Sendable (RawConnection) -> Void) throws {
     port = try Loopback.bindToFreePort(listener)
     guard listen(listener, 16) == 0 else { throw POSIXError(.EADDRINUSE) }
     Thread.detachNewThread { [self] in
@@ -36,10 +36,10 @@ public final class RawServer: Sendable {
   }
 
   /// Takes no further connection.
-  public func stop() { shutdown(listener, Int32(SHUT_RDWR)) }
+  package func stop() { shutdown(listener, Int32(SHUT_RDWR)) }
 
   /// Starts a server that reads one request's head on each connection and responds with the same bytes.
-  public static func responding(_ text: String) throws -> RawServer {
+  package static func responding(_ text: String) throws -> RawServer {
     try RawServer { connection in
       _ = connection.readHead()
       connection.write(text)
@@ -48,12 +48,12 @@ public final class RawServer: Sendable {
 }
 
 /// A connection to a ``RawServer``.
-public struct RawConnection: Sendable {
+package struct RawConnection: Sendable {
   /// The connection's socket.
-  public let socket: Int32
+  package let socket: Int32
 
   /// Reads up to an empty line, or to the end.
-  public func readHead() -> String {
+  package func readHead() -> String {
     var bytes: [UInt8] = []
     var byte: UInt8 = 0
     while bytes.suffix(4) != [13, 10, 13, 10], read(socket, &byte, 1) == 1 { bytes.append(byte) }
@@ -61,7 +61,7 @@ public struct RawConnection: Sendable {
   }
 
   /// Waits for the end of what the client sends.
-  public func waitForEnd() {
+  package func waitForEnd() {
     var byte: UInt8 = 0
     while read(socket, &byte, 1) == 1 {}
   }
@@ -70,5 +70,5 @@ public struct RawConnection: Sendable {
   ///
   /// - Returns: false if the client takes nothing any more.
   @discardableResult
-  public func write(_ text: String) -> Bool { Loopback.send(Array(text.utf8), on: socket) }
+  package func write(_ text: String) -> Bool { Loopback.send(Array(text.utf8), on: socket) }
 }

@@ -1,4 +1,4 @@
-public import HTTPProtocol
+package import HTTPProtocol
 
 extension RequestHead {
   /// A head of these parts, as HTTP/2 brings them.
@@ -9,7 +9,7 @@ extension RequestHead {
   ///   - authority: host and port.
   ///   - fields: names and values.
   /// - Throws: the failure that a server has for the same fault; 431 above 65,535 bytes in all.
-  public init(
+  package init(
     method: Method, path: String, authority: String, fields: [(name: String, value: String)] = []
   ) throws(RequestFailure) {
     var limits = RequestParser.Limits()

@@ -1,13 +1,13 @@
-public import HTTPProtocol
+package import HTTPProtocol
 internal import HTTPServer
-public import Routing
+package import Routing
 
 extension RouteTable {
   /// Answers a request as a server would, but without one, for tests.
   ///
   /// - Parameter request: the request with its whole body.
   /// - Returns: the response: without a body to `HEAD`, 101 for a WebSocket that is accepted.
-  public func respond(to request: Request) async -> Response {
+  package func respond(to request: Request) async -> Response {
     let origin = origin(of: request.head, from: request.origin)
     let request = Request(head: request.head, body: request.body, origin: origin)
     var response: Response

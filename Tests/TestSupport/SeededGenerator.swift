@@ -1,16 +1,16 @@
 internal import Foundation
 
 /// A generator that gives the same numbers for the same seed (SplitMix64).
-public struct SeededGenerator: RandomNumberGenerator, Sendable {
+package struct SeededGenerator: RandomNumberGenerator, Sendable {
   private var state: UInt64
 
   /// Makes a generator.
   ///
   /// - Parameter seed: any number.
-  public init(seed: UInt64) { state = seed }
+  package init(seed: UInt64) { state = seed }
 
   /// Returns the next number.
-  public mutating func next() -> UInt64 {
+  package mutating func next() -> UInt64 {
     state &+= 0x9e37_79b9_7f4a_7c15
     var mixed = state
     mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
@@ -20,14 +20,14 @@ public struct SeededGenerator: RandomNumberGenerator, Sendable {
 }
 
 /// The seeds of random tests, which take them as arguments so that a failure names its seed.
-public enum TestSeeds {
+package enum TestSeeds {
   /// Chooses seeds at random, or the one that `AWD_TEST_SEED` holds.
   ///
   /// - Parameters:
   ///   - count: how many random seeds there are.
   ///   - fixed: further seeds, which every run has.
   /// - Returns: the seeds; `AWD_TEST_SEED` alone where it is set.
-  public static func random(_ count: Int, and fixed: [UInt64] = []) -> [UInt64] {
+  package static func random(_ count: Int, and fixed: [UInt64] = []) -> [UInt64] {
     if let text = ProcessInfo.processInfo.environment["AWD_TEST_SEED"] {
       guard let seed = UInt64(text) else {
         preconditionFailure("AWD_TEST_SEED is not a number: \(text)")

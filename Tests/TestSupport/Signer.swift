@@ -1,23 +1,23 @@
 internal import Platform
-public import XMLSecurity
+package import XMLSecurity
 
 /// A key that tests sign TokenScripts with.
-public struct Signer: Sendable {
+package struct Signer: Sendable {
   /// The shop of most tests.
-  public static let shop = Signer(.p256, "shop.example")
+  package static let shop = Signer(.p256, "shop.example")
   /// Another shop.
-  public static let rival = Signer(.p256, "rival.example")
+  package static let rival = Signer(.p256, "rival.example")
   /// Another key under the name of the shop.
-  public static let impostor = Signer(.p256, "shop.example")
+  package static let impostor = Signer(.p256, "shop.example")
   /// A bare key of Ethereum.
-  public static let issuer = Signer(.secp256k1, "issuer", isBare: true)
+  package static let issuer = Signer(.secp256k1, "issuer", isBare: true)
 
   /// The common name of the certificate.
-  public let name: String
+  package let name: String
   /// The key and its certificate.
-  public let key: DevelopmentKey
+  package let key: DevelopmentKey
   /// Whether signatures carry the key alone, without a certificate.
-  public let isBare: Bool
+  package let isBare: Bool
 
   /// Makes a new key.
   ///
@@ -25,7 +25,7 @@ public struct Signer: Sendable {
   ///   - kind: the kind of the key.
   ///   - name: the common name of the certificate.
   ///   - isBare: whether signatures carry the key alone, without a certificate.
-  public init(_ kind: PublicKey.Kind, _ name: String, isBare: Bool = false) {
+  package init(_ kind: PublicKey.Kind, _ name: String, isBare: Bool = false) {
     do {
       key = try DevelopmentKey(
         kind, commonName: name, notBefore: Timestamp(seconds: 1_500_000_000))
@@ -35,7 +35,7 @@ public struct Signer: Sendable {
   }
 
   /// Signs a TokenScript at a time in seconds since 1970.
-  public func sign(_ text: String, at time: Int64) throws -> [UInt8] {
+  package func sign(_ text: String, at time: Int64) throws -> [UInt8] {
     let writer = try SignatureWriter(
       key: PrivateKey(pem: key.keyPEM),
       certificates: isBare ? [] : Certificate.certificates(pem: key.certificatePEM))
@@ -43,7 +43,7 @@ public struct Signer: Sendable {
   }
 
   /// Returns the key's identifier.
-  public func identifier() throws -> String {
+  package func identifier() throws -> String {
     try PrivateKey(pem: key.keyPEM).publicKey.identifier
   }
 }

@@ -2,14 +2,14 @@ internal import Foundation
 internal import Synchronization
 
 /// A folder for one test, removed with all that is in it when the last reference goes.
-public final class TemporaryFolder: Sendable {
+package final class TemporaryFolder: Sendable {
   /// The folder's absolute path.
-  public let path: String
+  package let path: String
 
   /// Makes a folder.
   ///
   /// - Parameter files: the text of each file to write, by its path in the folder.
-  public init(_ files: [String: String] = [:]) {
+  package init(_ files: [String: String] = [:]) {
     path = "\(RunFolder.path)/\(RunFolder.count.add(1, ordering: .relaxed).newValue)"
     do {
       try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
@@ -28,7 +28,7 @@ public final class TemporaryFolder: Sendable {
   ///   - bytes: the whole content.
   /// - Returns: the file's absolute path.
   @discardableResult
-  public func write(_ name: String, _ bytes: [UInt8]) throws -> String {
+  package func write(_ name: String, _ bytes: [UInt8]) throws -> String {
     let url = URL(filePath: "\(path)/\(name)")
     try FileManager.default.createDirectory(
       at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
@@ -43,7 +43,7 @@ public final class TemporaryFolder: Sendable {
   ///   - text: the whole content.
   /// - Returns: the file's absolute path.
   @discardableResult
-  public func write(_ name: String, _ text: String) throws -> String {
+  package func write(_ name: String, _ text: String) throws -> String {
     try write(name, Array(text.utf8))
   }
 
@@ -51,7 +51,7 @@ public final class TemporaryFolder: Sendable {
   ///
   /// - Parameter name: the file's path in the folder.
   /// - Returns: the whole content.
-  public func read(_ name: String) throws -> [UInt8] {
+  package func read(_ name: String) throws -> [UInt8] {
     Array(try Data(contentsOf: URL(filePath: "\(path)/\(name)")))
   }
 }

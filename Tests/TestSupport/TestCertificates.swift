@@ -1,20 +1,20 @@
 internal import Foundation
 
 /// Keys and certificates of one test run, made by openssl.
-public struct TestCertificates: Sendable {
+package struct TestCertificates: Sendable {
   /// A certificate and its key, as paths of PEM files.
-  public typealias Pair = (certificate: String, key: String)
+  package typealias Pair = (certificate: String, key: String)
 
   /// The error of an openssl that cannot make them.
-  public struct Failure: Error, CustomStringConvertible {
+  package struct Failure: Error, CustomStringConvertible {
     /// The output of openssl.
-    public let description: String
+    package let description: String
   }
 
   private let folder: TemporaryFolder
 
   /// The certificates of this run.
-  public static let shared = Result { try TestCertificates() }
+  package static let shared = Result { try TestCertificates() }
 
   private init() throws {
     folder = TemporaryFolder()
@@ -45,31 +45,31 @@ public struct TestCertificates: Sendable {
     """
 
   /// An authority.
-  public var authority: Pair { self["ca"] }
+  package var authority: Pair { self["ca"] }
   /// A server at 127.0.0.1 and localhost, certified by the authority.
-  public var server: Pair { self["server"] }
+  package var server: Pair { self["server"] }
   /// A client, certified by the authority.
-  public var client: Pair { self["client"] }
+  package var client: Pair { self["client"] }
   /// A private key on P-256, PKCS #8.
-  public var tokenKey: String { path("token.p8") }
+  package var tokenKey: String { path("token.p8") }
   /// The public key to ``tokenKey``.
-  public var tokenPublicKey: String { path("token.pub") }
+  package var tokenPublicKey: String { path("token.pub") }
   /// A private key on P-384, PKCS #8.
-  public var otherCurveKey: String { path("p384.p8") }
+  package var otherCurveKey: String { path("p384.p8") }
 
   /// A certificate and its key by name.
   ///
   /// - Parameter name: `first` and `second` are servers at localhost and 127.0.0.1 that certify themselves, `rsa` another
   ///   with RSA; `weak` has a key that is too short.
-  public subscript(name: String) -> Pair { (path("\(name).pem"), path("\(name).key")) }
+  package subscript(name: String) -> Pair { (path("\(name).pem"), path("\(name).key")) }
 
   /// Returns the path of a file.
   ///
   /// - Parameter name: `locked.key` is encrypted, `chain.pem` holds `first` and `second`, and `broken.pem` no certificate.
-  public func path(_ name: String) -> String { "\(folder.path)/\(name)" }
+  package func path(_ name: String) -> String { "\(folder.path)/\(name)" }
 
   /// Reads a file.
   ///
   /// - Parameter name: as for ``path(_:)``.
-  public func read(_ name: String) throws -> [UInt8] { try folder.read(name) }
+  package func read(_ name: String) throws -> [UInt8] { try folder.read(name) }
 }

@@ -1,30 +1,30 @@
 internal import Foundation
-public import HTTPProtocol
+package import HTTPProtocol
 
 /// The client's end of a WebSocket over a blocking socket.
-public final class TestSocket: @unchecked Sendable {
+package final class TestSocket: @unchecked Sendable {
   // Safe to share: each test uses its own, from one task at a time.
   private let descriptor = Loopback.socket()
   private var decoder = WebSocketDecoder(role: .client, maximumMessage: 8 << 20)
   private var input: [UInt8] = []
   /// Whether pings get pongs.
-  public var repliesToPings = true
+  package var repliesToPings = true
   /// The head of the response to the handshake.
-  public private(set) var head = ""
+  package private(set) var head = ""
   /// The status of the response to the handshake.
-  public private(set) var status = 0
+  package private(set) var status = 0
   /// The body of a response that refuses the handshake.
-  public private(set) var refusal = ""
+  package private(set) var refusal = ""
   /// Every frame that was sent, as it went out.
-  public private(set) var recorded: [UInt8] = []
+  package private(set) var recorded: [UInt8] = []
 
   /// The error of a socket that cannot go on.
-  public struct Failure: Error {
+  package struct Failure: Error {
     let message: String
   }
 
   /// A message or an end.
-  public enum Event: Equatable, Sendable {
+  package enum Event: Equatable, Sendable {
     /// A text message.
     case text(String)
     /// A binary message.
@@ -43,7 +43,7 @@ public final class TestSocket: @unchecked Sendable {
   ///   - token: a bearer token to authorize with.
   ///   - more: further fields.
   ///   - subprotocols: the subprotocols among them that the server may choose.
-  public init(
+  package init(
     port: UInt16, target: String, token: String? = nil, fields more: HeaderFields = HeaderFields(),
     subprotocols: [String] = []
   ) throws {
@@ -75,7 +75,7 @@ public final class TestSocket: @unchecked Sendable {
   deinit { close(descriptor) }
 
   /// Sends bytes as they are.
-  public func write(_ bytes: [UInt8]) throws {
+  package func write(_ bytes: [UInt8]) throws {
     guard Loopback.send(bytes, on: descriptor) else {
       throw Failure(message: "can't write: \(errno)")
     }
@@ -98,7 +98,7 @@ public final class TestSocket: @unchecked Sendable {
   }
 
   /// Sends a frame.
-  public func send(_ opcode: WebSocketFrame.Opcode, _ payload: [UInt8]) throws {
+  package func send(_ opcode: WebSocketFrame.Opcode, _ payload: [UInt8]) throws {
     var frame: [UInt8] = []
     WebSocketFrame.append(opcode, payload, mask: 0x1234_5678, to: &frame)
     recorded += frame
@@ -106,22 +106,22 @@ public final class TestSocket: @unchecked Sendable {
   }
 
   /// Sends a text message.
-  public func send(_ text: String) throws { try send(.text, Array(text.utf8)) }
+  package func send(_ text: String) throws { try send(.text, Array(text.utf8)) }
 
   /// Sends a close frame.
-  public func sendClose(_ code: UInt16) throws {
+  package func sendClose(_ code: UInt16) throws {
     var frame: [UInt8] = []
     WebSocketFrame.append(.close, WebSocketFrame.closePayload(code), mask: 1, to: &frame)
     try write(frame)
   }
 
   /// Ends the connection without a word, as a phone in a tunnel.
-  public func cut() {
+  package func cut() {
     shutdown(descriptor, Int32(SHUT_RDWR))
   }
 
   /// Waits for the next message or the end, at most 2 minutes; pings get pongs in between.
-  public func next() async throws -> Event {
+  package func next() async throws -> Event {
     // Not on a thread that others' tasks need.
     try await onThread { try self.awaitNext() }
   }
@@ -145,7 +145,7 @@ public final class TestSocket: @unchecked Sendable {
   }
 
   /// Waits for the next message, a JSON object.
-  public func nextObject() async throws -> [String: Any] {
+  package func nextObject() async throws -> [String: Any] {
     guard case .text(let text) = try await next() else { throw Failure(message: "no text") }
     return try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any] ?? [:]
   }

@@ -1,12 +1,12 @@
 internal import Foundation
-public import Storage
+package import Storage
 internal import Platform
 
 /// Opens stores for the tests of services, on the kind of database that `AWD_TEST_STORE` names: `postgresql` or, without
 /// it, SQLite.
-public enum TestStore {
+package enum TestStore {
   /// Whether stores stand on PostgreSQL.
-  public static let isPostgreSQL =
+  package static let isPostgreSQL =
     ProcessInfo.processInfo.environment["AWD_TEST_STORE"] == "postgresql"
 
   private static let databases = Lock<[String: String]>([:])
@@ -16,14 +16,14 @@ public enum TestStore {
   /// - Parameters:
   ///   - path: the file, or the name under which the test finds its database again.
   ///   - migrations: all migrations of the services.
-  public static func open(_ path: String, migrations: [Migration]) async throws -> Store {
+  package static func open(_ path: String, migrations: [Migration]) async throws -> Store {
     try await Store.open(location(path), migrations: migrations)
   }
 
   /// Returns the place of a store.
   ///
   /// - Parameter path: the file, or the name under which the test finds its database again.
-  public static func location(_ path: String) throws -> StoreLocation {
+  package static func location(_ path: String) throws -> StoreLocation {
     guard isPostgreSQL else { return .file(path) }
     return .postgreSQL(try PostgreSQLAddress(url(path)))
   }
@@ -31,7 +31,7 @@ public enum TestStore {
   /// Returns the URL of a store.
   ///
   /// - Parameter path: the file, or the name under which the test finds its database again.
-  public static func url(_ path: String) throws -> String {
+  package static func url(_ path: String) throws -> String {
     guard isPostgreSQL else { return "sqlite:\(path)" }
     let server = try PostgreSQLServer.shared.get()
     let database = try databases.withLock { databases in
@@ -46,7 +46,7 @@ public enum TestStore {
   /// Ends all connections to a database on PostgreSQL, as if its node had died.
   ///
   /// - Parameter path: the name under which the test finds its database again.
-  public static func disconnect(_ path: String) throws {
+  package static func disconnect(_ path: String) throws {
     guard let database = databases.withLock({ $0[path] }) else { return }
     try PostgreSQLServer.shared.get().query(
       "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '\(database)' "
@@ -54,5 +54,5 @@ public enum TestStore {
   }
 
   /// The condition of a test of what only SQLite has, or of a file.
-  public static var isSQLite: Bool { !isPostgreSQL }
+  package static var isSQLite: Bool { !isPostgreSQL }
 }

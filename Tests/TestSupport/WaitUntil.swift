@@ -1,9 +1,9 @@
 internal import Foundation
 
 /// The error of a condition that did not come about in time.
-public struct NeverMet: Error, CustomStringConvertible {
+package struct NeverMet: Error, CustomStringConvertible {
   /// The place of the wait and its limit.
-  public let description: String
+  package let description: String
 }
 
 /// Waits until a condition holds, for tests of what can only be polled; suspends the task in between.
@@ -12,7 +12,7 @@ public struct NeverMet: Error, CustomStringConvertible {
 ///   - limit: how long to wait at most.
 ///   - condition: is asked every few milliseconds.
 /// - Throws: ``NeverMet`` if the time is over, or the condition's error.
-public nonisolated(nonsending) func waitUntil(
+package nonisolated(nonsending) func waitUntil(
   within limit: Duration = .seconds(60), file: String = #fileID, line: Int = #line,
   _ condition: nonisolated(nonsending) () async throws -> Bool
 ) async throws {
@@ -29,7 +29,7 @@ public nonisolated(nonsending) func waitUntil(
 ///   - limit: how long to wait at most.
 ///   - condition: is asked every few milliseconds.
 /// - Throws: ``NeverMet`` if the time is over, or the condition's error.
-public func blockUntil(
+package func blockUntil(
   within limit: Duration = .seconds(60), file: String = #fileID, line: Int = #line,
   _ condition: () throws -> Bool
 ) throws {

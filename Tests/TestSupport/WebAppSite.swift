@@ -2,13 +2,13 @@ internal import Foundation
 internal import Testing
 
 /// A server of one service with a web app, that can be killed and started again at the same port.
-public final class WebAppSite {
+package final class WebAppSite {
   private let folder = TemporaryFolder()
   private let service: String
   private let configuration: String
   private var process: ChildProcess?
   /// Where it listens, as a URL without a path.
-  public private(set) var address = ""
+  package private(set) var address = ""
 
   /// Starts it.
   ///
@@ -16,20 +16,20 @@ public final class WebAppSite {
   ///   - service: the service's name.
   ///   - configuration: what stands in its section, and below.
   ///   - port: the port, or 0 for any.
-  public init(service: String, configuration: String, port: Int = 0) throws {
+  package init(service: String, configuration: String, port: Int = 0) throws {
     self.service = service
     self.configuration = configuration
     try start(port: port)
   }
 
   /// Kills it as a crash does.
-  public func kill() throws {
+  package func kill() throws {
     process?.signal(SIGKILL)
     _ = try process?.outcome()
   }
 
   /// Kills it, and starts it again with what it has stored.
-  public func restart() throws {
+  package func restart() throws {
     try kill()
     try start(port: try #require(address.split(separator: ":").last.flatMap { Int($0) }))
   }
@@ -54,7 +54,7 @@ public final class WebAppSite {
 
 extension String {
   /// The text as a literal of JavaScript.
-  public var inJavaScript: String {
+  package var inJavaScript: String {
     String(decoding: (try? JSONEncoder().encode(self)) ?? Data(), as: UTF8.self)
   }
 }

@@ -1,12 +1,12 @@
 internal import Formats
-public import HTTPServer
+package import HTTPServer
 
 /// Runs a server on a free port of 127.0.0.1 for the time of a closure, and drains it.
 ///
 /// - Parameters:
 ///   - responder: answers the requests.
 ///   - body: takes the server's URL, without a slash at its end.
-public func withServer(
+package func withServer(
   _ responder: any Responder, _ body: (String) async throws -> Void
 ) async throws {
   let server = try HTTPServer(
