@@ -1,9 +1,10 @@
-internal import Ethereum
 package import Configuration
+package import ServiceKit
+
 internal import Cryptography
-internal import Push
-internal import ServiceKit
+internal import Ethereum
 internal import Platform
+internal import Push
 
 /// The ways to get an account.
 enum Signup: String, CaseIterable, Sendable {
@@ -90,5 +91,28 @@ package struct MsgrConfiguration: ServiceConfiguration {
     chains = ChainEndpoint.all(for: section)
     push = PushMode(section, default: .off, hasWeb: false, takesAPNs: true)
     pushServices = PushConfiguration(section.beside("push"))
+  }
+}
+
+extension MsgrConfiguration: Checking {
+  /// Checks the keys and certificates that pushes are made with.
+  ///
+  /// - Parameter isExposed: whether other machines reach the server.
+  /// - Returns: a finding for each.
+  package func findings(isExposed: Bool) async -> [ContentFinding] {
+    push.findings(pushServices, hasWeb: true, isExposed: isExposed, at: .now())
+  }
+
+  /// Warns of accounts that anybody may make.
+  ///
+  /// - Parameter isExposed: whether other machines reach the server.
+  package func warnings(isExposed: Bool) -> [ContentFinding] {
+    guard isExposed, signup == .open else { return [] }
+    return [
+      ContentFinding(
+        .doubtful,
+        "accounts: anyone who reaches the server may make one, and send messages; "
+          + #"[msgr] signup = "invite" asks for an invitation"#)
+    ]
   }
 }

@@ -1,13 +1,13 @@
-internal import Formats
 internal import Budgets
+internal import Formats
 internal import FoundationEssentials
 internal import HTTPProtocol
 internal import Observability
+internal import Platform
 internal import Push
 internal import Routing
 internal import ServiceKit
 internal import Storage
-internal import Platform
 
 /// The ends of requests, as metrics name them.
 enum RequestOutcome: String, CaseIterable {
@@ -191,4 +191,93 @@ final class PushServerRoutes: Sendable {
     }
     return body
   }
+}
+
+extension HTTPError {
+  /// Makes a refusal with the name that clients know it by, and what is wrong with fields of the header, which begin with a
+  /// capital letter, or of the body.
+  init(_ status: Status, _ name: String, _ message: String, _ fields: [String: String] = [:]) {
+    self.init(status, message)
+    members = fields
+    members["name"] = name
+  }
+
+  /// The name of the refusal of a message that isn't the relay's.
+  static let forgery = "webhook_validation_failed"
+
+  /// Makes the refusal of a message that isn't the relay's.
+  static func forged(_ message: String, _ fields: [String: String] = [:]) -> HTTPError {
+    HTTPError(.unauthorized, forgery, message, fields)
+  }
+
+  /// Makes the refusal of a field of the body.
+  static func field(_ name: String, _ fault: String) -> HTTPError {
+    HTTPError(.badRequest, "field", "\(name) \(fault)", [name: fault])
+  }
+
+  /// The refusal of a request that isn't, or not well, signed by its client.
+  static var authentication: HTTPError {
+    HTTPError(
+      .unauthorized, "authentication", "the provided authentication is not sufficient",
+      ["Authorization": "invalid authorization token"])
+  }
+
+  /// The response to a failure, as WalletConnect's push server writes it.
+  var failure: Response {
+    var members = members
+    let names: [Status: String] = [.contentTooLarge: "body", .tooManyRequests: "rate_limited"]
+    let name = members.removeValue(forKey: "name") ?? names[status] ?? "unavailable"
+    let fields = members.sorted { $0.key < $1.key }.map { field, fault in
+      let location = field.first?.isUppercase == true ? "header" : "body"
+      return
+        #"{"field":"\#(field)","description":"\#(fault.escapedInJSON)","location":"\#(location)"}"#
+    }
+    return Response(
+      status, type: "application/json",
+      text:
+        #"{"status":"FAILURE","errors":[{"name":"\#(name)","message":"\#(message.escapedInJSON)"}],"#
+        + #""fields":[\#(fields.joined(separator: ","))]}"#)
+  }
+}
+
+extension Response {
+  /// Makes the response to a request that is done.
+  static func success(_ status: Status) -> Response {
+    Response(
+      status, type: "application/json", text: #"{"status":"SUCCESS","errors":null,"fields":null}"#)
+  }
+}
+
+/// Keeps those who send forged messages from costing much, without locking out the relay, which may share their address.
+final class ForgeryGuard: Sendable {
+  /// The failures of an address in a minute after which it is a forger's.
+  private static let failures = 20
+  /// The tries in a second that are still looked at then.
+  private static let tries = 10
+
+  private let failed: AttemptTable
+  private let tried: AttemptTable
+  /// The addresses that valid signatures came from within the hour.
+  private let proven: AttemptTable
+
+  init(clock: @escaping @Sendable () -> Timestamp) {
+    failed = AttemptTable(span: .seconds(60), clock: clock)
+    tried = AttemptTable(span: .seconds(1), clock: clock)
+    proven = AttemptTable(span: .seconds(3600), clock: clock)
+  }
+
+  /// Returns whether a message from an address is to be refused unread.
+  ///
+  /// - Parameter network: the address; nil, which is a Unix socket, counts as one.
+  func refuses(_ network: ClientNetwork?) -> Bool {
+    failed.wait(for: network, upTo: Self.failures) != nil
+      && proven.wait(for: network, upTo: 1) == nil
+      && tried.count(network, upTo: Self.tries) != nil
+  }
+
+  /// Notes a message with a wrong proof.
+  func noteFailure(_ network: ClientNetwork?) { _ = failed.count(network, upTo: Self.failures) }
+
+  /// Notes a message of the relay's.
+  func noteSuccess(_ network: ClientNetwork?) { _ = proven.count(network, upTo: .max) }
 }

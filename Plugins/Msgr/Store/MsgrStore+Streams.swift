@@ -1,3 +1,5 @@
+internal import Cryptography
+internal import Platform
 internal import Push
 internal import Storage
 
@@ -63,6 +65,87 @@ extension MsgrStore {
         // Messages after the last one are not this stream's.
         try lastID(of: token.name, transaction))
       try pushes.release(device, upTo: released.rawValue, at: now, transaction)
+    }
+  }
+}
+
+// Look-ups of a node that shares the store, for its streams.
+extension MsgrStore {
+  /// Joins names, which have no line feed, into one text.
+  static func list(_ names: [UserName]) -> String { names.map(\.text).joined(separator: "\n") }
+
+  /// Returns the streams that are noted of a node.
+  func streams(of node: NodeID) async throws -> Set<Int64> {
+    try await store.read { snapshot in
+      Set(
+        try snapshot.all("SELECT number FROM msgr_streams WHERE node = ?", node) {
+          try $0[0] as Int64
+        })
+    }
+  }
+
+  /// Returns the last identifiers of users' logs.
+  func lastIDs(of names: [UserName]) async throws -> [(user: UserName, last: MessageID)] {
+    let list = Self.list(names)
+    return try await store.read { snapshot in
+      try snapshot.all(
+        """
+        SELECT username, last_id FROM msgr_users WHERE username = ANY (string_to_array(?, chr(10)))
+        """, list
+      ) { (try $0[0], try $0[1]) }
+    }
+  }
+
+  /// Reads messages of users' logs, at most so many as a page has.
+  func entries(
+    at places: [(user: UserName, position: MessageID)]
+  ) async throws -> [(user: UserName, predecessor: MessageID, message: Message)] {
+    let places = places.prefix(Self.pageSize)
+    let names = Self.list(places.map(\.user))
+    let positions = places.map { "\($0.position.rawValue)" }.joined(separator: " ")
+    return try await store.read(isOneQuery: true) { snapshot in
+      try snapshot.all(
+        """
+        SELECT m.*, w.name, greatest(0,
+          (SELECT max(id) FROM msgr_messages WHERE recipient = w.name AND id < w.position),
+          (SELECT max(id) FROM msgr_sent WHERE sender = w.name AND id < w.position))
+        FROM unnest(
+          string_to_array(?1, chr(10)), CAST(string_to_array(?2, ' ') AS bigint[])
+        ) AS w (name, position) CROSS JOIN LATERAL (
+          SELECT id, sender, NULL, text, sent_at, is_add_request, title, priority, link, NULL, NULL
+          FROM msgr_messages WHERE recipient = w.name AND id = w.position AND sent_at > ?3
+          UNION ALL
+          SELECT id, sender, recipient, text, sent_at, 0, NULL, NULL, NULL, client_id, device_id
+          FROM msgr_sent WHERE sender = w.name AND id = w.position AND sent_at > ?3
+        ) AS m
+        """, names, positions, now - limits.messageAge
+      ) { row in (try row[11], try row[12], try Self.message(row)) }
+    }
+  }
+
+  /// Finds the tokens that have ended, of some that were good, at once.
+  func endedAtOnce(of tokens: [TokenHash]) async throws -> Set<TokenHash> {
+    let (limit, hashes) = (now - limits.tokenAge, tokens.flatMap(\.digest.bytes))
+    return try await store.read { snapshot in
+      Set(
+        try snapshot.all(
+          """
+          SELECT substr(?1, 32 * i + 1, 32) FROM generate_series(0, length(?1) / 32 - 1) i
+          WHERE NOT EXISTS (
+            SELECT 1 FROM msgr_tokens WHERE hash = substr(?1, 32 * i + 1, 32) AND used_at > ?2)
+          """, hashes, limit
+        ) { try $0[0] as TokenHash })
+    }
+  }
+
+  /// Returns the user whom a user has a message from or has sent it to, or nil if the message isn't there.
+  func correspondent(of name: UserName, at id: MessageID) async throws -> UserName? {
+    try await store.read(isOneQuery: true) { snapshot in
+      try snapshot.value(
+        """
+        SELECT sender FROM msgr_messages WHERE recipient = ?1 AND id = ?2
+        UNION ALL SELECT recipient FROM msgr_sent WHERE sender = ?1 AND id = ?2
+        """, name, id)
     }
   }
 }

@@ -1,10 +1,10 @@
-internal import Formats
 internal import Budgets
-internal import Ethereum
 internal import Cryptography
+internal import Ethereum
+internal import Formats
 internal import Observability
-internal import ServiceKit
 internal import Platform
+internal import ServiceKit
 
 /// An Ethereum account whose holder has signed in, once.
 struct WalletProof: Sendable {

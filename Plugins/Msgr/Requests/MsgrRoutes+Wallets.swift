@@ -1,6 +1,6 @@
 internal import Ethereum
-internal import Routing
 internal import Platform
+internal import Routing
 
 // Requests of users who have wallets; only below `/msgr`.
 extension MsgrRoutes {

@@ -1,6 +1,6 @@
+internal import Platform
 internal import Push
 internal import Storage
-internal import Platform
 
 /// A device that messages are pushed to.
 struct PushedDevice: Sendable {

@@ -1,0 +1,237 @@
+internal import Cryptography
+internal import Formats
+internal import Platform
+
+/// A message in its recipient's inbox, or its sender's own copy.
+struct Message: Hashable, Sendable {
+  /// The identifier, which is also a position in the inbox.
+  let id: MessageID
+  /// The user who sent the message.
+  let sender: UserName
+  /// The user whom the message was sent to, or nil where that is plain.
+  var recipient: UserName?
+  /// The text.
+  let text: MessageText
+  /// The moment at which the message was stored.
+  let time: Timestamp
+  /// True if the message asks the recipient to become a friend.
+  let isAddRequest: Bool
+  /// The fields that a published message has beside its text.
+  var extras = Publication.Extras()
+  /// The client's name for an own message.
+  var clientID: ClientID?
+  /// The device that has sent an own message, if it came by a token.
+  var origin: DeviceID?
+}
+
+extension Message {
+  /// Makes the own copy of a message that a user sends.
+  init(ownCopy draft: Draft, of sender: Caller, id: MessageID, time: Timestamp) {
+    self.init(
+      id: id, sender: sender.name, recipient: draft.recipient, text: draft.text, time: time,
+      isAddRequest: false, clientID: draft.clientID, origin: sender.device)
+  }
+}
+
+// The form that the inbox, the history and the stream show.
+extension Message: Encodable {
+  private enum Key: String, CodingKey {
+    case id = "Id"
+    case userFrom = "UserFrom"
+    case userTo = "UserTo"
+    case message = "Message"
+    case time = "Time"
+    case addRequest = "AddRequest"
+    case clientID = "ClientId"
+    case title = "Title"
+    case priority = "Priority"
+    case link = "Link"
+  }
+
+  func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: Key.self)
+    try container.encode(id.text, forKey: .id)
+    try container.encode(sender.text, forKey: .userFrom)
+    try container.encodeIfPresent(recipient?.text, forKey: .userTo)
+    try container.encode(text.text, forKey: .message)
+    try container.encode(time.description, forKey: .time)
+    if isAddRequest { try container.encode(true, forKey: .addRequest) }
+    try container.encodeIfPresent(clientID?.text, forKey: .clientID)
+    try container.encodeIfPresent(extras.title, forKey: .title)
+    try container.encodeIfPresent(extras.priority?.rawValue, forKey: .priority)
+    try container.encodeIfPresent(extras.link?.text, forKey: .link)
+  }
+}
+
+/// A message that a user wants sent.
+struct Draft: Sendable {
+  let text: MessageText
+  let recipient: UserName
+  /// The client's own name for the message, by which a retry is known.
+  var clientID: ClientID?
+
+  /// A digest that tells whether two messages are the same; no name has a NUL.
+  var digest: [UInt8] { SHA256.hash(Array("\(recipient.text)\0\(text.text)".utf8)).bytes }
+}
+
+extension Draft {
+  /// Reads the fields of a message.
+  init(_ fields: FieldValues) throws(FieldError) {
+    self.init(
+      text: try fields.message(), recipient: try fields.name(.userTo),
+      clientID: try fields.clientID())
+  }
+}
+
+/// The identifier of a message, higher than all that were made before it.
+///
+/// The upper 48 bits are milliseconds since 1970, so that identifiers go on rising after an older backup of the
+/// database is restored.
+struct MessageID: Hashable, Sendable, RawRepresentable {
+  /// The number, which is not negative.
+  let rawValue: Int64
+
+  init(rawValue: Int64) { self.rawValue = rawValue }
+
+  /// Makes the lowest identifier of a moment.
+  ///
+  /// - Parameter moment: the time; a clock that is far off counts as the nearest moment that leaves room for more.
+  init(earliestAt moment: Timestamp) {
+    rawValue = min(max(moment.milliseconds, 0), 1 << 46) << 16
+  }
+
+  /// The position before all messages.
+  static let zero = MessageID(rawValue: 0)
+  /// The position after all messages.
+  static let last = MessageID(rawValue: .max)
+
+  /// The identifier right above this one; the last one has none.
+  var next: MessageID { MessageID(rawValue: rawValue == .max ? .max : rawValue + 1) }
+
+  /// Reads 16 lower-case hexadecimal digits.
+  ///
+  /// - Parameters:
+  ///   - text: the digits.
+  ///   - field: the field that holds them.
+  /// - Throws: ``FieldError`` for anything else.
+  init(_ text: String, in field: FieldID) throws(FieldError) {
+    guard !text.isEmpty else { throw FieldError(field, "is empty") }
+    let digits = text.utf8
+    let isHex = digits.allSatisfy("0123456789abcdef".utf8.contains)
+    guard digits.count == 16, isHex, let number = UInt64(text, radix: 16) else {
+      throw FieldError(field, "is not 16 lower-case hexadecimal digits")
+    }
+    // A higher number is a position after all messages.
+    rawValue = Int64(clamping: number)
+  }
+
+  /// The identifier as 16 lower-case hexadecimal digits.
+  var text: String {
+    let digits = String(rawValue, radix: 16)
+    return String(repeating: "0", count: max(0, 16 - digits.utf8.count)) + digits
+  }
+}
+
+extension MessageID: Comparable {
+  /// Compares two identifiers in the order in which they were made.
+  static func < (left: MessageID, right: MessageID) -> Bool {
+    left.rawValue < right.rawValue
+  }
+}
+
+/// The text of a message, without control characters other than tab, CR and LF.
+///
+/// Its greatest length depends on the sender: see ``fitsIntoPush(from:)``.
+struct MessageText: Hashable, Sendable {
+  /// The text.
+  let text: String
+
+  /// Checks a message.
+  ///
+  /// - Parameter text: the message.
+  /// - Throws: ``FieldError`` that says which rule the text breaks.
+  init(_ text: String) throws(FieldError) {
+    guard !text.isEmpty else { throw FieldError(.message, "is empty") }
+    guard text.unicodeScalars.allSatisfy({ !$0.isControl || Self.whitespace.contains($0) }) else {
+      throw FieldError(.message, "has a control character")
+    }
+    self.text = text
+  }
+
+  /// Takes a stored text, which was checked before it was stored.
+  init(stored text: String) { self.text = text }
+
+  /// The message that tells the recipient of an add request about it.
+  ///
+  /// - Parameter name: the name of the user who asks.
+  static func addRequest(from name: UserName) -> MessageText {
+    MessageText(stored: "\(name.text) wants to add you")
+  }
+
+  private static let whitespace: Set<Unicode.Scalar> = ["\t", "\n", "\r"]
+}
+
+extension MessageText {
+  /// The longest payload of a push, in bytes.
+  static let longestPush = 4096
+  /// The length of a payload without the message and its sender: the names, an alert that is cut to an ellipsis, a
+  /// badge of seven digits.
+  private static let pushFrame =
+    #"{"aps":{"alert":{"title":"","body":"…"},"sound":"default","badge":1234567},"#.utf8.count
+    + #""UserFrom":"","Message":"","Id":"0123456789abcdef","AddRequest":true}"#.utf8.count
+  /// The length of the member names of title, priority and link, and of the text before the title.
+  private static let extrasFrame = #": ","Title":"","Priority":10,"Link":"""#.utf8.count
+
+  /// Returns whether a push can carry the whole message, with the alert's copy of it cut to fit.
+  ///
+  /// - Parameters:
+  ///   - sender: the sender, whom the payload names twice.
+  ///   - extras: a published message's title, priority and link; the title stands twice as well.
+  func fitsIntoPush(from sender: UserName, with extras: Publication.Extras = .init()) -> Bool {
+    guard text.utf8.count <= Self.longestPush else { return false }
+    let own = 2 * Self.lengthInJSON(sender.text) + Self.lengthInJSON(text)
+    let more =
+      extras.isEmpty
+      ? 0
+      : Self.extrasFrame + 2 * Self.lengthInJSON(extras.title ?? "")
+        + Self.lengthInJSON(extras.link?.text ?? "")
+    return Self.pushFrame + own + more <= Self.longestPush
+  }
+
+  /// The number of bytes that a text takes between the quotation marks, with no more escaped than must be.
+  private static func lengthInJSON(_ text: String) -> Int {
+    text.utf8.reduce(0) { length, byte in
+      let isEscaped = byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") || byte < 0x20
+      return length + (isEscaped ? 2 : 1)
+    }
+  }
+}
+
+/// A client's own name for a message that it sends: 1 to 64 of `[0-9A-Za-z_-]`, the same at each attempt.
+struct ClientID: Hashable, Sendable {
+  /// The longest name, in bytes.
+  static let longest = 64
+
+  /// The name.
+  let text: String
+
+  /// Checks a name.
+  ///
+  /// - Parameter text: the name.
+  /// - Throws: ``FieldError`` for anything else.
+  init(_ text: String) throws(FieldError) {
+    guard !text.isEmpty else { throw FieldError(.clientID, "is empty") }
+    guard text.utf8.count <= Self.longest, text.utf8.allSatisfy(Self.allows) else {
+      throw FieldError(
+        .clientID, "is not 1 to \(Self.longest) letters, digits, hyphens and underscores")
+    }
+    self.text = text
+  }
+
+  /// Takes a stored name, which was checked before it was stored.
+  init(stored text: String) { self.text = text }
+
+  private static func allows(_ byte: UInt8) -> Bool {
+    byte.isLetterOrDigit || byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_")
+  }
+}
