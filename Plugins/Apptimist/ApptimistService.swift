@@ -1,15 +1,16 @@
-internal import Formats
-internal import ApptimistProtocol
-internal import Cryptography
-internal import Cluster
-internal import Ethereum
-internal import HTTPProtocol
-internal import Observability
-internal import Push
 package import Routing
 package import ServiceKit
 package import Storage
+
+internal import ApptimistProtocol
+internal import Cluster
+internal import Cryptography
+internal import Ethereum
+internal import Formats
+internal import HTTPProtocol
+internal import Observability
 internal import Platform
+internal import Push
 internal import WebApps
 
 /// Apptimist: encrypted messages between users, in forums too, with vouchers and files.
@@ -160,4 +161,27 @@ private struct AppSettings: Encodable {
   let audience: String?
   let claim: String?
   let chains: [Int64]?
+}
+
+extension ApptimistService: InvitingService {
+  /// True: identity providers know users by their uids.
+  package static let knowsUIDs = true
+
+  /// Keeps an invitation.
+  ///
+  /// - Parameters:
+  ///   - invitation: the invitation.
+  ///   - context: the service's store.
+  ///   - configuration: the section `[apptimist]`.
+  /// - Returns: a note if accounts don't need invitations.
+  package static func add(
+    _ invitation: Invitation, _ context: ServiceContext, _ configuration: ApptimistConfiguration
+  ) async throws -> String? {
+    let store = ApptimistStore(store: context.store, limits: configuration.store)
+    try await store.addInvitation(
+      InvitationHash(ofToken: [UInt8](invitation.token.utf8)), uid: invitation.uid,
+      uses: invitation.uses, expires: invitation.expires)
+    return configuration.identity == .invite
+      ? nil : "not needed at the moment: identity is \(configuration.identity.rawValue)"
+  }
 }

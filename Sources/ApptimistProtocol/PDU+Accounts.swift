@@ -1,4 +1,5 @@
 public import Cryptography
+
 internal import Formats
 
 extension PDU {
@@ -78,5 +79,115 @@ extension PDU {
 
     /// The reply to a search that finds nobody: everything is zero.
     public static let nobody = User(count: 0, key: EncryptionPublicKey(), name: .empty, uid: .empty)
+  }
+}
+
+extension PDU {
+  /// Asks the service for the accounts with a name, its beginning, or a pattern (RFC "searchByName").
+  public typealias SearchByName = TextSearch<11>
+  /// Asks the service for the users with an identity at the identity provider (RFC "searchByUid").
+  public typealias SearchByUid = TextSearch<12>
+  /// Asks the service for the account with a key (RFC "searchByKey").
+  public typealias SearchByKey = KeyRequest<13>
+
+  /// A search for accounts by a text.
+  ///
+  /// `version type maxUsers(u16) textLen(u8) text`
+  public struct TextSearch<let number: Int>: PDUBody {
+    /// The type's number, the second byte of the header.
+    public static var type: UInt8 { UInt8(number) }
+
+    /// The most matches to send, or zero for as many as the service likes.
+    public let maxUsers: UInt16
+    /// The text to search for, of any bytes.
+    public let text: ShortBytes
+
+    /// Makes the PDU.
+    public init(maxUsers: UInt16, text: ShortBytes) {
+      (self.maxUsers, self.text) = (maxUsers, text)
+    }
+
+    init(from reader: inout ByteReader) throws(WireError) { (maxUsers, text) = try reader.fields() }
+
+    func write(to writer: inout ByteWriter) { writer.write(fields: maxUsers, text) }
+  }
+
+  /// A request about the account with a key.
+  ///
+  /// `version type pubEncrKey[32]`
+  public struct KeyRequest<let number: Int>: PDUBody {
+    /// The type's number, the second byte of the header.
+    public static var type: UInt8 { UInt8(number) }
+
+    /// The key of the account.
+    public let key: EncryptionPublicKey
+
+    /// Makes the PDU.
+    public init(key: EncryptionPublicKey) { self.key = key }
+
+    init(from reader: inout ByteReader) throws(WireError) { key = try reader.fields() }
+
+    func write(to writer: inout ByteWriter) { writer.write(fields: key) }
+  }
+}
+
+extension PDU {
+  /// Vouches for a user, or takes that back; sent by devices (RFC "vouch").
+  ///
+  /// `version type subjectPubEncrKey[32] signature[64]`
+  public struct Vouch: PDUBody {
+    /// The type's number, the second byte of the header.
+    public static let type: UInt8 = 9
+
+    /// The user or forum that is vouched for.
+    public let subject: EncryptionPublicKey
+    /// The signature of the user who vouches over ``subject``; zero takes it back.
+    public let signature: Signature
+
+    /// Makes the PDU.
+    public init(subject: EncryptionPublicKey, signature: Signature) {
+      (self.subject, self.signature) = (subject, signature)
+    }
+
+    init(from reader: inout ByteReader) throws(WireError) {
+      (subject, signature) = try reader.fields()
+    }
+
+    func write(to writer: inout ByteWriter) { writer.write(fields: subject, signature) }
+  }
+
+  /// Asks for the users who vouch for another, if it has no keys; lists them, if the service sends it
+  /// (RFC "vouchers").
+  ///
+  /// `version type subjectPubEncrKey[32] count(u32) voucherPubEncrKeys[count][32]`
+  public struct Vouchers: PDUBody {
+    /// The type's number, the second byte of the header.
+    public static let type: UInt8 = 10
+
+    /// The user or forum that is vouched for.
+    public let subject: EncryptionPublicKey
+    /// The users who vouch.
+    public let vouchers: [EncryptionPublicKey]
+
+    /// Makes the PDU.
+    public init(subject: EncryptionPublicKey, vouchers: [EncryptionPublicKey]) {
+      (self.subject, self.vouchers) = (subject, vouchers)
+    }
+
+    init(from reader: inout ByteReader) throws(WireError) {
+      subject = try EncryptionPublicKey(from: &reader)
+      let count = try reader.read(UInt32.self)
+      // Before memory is taken: as many as it says must be there.
+      var keys = ByteReader(try reader.read(count: Int(count) * EncryptionPublicKey.byteCount))
+      var vouchers: [EncryptionPublicKey] = []
+      vouchers.reserveCapacity(Int(count))
+      while keys.remaining > 0 { vouchers.append(try EncryptionPublicKey(from: &keys)) }
+      self.vouchers = vouchers
+    }
+
+    func write(to writer: inout ByteWriter) {
+      writer.write(fields: subject, UInt32(vouchers.count))
+      for voucher in vouchers { writer.write(voucher) }
+    }
   }
 }

@@ -1,4 +1,4 @@
-internal import Formats
+public import Formats
 
 /// A protocol data unit: its header, in clear.
 ///
@@ -120,4 +120,29 @@ public enum PDU: Hashable, Sendable {
     case .remove(let body): body.writeHeader(to: &writer)
     }
   }
+}
+
+/// The fields behind version and type in a header.
+protocol PDUBody: HeaderField, Hashable, Sendable {
+  /// The second byte of the header.
+  static var type: UInt8 { get }
+}
+
+extension PDUBody {
+  /// Writes version, type, and the fields.
+  func writeHeader(to writer: inout ByteWriter) {
+    writer.write(PDU.version)
+    writer.write(Self.type)
+    write(to: &writer)
+  }
+}
+
+/// The reason for which a header is not accepted.
+public enum PDUError: Error, Hashable, Sendable {
+  /// The version is not spoken here, and nothing behind it can be read.
+  case unknownVersion(UInt8)
+  /// The version has no such type; the PDU is to be ignored.
+  case unknownType(UInt8)
+  /// The header is too short for its type, or too long.
+  case malformed(WireError)
 }

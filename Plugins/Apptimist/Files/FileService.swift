@@ -1,8 +1,8 @@
 internal import ApptimistProtocol
 internal import Cryptography
 internal import Ethereum
-internal import Storage
 internal import Platform
+internal import Storage
 
 /// Reads, locks, writes and removes files, and replies with the first error that applies (page
 /// "Files").
@@ -203,4 +203,34 @@ final class FileService: Sendable {
     defer { wipe(&secret) }
     return EncryptionKeyPair(secret: secret, for: .session)?.publicKey == forum
   }
+}
+
+/// The rights of a user in the directory of a user or a forum (page "Files").
+struct DirectoryAccess: Hashable, Sendable {
+  /// True if it is a forum's directory.
+  let isForum: Bool
+  /// True if the user is the author or an editor.
+  let mayWrite: Bool
+  /// True if the user has any role: author, editor, moderator or subscriber.
+  let isMember: Bool
+
+  /// Returns whether an act is permitted, whether or not the file exists.
+  func permits(_ act: FileRequest.Act, _ name: Filename) -> Bool {
+    switch (act, name.reserved) {
+    case (.read, .secret), (.lock, .author), (.lock, .secret), (.remove, .author),
+      (.remove, .secret), (.write, .author):
+      return false
+    case (.write, .secret): return isForum && mayWrite
+    case (.write, _), (.lock, _), (.remove, _): return mayWrite
+    case (.read, _): return isForum ? isMember : mayWrite || !name.isHidden
+    }
+  }
+}
+
+/// The address of a file.
+struct FileAddress: Hashable, Sendable {
+  /// The key of the user or forum in whose directory it is.
+  let directory: EncryptionPublicKey
+  /// The file's name in the directory.
+  let name: Filename
 }

@@ -1,6 +1,6 @@
-internal import Formats
 internal import ApptimistProtocol
 internal import Cryptography
+internal import Formats
 internal import Observability
 internal import Platform
 
@@ -135,4 +135,14 @@ struct AccountService: Sendable {
   }
 
   private static let wildcards = [UInt8(ascii: "*"), UInt8(ascii: "?")]
+}
+
+/// Somebody who wants an account, as the identity provider judges.
+struct Applicant: Sendable {
+  let encryptionKey: EncryptionPublicKey
+  let authenticationKey: AuthenticationPublicKey
+  /// The identity at the provider.
+  let uid: String
+  /// The proof of it.
+  let token: [UInt8]
 }

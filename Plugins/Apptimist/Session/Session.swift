@@ -1,4 +1,5 @@
 internal import ApptimistProtocol
+internal import Cryptography
 
 /// A device's session, of whichever version, without I/O: it takes events and returns actions.
 ///
@@ -64,4 +65,129 @@ final class Session {
   ///
   /// - Returns: the position after which to read, or nil if nothing is to be read now.
   func nextRead() -> StreamPosition? { state.nextRead() }
+}
+
+/// The keys and limits of one session.
+struct SessionSetup: Sendable {
+  /// The service's key pair for headers and files.
+  let encryption: EncryptionKeyPair
+  /// The service's public keys.
+  let identity: ServiceIdentity
+  /// The device's key for this connection, from the query of its URI.
+  let ephemeralKey: EncryptionPublicKey
+  /// The URI to which the device connected, without a query.
+  let uri: String
+  let limits: SessionLimits
+  /// The time for which the session is silent if it is refused, before it is closed.
+  let silence: Duration
+
+  /// Returns whether a user or a forum can have a key. A forum's key needs no more: it cannot log in, and only those
+  /// who give the service its secret have anything boxed with it.
+  func isFit(_ key: EncryptionPublicKey) -> Bool {
+    !key.isLowOrder && key != identity.encryptionKey && key != ephemeralKey
+  }
+}
+
+/// The limits of what a session takes, and of the time that it waits.
+struct SessionLimits: Sendable {
+  /// The limits of what a device sends at once.
+  var frame = Frame.Limits()
+  /// The time in which a device has to log in after the upgrade.
+  var loginTime = Duration.seconds(30)
+  /// The most entries that a mailbox has, and so the most of its own that a session leaves out.
+  var ownEntries = 10_000
+  /// The most posts that are gathered while others are being queued.
+  var batchPosts = 128
+  /// The most bytes that they have.
+  var batchBytes = 256 << 10
+}
+
+/// The things that all states of a session share: its setup, and the actions of the present event.
+struct SessionContext {
+  let setup: SessionSetup
+  var actions = SessionActions()
+
+  init(_ setup: SessionSetup) { self.setup = setup }
+
+  /// Asks a query.
+  mutating func ask(_ query: Query) { actions.append(.ask(query)) }
+
+  /// Counts something.
+  mutating func count(_ counted: SessionAction.Counted) { actions.append(.count(counted)) }
+
+  /// Counts a session as refused whose device has not logged in within the time that it had.
+  ///
+  /// - Returns: the end of the session.
+  mutating func late() -> SessionEnd {
+    count(.refused)
+    return .close(1008)
+  }
+
+  mutating func takeActions() -> SessionActions {
+    var taken = SessionActions()
+    swap(&taken, &actions)
+    return taken
+  }
+}
+
+/// The stage of a session, with all that exists in it and nothing else.
+enum SessionState: ~Copyable {
+  case joining(JoiningState)
+  case established(EstablishedState)
+  case joiningVersion2(Version2Joining)
+  case establishedVersion2(Version2Established)
+  case leaving(LeavingState)
+  case refused(RefusedState)
+  /// The connection is closed, or about to be, and nothing is left to be done.
+  case closed
+
+  mutating func handle(_ event: SessionEvent, _ context: inout SessionContext) {
+    do throws(SessionEnd) {
+      self =
+        switch consume self {
+        case .joining(let state): try state.handle(event, &context)
+        case .established(let state): state.handle(event, &context)
+        case .joiningVersion2(let state): try state.handle(event, &context)
+        case .establishedVersion2(let state): state.handle(event, &context)
+        case .leaving(let state): state.handle(event, &context)
+        case .refused(let state): try state.handle(event, &context)
+        case .closed: .closed
+        }
+    } catch { self = .ended(error, &context) }
+  }
+
+  /// Ends a session that has nothing left to be done.
+  private static func ended(_ end: SessionEnd, _ context: inout SessionContext) -> SessionState {
+    switch end {
+    case .close(let code):
+      context.actions.append(.close(code))
+      return .closed
+    case .refuse: return .refused(RefusedState(nil, nil, .done, &context))
+    }
+  }
+
+  private var wantsRead: Bool {
+    switch self {
+    case .established(let state): state.cursor.wantsRead
+    case .establishedVersion2(let state): state.cursor.wantsRead
+    default: false
+    }
+  }
+
+  mutating func nextRead() -> StreamPosition? {
+    guard wantsRead else { return nil }
+    switch consume self {
+    case .established(var state):
+      let position = state.cursor.nextRead()
+      self = .established(state)
+      return position
+    case .establishedVersion2(var state):
+      let position = state.cursor.nextRead()
+      self = .establishedVersion2(state)
+      return position
+    case let state:
+      self = state
+      return nil
+    }
+  }
 }

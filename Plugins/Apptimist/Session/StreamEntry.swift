@@ -1,5 +1,6 @@
 internal import ApptimistProtocol
 internal import Cluster
+internal import Cryptography
 
 /// An entry of a stream: a message or a truncation.
 struct StreamEntry: Hashable, Sendable {
@@ -32,4 +33,68 @@ struct StreamPage: Hashable, Sendable {
   var isLast: Bool
   /// True if the session may not read on, as its login holds no more.
   var isForbidden = false
+}
+
+/// A position in a user's mailbox. The positions of a mailbox follow each other without a gap: 1, 2,
+/// 3.
+struct StreamPosition: EntryPosition {
+  let rawValue: Int64
+
+  /// The position before the first one.
+  static let zero = StreamPosition(rawValue: 0)
+
+  /// The position right behind this one; the last one stays.
+  var next: StreamPosition { StreamPosition(rawValue: max(rawValue &+ 1, rawValue)) }
+
+  /// The position right before this one; the lowest one stays.
+  var previous: StreamPosition { StreamPosition(rawValue: min(rawValue &- 1, rawValue)) }
+
+  static func < (left: StreamPosition, right: StreamPosition) -> Bool {
+    left.rawValue < right.rawValue
+  }
+}
+
+/// A device of version 2 that logs in, all of whose proofs were verified.
+struct StreamRequest: Sendable {
+  let user: EncryptionPublicKey
+  /// The key with which its signature was verified.
+  let authenticationKey: AuthenticationPublicKey
+  /// The installation of the app.
+  let device: Version2.DeviceID
+  /// True if version 1 is to be closed to the account.
+  let closes: Bool
+  /// The number of messages to look back at most, or 0 for all.
+  let max: Int
+  /// The epoch to which ``after`` belongs.
+  let epoch: UInt64
+  /// The position that the device has, or nil for the one that it has acknowledged.
+  let after: UInt64?
+  /// The last message of a device that comes from version 1, or zero.
+  let head: MessageID
+
+  /// Takes a login whose signature was verified with a key.
+  init(_ login: Version2.Login, authenticationKey: AuthenticationPublicKey) {
+    user = login.user
+    self.authenticationKey = authenticationKey
+    device = login.device
+    closes = login.flags.contains(.closed)
+    max = Int(login.max)
+    epoch = login.epoch
+    after = login.after == Version2.Login.acknowledged ? nil : login.after
+    head = login.head
+  }
+}
+
+/// The place at which the stream of a device of version 2 begins.
+struct StreamBeginning: Hashable, Sendable {
+  /// The epoch in which positions are given.
+  let epoch: UInt64
+  /// The oldest entry that is there; behind the newest one if none is.
+  let first: StreamPosition
+  /// The newest position given.
+  let last: StreamPosition
+  /// The position behind which the stream begins.
+  let start: StreamPosition
+  /// True if version 1 is closed to the account.
+  let isClosed: Bool
 }

@@ -1,7 +1,7 @@
 internal import ApptimistProtocol
 internal import Cryptography
-internal import Storage
 internal import Platform
+internal import Storage
 
 /// The kinds of signatures for a uid that the service has seen.
 enum UIDProof: Int64, Sendable {
@@ -133,5 +133,259 @@ extension ApptimistStore {
   ) throws -> AccountNumber? {
     try database.value(
       "SELECT id FROM apptimist_users WHERE key = ? AND kind = ?", key, StoredKind.user)
+  }
+}
+
+extension ApptimistStore {
+  /// The most rows of each kind that ``expire(at:)`` deletes.
+  private static let expired = 1_000
+
+  /// Returns whether a connection may use an ephemeral key: it hasn't been used, and is no account's.
+  func mayServe(ephemeral key: EncryptionPublicKey, hash: EphemeralKeyHash) async throws -> Bool {
+    try await store.read { snapshot in
+      try snapshot.one(
+        """
+        SELECT 1 WHERE EXISTS (SELECT 1 FROM apptimist_ephemeral_keys WHERE hash = ?)
+          OR EXISTS (SELECT 1 FROM apptimist_users WHERE key = ?)
+        """, hash, key
+      ) { _ in false } ?? true
+    }
+  }
+
+  /// Notes that a user has logged in with an ephemeral key, and forgets the user's oldest one if there
+  /// are too many.
+  ///
+  /// - Parameters:
+  ///   - hash: the hash of the key.
+  ///   - user: the user.
+  ///   - end: the time until which it is remembered.
+  /// - Returns: false if it had been used before, or if there is no such user.
+  func remember(
+    _ hash: EphemeralKeyHash, of user: EncryptionPublicKey, until end: Timestamp
+  ) async throws -> Bool {
+    try await store.write { transaction in
+      guard let number = try userNumber(of: user, transaction) else { return false }
+      try transaction.execute(
+        """
+        INSERT INTO apptimist_ephemeral_keys (hash, expires_at, owner) VALUES (?, ?, ?)
+        ON CONFLICT DO NOTHING
+        """, hash, end.milliseconds, number)
+      guard transaction.changes == 1 else { return false }
+      try transaction.execute(
+        """
+        DELETE FROM apptimist_ephemeral_keys WHERE hash IN
+          (SELECT hash FROM apptimist_ephemeral_keys
+           WHERE owner = ? ORDER BY expires_at DESC LIMIT ? OFFSET ?)
+        """, number, Self.expired, limits.rememberedConnections)
+      return true
+    }
+  }
+
+  /// Keeps an invitation.
+  ///
+  /// - Parameters:
+  ///   - hash: the hash of its token.
+  ///   - uid: the uid that it is for, or nil for anybody's.
+  ///   - uses: the number of accounts that can be made with it.
+  ///   - end: the time from which it is not good any more.
+  func addInvitation(
+    _ hash: InvitationHash, uid: String?, uses: Int, expires end: Timestamp
+  ) async throws {
+    try await store.write { transaction in
+      try transaction.execute(
+        "INSERT INTO apptimist_invitations (hash, uid, uses, expires_at) VALUES (?, ?, ?, ?)",
+        hash, uid.map(StoredUID.init), uses, end.milliseconds)
+    }
+  }
+
+  /// Uses an invitation once.
+  ///
+  /// - Returns: false if it is not good.
+  func use(
+    _ invitation: InvitationHash, uid: String, at now: Timestamp,
+    _ transaction: borrowing Transaction
+  ) throws -> Bool {
+    try transaction.execute(
+      """
+      UPDATE apptimist_invitations SET uses = uses - 1
+      WHERE hash = ? AND uses > 0 AND expires_at > ? AND (uid IS NULL OR uid = ?)
+      """, invitation, now.milliseconds, StoredUID(uid))
+    return transaction.changes == 1
+  }
+
+  /// Returns whether an invitation could be used, which it is not.
+  func isGood(
+    _ invitation: InvitationHash, uid: String, at now: Timestamp,
+    _ database: borrowing some Queryable & ~Copyable
+  ) throws -> Bool {
+    try database.exists(
+      """
+      SELECT 1 FROM apptimist_invitations
+      WHERE hash = ? AND uses > 0 AND expires_at > ? AND (uid IS NULL OR uid = ?)
+      """, invitation, now.milliseconds, StoredUID(uid))
+  }
+
+  /// Deletes expired ephemeral keys, invitations, links and push addresses, some at a time.
+  ///
+  /// - Returns: whether there may be more.
+  func expire(at now: Timestamp) async throws -> Bool {
+    try await store.write { transaction in
+      try transaction.execute(
+        """
+        DELETE FROM apptimist_ephemeral_keys WHERE hash IN
+          (SELECT hash FROM apptimist_ephemeral_keys WHERE expires_at <= ?
+           ORDER BY expires_at LIMIT ?)
+        """, now.milliseconds, Self.expired)
+      let isFull = transaction.changes == Self.expired
+      try transaction.execute("DELETE FROM apptimist_links WHERE expires <= ?", now.milliseconds)
+      try transaction.execute(
+        """
+        DELETE FROM apptimist_invitations WHERE hash IN
+          (SELECT hash FROM apptimist_invitations WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)
+        """, now.milliseconds, Self.expired)
+      let areFull = isFull || transaction.changes == Self.expired
+      guard let wakes = mailboxes.wakes else { return areFull }
+      try transaction.execute(
+        """
+        DELETE FROM apptimist_addresses WHERE (owner, device) IN
+          (SELECT owner, device FROM apptimist_addresses WHERE noted_at <= ?
+           ORDER BY noted_at LIMIT ?)
+        """, now - wakes.limits.age - .milliseconds(wakes.step), Self.expired)
+      return areFull || transaction.changes == Self.expired
+    }
+  }
+}
+
+// What only version 2 knows of accounts: that they are proven, and closed to version 1.
+extension ApptimistStore {
+  /// Looks up an account that wants to log in.
+  func knownAccount(_ key: EncryptionPublicKey) async throws -> KnownAccount? {
+    try await store.read { snapshot in
+      try snapshot.one(
+        """
+        SELECT kind = ?, authentication_key, is_closed FROM apptimist_users
+        WHERE key = ? AND kind <> ?
+        """, StoredKind.forum, key, StoredKind.deleted
+      ) { KnownAccount(isForum: try $0[0], authenticationKey: try $0[1], isClosed: try $0[2]) }
+    }
+  }
+
+  /// Notes that a device has proved to be an account's; in most cases that is known.
+  ///
+  /// - Parameters:
+  ///   - user: the account.
+  ///   - authenticationKey: the key with which the device has signed.
+  ///   - closes: whether the account is to have no version 1 from now on.
+  /// - Returns: false if the account has another key by now.
+  func prove(
+    _ user: EncryptionPublicKey, _ authenticationKey: AuthenticationPublicKey, closes: Bool
+  ) async throws -> Bool {
+    let isKnown: Bool? = try await store.read { snapshot in
+      try snapshot.value(
+        """
+        SELECT is_proven = 1 AND is_closed >= ? FROM apptimist_users
+        WHERE key = ? AND kind = ? AND authentication_key = ?
+        """, closes, user, StoredKind.user, authenticationKey)
+    }
+    guard let isKnown else { return false }
+    if isKnown { return true }
+    let login = AccountLogin(user: user, authenticationKey: authenticationKey, isVersion1: false)
+    return try await deliveries.write(isolation: .serializable) { pending, transaction in
+      guard let number = try account(of: login, transaction) else { return false }
+      try prove(number, isClosed: closes, transaction)
+      pending.forgetSender(user)
+      return true
+    }
+  }
+
+  /// Notes that an account is proven, and whether it is closed to version 1.
+  func prove(
+    _ account: AccountNumber, isClosed: Bool, _ transaction: borrowing Transaction
+  ) throws {
+    try transaction.execute(
+      """
+      UPDATE apptimist_users
+      SET is_proven = 1, is_closed = CASE WHEN ? = 1 THEN 1 ELSE is_closed END WHERE id = ?
+      """, isClosed, account)
+  }
+
+  /// Returns whether an account is closed to version 1.
+  static func isClosed(
+    _ account: AccountNumber, _ database: borrowing some Queryable & ~Copyable
+  ) throws -> Bool {
+    try database.one("SELECT is_closed FROM apptimist_users WHERE id = ?", account) {
+      try $0[0] as Bool
+    } ?? false
+  }
+
+  /// Finds the keys whose users are closed to version 1.
+  func closed(among keys: [EncryptionPublicKey]) async throws -> Set<EncryptionPublicKey> {
+    try await store.read { snapshot in
+      Set(
+        try keys.filter { key in
+          try snapshot.one(
+            "SELECT is_closed FROM apptimist_users WHERE key = ? AND kind = ?", key, StoredKind.user
+          ) { try $0[0] as Bool } ?? false
+        })
+    }
+  }
+
+  /// Deletes a user's account with all that it has; only its key stays, taken.
+  ///
+  /// - Returns: the user's forums, and the nodes that have sessions of the user; nil if the login holds no more.
+  func leave(
+    _ login: AccountLogin
+  ) async throws -> (forums: [EncryptionPublicKey], nodes: [NodeID])? {
+    typealias Left = (forums: [EncryptionPublicKey], nodes: [NodeID])?
+    return try await deliveries.write(isolation: .serializable) { pending, transaction -> Left in
+      guard let number = try account(of: login, transaction) else { return nil }
+      let forums = try vacate(login.user, number, &pending, transaction)
+      pending.forgetSender(login.user)
+      try transaction.execute("DELETE FROM apptimist_devices WHERE owner = ?", number)
+      try transaction.execute("DELETE FROM apptimist_queues WHERE owner = ?", number)
+      try transaction.execute("DELETE FROM apptimist_ephemeral_keys WHERE owner = ?", number)
+      try removeAccount(number, transaction)
+      return (forums, try deliveries.nodes(of: number, transaction))
+    }
+  }
+
+  /// Deletes all that an account has: its files, its queue, its push addresses, the vouchers that it gave and the forums that it made, which
+  /// count for nobody. Positions go on.
+  ///
+  /// - Returns: the forums.
+  func vacate(
+    _ key: EncryptionPublicKey, _ account: AccountNumber, _ pending: inout PendingDeliveries,
+    _ transaction: borrowing Transaction
+  ) throws -> [EncryptionPublicKey] {
+    try mailboxes.flush(key, &pending, transaction)
+    pending.forget(key)
+    let forums = try transaction.all(
+      "SELECT id, key FROM apptimist_users WHERE author = ?", account
+    ) { row in (number: try row[0] as AccountNumber, key: try row[1] as EncryptionPublicKey) }
+    for forum in forums {
+      try removeAccount(forum.number, transaction)
+      try transaction.execute("UPDATE apptimist_users SET author = NULL WHERE id = ?", forum.number)
+    }
+    try transaction.execute("DELETE FROM apptimist_files WHERE directory = ?", account)
+    try transaction.execute("DELETE FROM apptimist_vouchers WHERE voucher = ?", account)
+    try transaction.execute("DELETE FROM apptimist_addresses WHERE owner = ?", account)
+    try transaction.execute(
+      """
+      DELETE FROM apptimist_contents WHERE holders = 1 AND id IN
+        (SELECT content FROM apptimist_entries WHERE owner = ?)
+      """, account)
+    try transaction.execute(
+      """
+      UPDATE apptimist_contents SET holders = holders - 1 WHERE id IN
+        (SELECT content FROM apptimist_entries WHERE owner = ?)
+      """, account)
+    try transaction.execute("DELETE FROM apptimist_entries WHERE owner = ?", account)
+    try transaction.execute("DELETE FROM apptimist_shares WHERE owner = ?", account)
+    try transaction.execute("DELETE FROM apptimist_message_ids WHERE owner = ?", account)
+    try transaction.execute("DELETE FROM apptimist_dropped WHERE owner = ?", account)
+    try transaction.execute(
+      "UPDATE apptimist_queues SET entries = 0, bytes = 0, dropped = 0 WHERE owner = ?", account)
+    try transaction.execute("UPDATE apptimist_users SET file_bytes = 0 WHERE id = ?", account)
+    return forums.map(\.key)
   }
 }

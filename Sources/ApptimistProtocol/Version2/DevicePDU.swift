@@ -1,4 +1,5 @@
 public import Cryptography
+
 internal import Formats
 
 extension Version2 {
@@ -187,5 +188,289 @@ extension Version2.DevicePDU.Body {
     case .leave(let signature): (.leave, signature)
     case .join(let forum): (.join, forum)
     }
+  }
+}
+
+extension Version2 {
+  /// Bits that `new`, `login`, its answer and ``User`` carry; those that are not named here are 0.
+  public struct Flags: OptionSet, Hashable, Sendable {
+    /// The bits.
+    public let rawValue: UInt8
+
+    /// Makes flags of any bits.
+    public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    /// The account has no version 1, from now on and for ever.
+    public static let closed = Flags(rawValue: 1)
+    /// The service holds the forum's secret.
+    public static let escrowed = Flags(rawValue: 2)
+
+    /// The service has seen a signature for the user's uid.
+    public static let signed = Flags(rawValue: 4)
+
+    /// True if a device may send them.
+    public var isFromDevice: Bool { isSubset(of: .closed) }
+  }
+
+  /// The identifier that an installation of an app made once: 16 random bytes, which prove nothing.
+  public struct DeviceID: FixedBytes {
+    private var first: UInt64 = 0
+    private var second: UInt64 = 0
+
+    /// Makes 16 zero bytes.
+    public init() {}
+  }
+
+  /// The place in a list at which its next page begins: 16 bytes that only the service can read.
+  public struct Cursor: FixedBytes {
+    private var first: UInt64 = 0
+    private var second: UInt64 = 0
+
+    /// Makes 16 zero bytes: the beginning of a list, or its end in an answer.
+    public init() {}
+  }
+
+  /// Logs a user in.
+  public struct Login: HeaderField, Hashable, Sendable {
+    /// The user.
+    public var user: EncryptionPublicKey
+    /// The user's signature over ``Handshake/login(_:)``.
+    public var signature: Signature
+    /// The proof that the device has the user's secret encryption key.
+    public var possession: Possession
+    /// The installation of the app.
+    public var device: DeviceID
+    /// ``Flags/closed`` closes version 1 to the account.
+    public var flags: Flags
+    /// The number of messages to look back at most, or 0 for all.
+    public var max: UInt32
+    /// The epoch to which ``after`` belongs.
+    public var epoch: UInt64
+    /// The position that the device has; ``acknowledged`` stands for the one that it has acknowledged.
+    public var after: UInt64
+    /// The last message of a device that comes from version 1, or zero.
+    public var head: MessageID
+
+    /// The value of ``after`` that stands for the acknowledged position.
+    public static let acknowledged = UInt64.max
+
+    /// Makes the PDU's fields.
+    public init(
+      user: EncryptionPublicKey, signature: Signature, possession: Possession, device: DeviceID,
+      flags: Flags = [], max: UInt32 = 0, epoch: UInt64 = 0, after: UInt64 = acknowledged,
+      head: MessageID = MessageID()
+    ) {
+      (self.user, self.signature, self.possession) = (user, signature, possession)
+      (self.device, self.flags, self.max, self.epoch) = (device, flags, max, epoch)
+      (self.after, self.head) = (after, head)
+    }
+
+    init(from reader: inout ByteReader) throws(WireError) {
+      (user, signature, possession, device, flags, max, epoch, after, head) = try reader.fields()
+    }
+
+    func write(to writer: inout ByteWriter) {
+      writer.write(fields: user, signature, possession, device, flags, max, epoch, after, head)
+    }
+  }
+
+  /// Makes an account, or a forum after the login. The data is the token.
+  public struct New: HeaderField, Hashable, Sendable {
+    /// The key by which the account will be known.
+    public var key: EncryptionPublicKey
+    /// The key with which its signatures will be verified.
+    public var authenticationKey: AuthenticationPublicKey
+    /// The signature with that key over ``Handshake/new(_:_:)``.
+    public var signature: Signature
+    /// The proof that the device has the secret half of ``key``.
+    public var possession: Possession
+    /// ``Flags/closed`` closes version 1 to the account.
+    public var flags: Flags
+    /// The name, which need not be an ``AccountName``.
+    public var name: ShortBytes
+    /// The identity at the identity provider, of any bytes.
+    public var uid: ShortBytes
+
+    /// Makes the PDU's fields.
+    public init(
+      key: EncryptionPublicKey, authenticationKey: AuthenticationPublicKey, signature: Signature,
+      possession: Possession, flags: Flags = [], name: ShortBytes, uid: ShortBytes = .empty
+    ) {
+      (self.key, self.authenticationKey, self.signature) = (key, authenticationKey, signature)
+      (self.possession, self.flags, self.name, self.uid) = (possession, flags, name, uid)
+    }
+
+    init(from reader: inout ByteReader) throws(WireError) {
+      (key, authenticationKey, signature, possession, flags) = try reader.fields()
+      let texts = try reader.texts(2)
+      (name, uid) = (texts[0], texts[1])
+    }
+
+    func write(to writer: inout ByteWriter) {
+      writer.write(fields: key, authenticationKey, signature, possession, flags)
+      writer.write(texts: name, uid)
+    }
+  }
+
+  /// The part of a list that a device asks for.
+  public struct PageQuery: HeaderField, Hashable, Sendable {
+    /// The most items of the page, or 0 for as many as the service likes.
+    public var max: UInt16
+    /// Zero for the first page, else ``Page/next`` of the page before.
+    public var cursor: Cursor
+
+    /// Makes the fields.
+    public init(max: UInt16 = 0, cursor: Cursor = Cursor()) {
+      (self.max, self.cursor) = (max, cursor)
+    }
+
+    init(from reader: inout ByteReader) throws(WireError) { (max, cursor) = try reader.fields() }
+
+    func write(to writer: inout ByteWriter) { writer.write(fields: max, cursor) }
+  }
+
+  /// Asks for the users who vouch for another.
+  public struct VouchersQuery: HeaderField, Hashable, Sendable {
+    /// The user or forum that is vouched for.
+    public var subject: EncryptionPublicKey
+    /// The part of the list.
+    public var page: PageQuery
+
+    /// Makes the PDU's fields.
+    public init(subject: EncryptionPublicKey, page: PageQuery = PageQuery()) {
+      (self.subject, self.page) = (subject, page)
+    }
+
+    init(from reader: inout ByteReader) throws(WireError) { (subject, page) = try reader.fields() }
+
+    func write(to writer: inout ByteWriter) { writer.write(fields: subject, page) }
+  }
+
+  /// A search for accounts by a text.
+  public struct TextQuery: HeaderField, Hashable, Sendable {
+    /// The text to search for, of any bytes.
+    public var text: ShortBytes
+    /// The part of the list.
+    public var page: PageQuery
+
+    /// Makes the PDU's fields.
+    public init(text: ShortBytes, page: PageQuery = PageQuery()) {
+      (self.text, self.page) = (text, page)
+    }
+
+    init(from reader: inout ByteReader) throws(WireError) { (page, text) = try reader.fields() }
+
+    func write(to writer: inout ByteWriter) { writer.write(fields: page, text) }
+  }
+
+  /// The file that a request is about.
+  public struct FileQuery: HeaderField, Hashable, Sendable {
+    /// The user or forum in whose directory the file is.
+    public var directory: EncryptionPublicKey
+    /// The name, which need not be a ``Filename``.
+    public var filename: ShortBytes
+
+    /// Makes the PDU's fields.
+    public init(directory: EncryptionPublicKey, filename: ShortBytes) {
+      (self.directory, self.filename) = (directory, filename)
+    }
+
+    init(from reader: inout ByteReader) throws(WireError) {
+      (directory, filename) = try reader.fields()
+    }
+
+    func write(to writer: inout ByteWriter) { writer.write(fields: directory, filename) }
+  }
+
+  /// Says that the device has dealt with everything up to a position.
+  public struct Ack: HeaderField, Hashable, Sendable {
+    /// The position.
+    public var position: UInt64
+
+    /// Makes the PDU's field.
+    public init(position: UInt64) { self.position = position }
+
+    init(from reader: inout ByteReader) throws(WireError) { position = try reader.fields() }
+
+    func write(to writer: inout ByteWriter) { writer.write(fields: position) }
+  }
+}
+
+extension Version2 {
+  /// Binds a push address to the session's user and device, or unbinds it.
+  public struct Push: HeaderField, Hashable, Sendable {
+    /// The number of a ``PushBinding/Kind``; 0 unbinds, and all else is 0 then.
+    public var kind: UInt8
+    /// Bit 0: nobody wakes but the keys; else everybody but they.
+    public var flags: UInt8
+    /// The bytes that come back in each wake.
+    public var tag: PushTag
+    /// The number of keys in the data.
+    public var keyCount: UInt16
+    /// The bytes of the address in the data.
+    public var addressLength: UInt16
+
+    /// Makes the PDU's fields, or those that unbind.
+    public init(_ binding: PushBinding?) {
+      kind = binding?.kind.rawValue ?? 0
+      flags = binding?.isChosen == true ? 1 : 0
+      tag = binding?.tag ?? PushTag()
+      keyCount = UInt16(clamping: binding?.keys.count ?? 0)
+      addressLength = UInt16(clamping: binding?.address.count ?? 0)
+    }
+
+    init(from reader: inout ByteReader) throws(WireError) {
+      (kind, flags, tag, keyCount, addressLength) = try reader.fields()
+    }
+
+    func write(to writer: inout ByteWriter) {
+      writer.write(fields: kind, flags, tag, keyCount, addressLength)
+    }
+  }
+
+  /// The 8 bytes by which an app with several accounts knows which one a wake is for.
+  public struct PushTag: FixedBytes {
+    private var value: UInt64 = 0
+
+    /// Makes 8 zero bytes.
+    public init() {}
+  }
+
+  /// A phone's or browser's push address, and whose messages wake it.
+  public struct PushBinding: Hashable, Sendable {
+    /// The kinds of addresses.
+    public enum Kind: UInt8, CaseIterable, Sendable {
+      /// An APNs device token, of 32 to 100 bytes.
+      case apns = 1
+      /// The same, of an app that Xcode has signed.
+      case apnsSandbox
+      /// The UTF-8 form of an FCM registration token.
+      case fcm
+      /// A browser's public key (65 bytes), its secret (16 bytes) and its endpoint.
+      case web
+    }
+
+    /// The kind of ``address``.
+    public var kind: Kind
+    /// The address.
+    public var address: [UInt8]
+    /// The bytes that come back in each wake.
+    public var tag: PushTag
+    /// True if nobody wakes the device but ``keys``; else everybody but they.
+    public var isChosen: Bool
+    /// Users and forums, at most 256.
+    public var keys: [EncryptionPublicKey]
+
+    /// Describes a binding; without keys everybody wakes the device.
+    public init(
+      _ kind: Kind, _ address: [UInt8], tag: PushTag = PushTag(), isChosen: Bool = false,
+      keys: [EncryptionPublicKey] = []
+    ) {
+      (self.kind, self.address, self.tag, self.isChosen) = (kind, address, tag, isChosen)
+      self.keys = keys
+    }
+
+    /// The address and the keys.
+    public var data: [UInt8] { address + keys.flatMap(\.bytes) }
   }
 }

@@ -153,3 +153,31 @@ struct OpenRequest {
   /// The number by which the device knows it; 0 if it wants no answer.
   let number: UInt32
 }
+
+/// The values that a session of version 2 needs beside a ``SessionSetup``.
+struct Version2Setup: Sendable {
+  /// The service's ephemeral pair, which serves this connection alone.
+  let ephemeral: EncryptionKeyPair
+  /// The versions that the device offered.
+  let offer: Version2.VersionOffer
+  /// The time of the upgrade, in seconds since 1970.
+  let time: UInt64
+  /// The most items of a page.
+  let pageMax: UInt16
+}
+
+/// A request of a device of version 2 that came.
+struct ReceivedRequest {
+  let request: OpenRequest
+  /// The request of the device, or nil if there is no such type.
+  let body: Version2.DevicePDU.Body?
+  let data: [UInt8]
+
+  /// True if there is data where a type that may be asked for after the login has none.
+  var hasStrayData: Bool {
+    switch body {
+    case .new, .message, .write, .login, .push, nil: false
+    default: !data.isEmpty
+    }
+  }
+}
