@@ -18,10 +18,11 @@ def modules() -> dict[str, set[str]]:
     manifest = (ROOT / "Package.swift").read_text()
     product = manifest[manifest.index("let libraries"):manifest.index("let tests")]
     found = {}
-    for target in re.split(r"\.(?:executableTarget|target)\(", product)[1:]:
-        name = re.search(r'name: "([^"]+)"', target)[1]
-        dependencies = re.search(r"dependencies:\s*\[(.*?)\]", target, re.DOTALL)
-        found[name] = set(re.findall(r'"([^"]+)"', dependencies[1])) if dependencies else set()
+    for target in re.split(r"(?:\bmodule|\.executableTarget)\(", product)[1:]:
+        name = re.search(r'(?:name: )?"(\w+)"', target)[1]
+        # The dependencies are the last list of names before the next target.
+        dependencies = re.findall(r'\[((?:\s*"\w+",?)*\s*)\]', target)
+        found[name] = set(re.findall(r'"(\w+)"', dependencies[0])) if dependencies else set()
     found["awd"] |= set(re.findall(r'path: "Plugins/(\w+)"', manifest))
     return {name: {other for other in others if other in found} for name, others in found.items()}
 
@@ -74,8 +75,10 @@ def draw(graph: dict[str, set[str]]) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {round(width)} {len(rows) * STEP - STEP + HEIGHT + 24}" role="img">',
         "<title>The modules of awd; each stands above those that it imports</title>",
         "<style>rect{fill:#f2f5f9;stroke:#5b6f8a}text{font:12px ui-monospace,monospace;text-anchor:middle;fill:#1a1f26}"
-        "path{fill:none;stroke:#8fa3bd;stroke-width:.8}</style>",
-        '<rect x="0" y="0" width="100%" height="100%" style="fill:#fff;stroke:none"/>', *paths, *texts, "</svg>", ""])
+        "path{fill:none;stroke:#8fa3bd;stroke-width:.8}rect.page{fill:#fff;stroke:none}"
+        "@media(prefers-color-scheme:dark){rect{fill:#1f2937;stroke:#8fa3bd}text{fill:#e5e9f0}path{stroke:#66788f}"
+        "rect.page{fill:#0d1117}}</style>",
+        '<rect class="page" x="0" y="0" width="100%" height="100%"/>', *paths, *texts, "</svg>", ""])
 
 
 def main():

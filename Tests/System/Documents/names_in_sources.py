@@ -1,0 +1,130 @@
+"""Names that the sources and the pages share: metrics, log events, statuses, variables, and links to files."""
+
+import pathlib
+import re
+
+METRIC = re.compile(r'"(awd_[a-z0-9_]+)"')
+EVENT = re.compile(r'\blog\??\.(debug|info|warning|error)\(\s*"((?:[^"\\]|\\.)*)"')
+ROW = re.compile(r"^\| (?:`)?(debug|info|warning|error)(?:`)? \| `(.+?)` \| (.*) \|$")
+# What Prometheus makes of a histogram.
+SUFFIXES = ("_bucket", "_sum", "_count")
+# Names with the same beginning that are no metrics.
+OTHER_NAMES = re.compile(r"^awd_(app|msgr|app_post|msgr_send)_?(v\d+|[a-z]+_v\d+)$|^awd_[A-Z]")
+
+
+def sources(root: pathlib.Path) -> dict[pathlib.Path, str]:
+    return {path: path.read_text() for folder in ("Sources", "Plugins") for path in sorted((root / folder).rglob("*.swift"))}
+
+
+def metrics(root: pathlib.Path, guide: pathlib.Path, pages: list[pathlib.Path]) -> list[str]:
+    """Every metric of the program is in a table of the page Metrics, and every metric that a page names exists."""
+    known = {name for text in sources(root).values() for name in METRIC.findall(text)}
+    told = set(re.findall(r"^\| `(awd_[a-z0-9_]+)`", (guide / "Metrics.md").read_text(), re.MULTILINE))
+    failures = [f"Metrics.md lacks {name}" for name in sorted(known - told)]
+    alerts = set(re.findall(r"alert: (\w+)", (root / "config/alerts.yml").read_text()))
+    described = set(re.findall(r"^\| (Awd\w+) \|", (guide / "Metrics.md").read_text(), re.MULTILINE))
+    failures += [f"Metrics.md and alerts.yml differ in the alert {name}" for name in sorted(alerts ^ described)]
+    files = pages + [root / "config/alerts.yml", root / "config/grafana-dashboard.json"]
+    for file in files:
+        for name in sorted(set(re.findall(r"\bawd_[a-z0-9_]+", file.read_text()))):
+            base = next((name.removesuffix(suffix) for suffix in SUFFIXES if name.endswith(suffix)), name)
+            isPrefix = any(other.startswith(name) for other in known)
+            if not {name, base} & known and not isPrefix and not OTHER_NAMES.match(name):
+                failures.append(f"{file.name} names the metric {name}, which the program doesn't have")
+    return failures
+
+
+def plain(message: str) -> str:
+    """The message as a page writes it: "…" for what is filled in, no escapes."""
+    text = re.sub(r"\\\((?:[^()]|\([^()]*\))*\)", "…", message)
+    return text.replace('\\"', '"')
+
+
+def events(root: pathlib.Path, guide: pathlib.Path, write: bool) -> list[str]:
+    """Every event of the daemon's log is a row of the page LogEvents, and every row is an event."""
+    page = guide / "LogEvents.md"
+    known: dict[tuple[str, str], str] = {}
+    for path, text in sources(root).items():
+        if "WalletClient" in path.parts:
+            continue
+        for level, message in EVENT.findall(text):
+            if plain(message) != "…":
+                known.setdefault((level, plain(message)), path.name)
+    lines = page.read_text().splitlines()
+    told = {}
+    for line in lines:
+        if row := ROW.match(line):
+            told[(row[1], row[2])] = row[3]
+    missing = sorted(set(known) - set(told))
+    stale = sorted(set(told) - set(known))
+    if write:
+        kept = [line for line in lines if not (row := ROW.match(line)) or (row[1], row[2]) in known]
+        kept += [f"| {level} | `{message}` | {known[level, message]} |" for level, message in missing]
+        page.write_text("\n".join(kept) + "\n")
+    return [f"LogEvents.md lacks {level}: {message} ({known[level, message]})" for level, message in missing] + [
+        f"LogEvents.md has {level}: {message}, which the program doesn't log" for level, message in stale]
+
+
+def statuses(root: pathlib.Path, pages: list[pathlib.Path]) -> list[str]:
+    """Every HTTP status that the program has is named in a page, and every status in bold in a page is one of the program's."""
+    text = (root / "Sources/HTTPProtocol/Status.swift").read_text()
+    known = set(re.findall(r"Status\((\d{3})\)", text))
+    told = {code for page in pages for code in re.findall(r"\b[1-5]\d\d\b", page.read_text())}
+    failures = [f"no page names the status {code}" for code in sorted(known - told)]
+    for page in pages:
+        if page.name not in ("MsgrReference.md", "TokenScriptReference.md", "PushServerReference.md", "ApptimistReference.md"):
+            continue
+        # What push services answer stands in sections of its own.
+        part = page.read_text().split("## Pushes")[0]
+        for bold in re.findall(r"\*\*(\d{3}(?:, \d{3})*)\*\*", part):
+            for code in bold.split(", "):
+                if code not in known:
+                    failures.append(f"{page.name} names the status {code}, which the program doesn't have")
+    return failures
+
+
+def keys(configuration: set[str], pages: list[pathlib.Path]) -> list[str]:
+    """Every configuration key and variable that a page names is one of the page Configuration."""
+    failures = []
+    configuration = configuration | {"msgr.push_streams", "msgr.debug_pushes"}
+    sections = {key.rsplit(".", 1)[0] for key in configuration if "." in key}
+    sections |= {section.split(".")[0] for section in sections} | configuration
+    # Former names of sections, which are still read.
+    sections |= {"msgr.apns", "msgr.fcm", "msgr.web_push"}
+    tops = {section.split(".")[0] for section in sections}
+    variables = {"AWD_" + key.replace(".", "_").upper() for key in configuration}
+    variables |= {"AWD_CONFIG"}
+    for page in pages:
+        text = page.read_text()
+        for name in set(re.findall(r"`([a-z]+\.[a-z_.]+[a-z])(?: = [^`]*)?`", text)):
+            if name.split(".")[0] in tops and name not in configuration | sections and not re.search(
+                    r"\.(md|json|pem|toml|js|keys|service|yml|org|sqlite3|secret|example|txt|swift|xsd|timer|sh|gz|deb)$", name):
+                failures.append(f"{page.name} names the key {name}, which isn't in Configuration.md")
+        for name in set(re.findall(r"`\[+([a-z_.]+)\]+", text)):
+            if name.split(".")[0] in tops and name not in sections:
+                failures.append(f"{page.name} names the section [{name}], which isn't in Configuration.md")
+        for name in set(re.findall(r"\bAWD_[A-Z0-9_]+\b", text)):
+            if name.removesuffix("_FILE") not in variables and not name.startswith(("AWD_TEST", "AWD_CHAINS")) and name != "AWD_":
+                failures.append(f"{page.name} names the variable {name}, which no key has")
+    return failures
+
+
+def links(root: pathlib.Path, pages: list[pathlib.Path]) -> list[str]:
+    """Every relative link leads to a file, and every path of the repository that a page names exists."""
+    failures = []
+    for page in pages:
+        text = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+        for title, target in re.findall(r"\[([^\]]+)\]\(([^)\s]+)\)", text):
+            if re.match(r"[a-z]+:|#", target) or (target == "modules" or not re.search(r"[/.]", target)):
+                continue
+            file, _, anchor = target.partition("#")
+            if not (page.parent / file).exists():
+                failures.append(f"{page.name}: the link “{title}” leads to {target}, which isn't there")
+            elif title.startswith("`") and file.endswith(".swift"):
+                name = title.strip("`").split("(")[0].split(".")[-1].split("<")[0]
+                if not re.search(rf"\b{re.escape(name)}\b", (page.parent / file).read_text()):
+                    failures.append(f"{page.name}: {target} has no {name}")
+        for path in re.findall(r"`((?:Sources|Plugins|Tests|config|Clients|\.ci|\.github)/[\w./+-]*\w)/?`", text):
+            if not (root / path).exists():
+                failures.append(f"{page.name} names {path}, which isn't there")
+    return failures
