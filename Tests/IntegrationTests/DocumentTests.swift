@@ -22,6 +22,10 @@ internal import Testing
     case statuses
     /// Numbers of the page Limits that are no keys.
     case limits
+    /// The version of the program and of CHANGELOG.
+    case version
+    /// The licences of what is linked or shipped.
+    case licences
     /// Links to files, and paths of the repository.
     case links
   }

@@ -24,6 +24,8 @@ CHECKS = {
     "metrics": lambda awd, write: names_in_sources.metrics(ROOT, GUIDE, PRESENT),
     "events": lambda awd, write: names_in_sources.events(ROOT, GUIDE, write),
     "statuses": lambda awd, write: names_in_sources.statuses(ROOT, PRESENT),
+    "version": lambda awd, write: names_in_sources.version(ROOT),
+    "licences": lambda awd, write: names_in_sources.licences(ROOT),
     "links": lambda awd, write: names_in_sources.links(ROOT, PAGES),
 }
 

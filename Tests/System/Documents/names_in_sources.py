@@ -93,7 +93,8 @@ def keys(configuration: set[str], pages: list[pathlib.Path]) -> list[str]:
     sections |= {"msgr.apns", "msgr.fcm", "msgr.web_push"}
     tops = {section.split(".")[0] for section in sections}
     variables = {"AWD_" + key.replace(".", "_").upper() for key in configuration}
-    variables |= {"AWD_CONFIG"}
+    # What isn't a key, and what Kubernetes sets.
+    variables |= {"AWD_CONFIG", "AWD_SERVICE_HOST", "AWD_PORT_8080_TCP"}
     for page in pages:
         text = page.read_text()
         for name in set(re.findall(r"`([a-z]+\.[a-z_.]+[a-z])(?: = [^`]*)?`", text)):
@@ -127,4 +128,31 @@ def links(root: pathlib.Path, pages: list[pathlib.Path]) -> list[str]:
         for path in re.findall(r"`((?:Sources|Plugins|Tests|config|Clients|\.ci|\.github)/[\w./+-]*\w)/?`", text):
             if not (root / path).exists():
                 failures.append(f"{page.name} names {path}, which isn't there")
+    return failures
+
+
+def version(root: pathlib.Path) -> list[str]:
+    """The newest version of CHANGELOG.md is the program's, and has no date before it is released."""
+    product = re.search(r'version = "([^"]+)"', (root / "Sources/ServiceKit/Product.swift").read_text())[1]
+    newest = re.search(r"^## \[([\d.]+)\] - (\S+)$", (root / "CHANGELOG.md").read_text(), re.MULTILINE)
+    if newest is None or newest[1] != product.removesuffix("-dev"):
+        return [f"CHANGELOG.md doesn't begin with the version {product}"]
+    isReleased = re.fullmatch(r"\d{4}-\d\d-\d\d", newest[2]) is not None
+    if isReleased == product.endswith("-dev"):
+        return [f"CHANGELOG.md has “{newest[2]}” for the version {product}"]
+    return []
+
+
+def licences(root: pathlib.Path) -> list[str]:
+    """config/debian/copyright names every linked library and every file that comes with a licence of its own."""
+    text = (root / "config/debian/copyright").read_text()
+    manifest = (root / "Package.swift").read_text()
+    failures = []
+    for name, package in re.findall(r'systemLibrary\("C(\w+)", [^,]+, "([^"]+)"\)', manifest):
+        stem = re.sub(r"-?\d*(-openssl)?-dev$", "", package)
+        if stem.lower() not in text.lower():
+            failures.append(f"config/debian/copyright doesn't name {package}, which C{name} is")
+    for licence in sorted((root / "Plugins").rglob("*.LICENSE")) + sorted((root / "Sources").rglob("*.LICENSE")):
+        if licence.name not in text:
+            failures.append(f"config/debian/copyright doesn't name {licence.name}")
     return failures
