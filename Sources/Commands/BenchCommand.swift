@@ -58,7 +58,7 @@ struct BenchCommand: Command {
     var options = HTTPClientOptions()
     options.connectionsPerHost = connections
     options.bodyLimit = 16 << 20
-    let client = try HTTPClient(options)
+    let client = try WebClient(options)
 
     let start = ContinuousClock.now
     let sample = try await withThrowingTaskGroup(of: Sample.self) { group in
@@ -92,7 +92,7 @@ struct BenchCommand: Command {
 
   /// Sends one request after the other until the time is over or the server can't be reached.
   private static func measure(
-    _ request: OutgoingRequest, by client: HTTPClient, until end: ContinuousClock.Instant
+    _ request: OutgoingRequest, by client: WebClient, until end: ContinuousClock.Instant
   ) async throws -> Sample {
     var sample = Sample()
     repeat {

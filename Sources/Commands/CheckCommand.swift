@@ -52,7 +52,8 @@ struct CheckCommand: Command {
   private static func findings(
     _ configuration: LoadedConfiguration, _ context: CommandContext
   ) async -> [Report.Finding] {
-    let (server, services) = (configuration.server, context.services)
+    let server = configuration.server
+    let services = context.services
     var found = [
       ("system", SystemCheck.findings(configuration, context.environment)),
       ("server", ExposureCheck.findings(server)),

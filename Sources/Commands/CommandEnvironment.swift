@@ -13,11 +13,10 @@ final class CommandEnvironment: Sendable {
 
   /// Makes an environment in which nothing is open.
   ///
-  /// - Parameters:
-  ///   - variables: the environment variables.
-  ///   - services: all services that are built in.
+  /// - Parameter services: all services that are built in.
   init(variables: [String: String], services: [any Service.Type]) {
-    (self.variables, self.services) = (variables, services)
+    self.variables = variables
+    self.services = services
   }
 
   /// Reads a service's section of the configuration that the arguments name. See

@@ -16,7 +16,8 @@ extension Daemon {
 
   /// Registers the metrics of the server, the store and the process.
   func registerMetrics() {
-    let (metrics, store) = (runtime.metrics, runtime.store)
+    let metrics = runtime.metrics
+    let store = runtime.store
     gauges(Self.serverGauges) { [server] in server.statistics }
     counters(Self.serverCounters) { [server] in server.statistics }
     metrics.budget(named: "connections") { [server] in server.connectionBudget }

@@ -20,9 +20,9 @@ struct Daemon: Sendable {
   let runtime: ServiceRuntime
   private let services: [any Service]
   private let supervisor: ServiceSupervisor
-  let server: HTTPServer
+  let server: WebServer
   /// The server of the operator's routes, or nil if ``server`` answers them to peers on this machine.
-  let adminServer: HTTPServer?
+  let adminServer: WebServer?
   private let status: StatusRoutes
   private let log: Log
   /// The doubts of services about their configuration.
@@ -64,7 +64,9 @@ struct Daemon: Sendable {
     let operatorRouters =
       [
         Router.metrics(runtime.metrics, for: access),
-        status.router(for: access, isAlone: !isShared) { await Router.reasons(against: checked) },
+        status.router(for: access, isAlone: !isShared) {
+          await Router.unreadinessReasons(of: checked)
+        },
       ] + (routers + [pushRouter]).map { $0.operatorRouter(for: access) }
     let certificate = try configuration.server.tls.map(Self.certificate)
     self.runtime = runtime
@@ -122,9 +124,7 @@ struct Daemon: Sendable {
   /// Serves until asked to stop, and returns when all requests are finished and all writes committed.
   ///
   /// - Parameters:
-  ///   - signals: the requests to reload and to stop.
   ///   - manager: the service manager, which is notified of the daemon's state.
-  ///   - load: reads the configuration anew.
   ///   - limit: the time after which a stop ends the process in any case.
   func run(
     until signals: AsyncStream<StopSignals.Request>, telling manager: NotifySocket,
@@ -274,7 +274,7 @@ struct Daemon: Sendable {
   private static func server(
     _ routers: [Router], at addresses: [ListenAddress], with credentials: TLSCredentials?,
     threads: Int, in runtime: ServiceRuntime
-  ) throws -> HTTPServer {
+  ) throws -> WebServer {
     let configuration = runtime.configuration.server
     let limits = configuration.limits
     var options = ServerOptions(
@@ -294,13 +294,13 @@ struct Daemon: Sendable {
         routers, bodyLimit: limits.body, proxies: TrustedProxies(configuration.trustedProxies),
         log: runtime.log, metrics: runtime.metrics)
     } catch { throw CommandError.refused("routes in conflict: \(error)") }
-    return try HTTPServer(options: options, responder: table) { [log = runtime.log] in
+    return try WebServer(options: options, responder: table) { [log = runtime.log] in
       log.warning($0)
     }
   }
 }
 
-extension HTTPServer {
+extension WebServer {
   /// The URLs that the server listens at, with the ports that it got.
   fileprivate var urls: [String] {
     endpoints.map { "http://\($0)" } + secureEndpoints.map { "https://\($0)" }

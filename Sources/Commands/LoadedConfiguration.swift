@@ -69,7 +69,10 @@ struct LoadedConfiguration: Sendable {
     push = PushConfiguration(reader.section("push"))
     let store = Self.location(of: server.store, reader.section("store"))
     try reader.finish(ignoring: ignored)
-    (self.file, self.store, self.server, self.sections) = (file, store, server, sections)
+    self.file = file
+    self.store = store
+    self.server = server
+    self.sections = sections
     settings = reader.settings
   }
 
@@ -90,9 +93,7 @@ struct LoadedConfiguration: Sendable {
 
   /// Reads the configuration that `--config` names.
   ///
-  /// - Parameters:
-  ///   - context: the command's arguments.
-  ///   - included: services whose sections are read even if they are switched off: the store holds their tables.
+  /// - Parameter included: services whose sections are read even if they are switched off: the store holds their tables.
   /// - Throws: ``CommandError`` with every problem.
   init(
     _ context: CommandContext, including included: [any Service.Type] = []

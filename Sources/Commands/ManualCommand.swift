@@ -1,7 +1,7 @@
 internal import CommandsResources
 internal import Platform
-internal import WebApps
 internal import ServiceKit
+internal import WebApps
 
 /// `awd manual`.
 struct ManualCommand: Command {
@@ -41,5 +41,96 @@ struct ManualPage {
     let plain = text.replacing("\\", with: "\\e").replacing("-", with: "\\-")
       .replacing("…", with: "...")
     return plain.hasPrefix(".") || plain.hasPrefix("'") ? "\\&\(plain)" : plain
+  }
+}
+
+/// Renders the output of `--help`.
+struct HelpText {
+  /// The length of a line, which only a single word exceeds.
+  private static let width = 100
+
+  let program: String
+  let commands: [any Command.Type]
+
+  /// Lists the commands whose names begin with some words.
+  ///
+  /// - Returns: the text, or nil if no command begins so.
+  func overview(of group: [String]) -> String? {
+    let members = commands.filter {
+      $0.name.split(separator: " ").map(String.init).starts(with: group)
+    }
+    guard !members.isEmpty else { return nil }
+    let words = ([program] + group).joined(separator: " ")
+    let rows = members.filter { !$0.isHidden }.map { ($0.name, $0.summary) }
+    return """
+      usage: \(words) COMMAND …
+
+      \(Self.columns(rows))
+
+      See \(program) COMMAND --help for the options of a command.
+      """
+  }
+
+  /// Returns the page of one command.
+  func page(of command: any Command.Type) -> String {
+    let usage = command.parameters.map(\.usage)
+    let rows = command.parameters.map { ($0.title, $0.help) } + [("--help", "print this help")]
+    let synopsis = Self.wrap(usage, behind: "usage: \(program) \(command.name) ")
+    let summary = Self.wrap(command.summary.split(separator: " "), behind: "")
+    return "\(synopsis)\n\n\(summary)\n\n\(Self.columns(rows))"
+  }
+
+  private static func columns(_ rows: [(String, String)]) -> String {
+    let width = rows.map(\.0.count).max() ?? 0
+    return rows.map { name, help in
+      let padding = String(repeating: " ", count: width - name.count)
+      return wrap(help.split(separator: " "), behind: "  \(name)\(padding)  ")
+    }.joined(separator: "\n")
+  }
+
+  /// Appends words to a beginning, in as many lines as they need, all from the same column on.
+  private static func wrap(_ words: [some StringProtocol], behind beginning: String) -> String {
+    var lines: [String] = []
+    var line = beginning
+    var isEmpty = true
+    for word in words {
+      if !isEmpty && line.count + 1 + word.count > width {
+        lines.append(line)
+        line = String(repeating: " ", count: beginning.count)
+        isEmpty = true
+      }
+      line += isEmpty ? "\(word)" : " \(word)"
+      isEmpty = false
+    }
+    return (lines + [line]).joined(separator: "\n")
+  }
+}
+
+extension CommandParameter {
+  /// The parameter in a synopsis.
+  var usage: String {
+    switch self {
+    case .flag, .option: "[\(title)]"
+    case .operand(let name, _): name
+    case .operands(let name, let least, _): least > 0 ? "\(name)…" : "[\(name)…]"
+    }
+  }
+
+  /// The parameter in front of its help.
+  var title: String {
+    switch self {
+    case .flag(let name, _): "--\(name)"
+    case .option(let name, let value, _): "--\(name) \(value)"
+    case .operand(let name, _), .operands(let name, _, _): name
+    }
+  }
+
+  /// The purpose of the parameter.
+  var help: String {
+    switch self {
+    case .flag(_, let help), .option(_, _, let help), .operand(_, let help),
+      .operands(_, _, let help):
+      help
+    }
   }
 }

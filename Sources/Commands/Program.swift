@@ -78,12 +78,6 @@ package struct Program: Sendable {
   }
 
   /// Runs the command that arguments name.
-  ///
-  /// - Parameters:
-  ///   - words: the arguments behind the program's name.
-  ///   - environment: the environment variables.
-  ///   - print: writes a line to standard output.
-  ///   - complain: writes a line to standard error.
   func run(
     _ words: [String], environment: [String: String],
     print: @escaping @Sendable (String) -> Void, complain: @escaping @Sendable (String) -> Void

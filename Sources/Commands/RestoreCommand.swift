@@ -48,7 +48,7 @@ struct RestoreCommand: Command {
         guard context.arguments.has("check") else { throw error }
         obstacle = error
       }
-      try tell(context, backup, files, store: configuration.server.store.name, obstacle: obstacle)
+      try report(context, backup, files, store: configuration.server.store.name, obstacle: obstacle)
     } catch { throw CommandError.refused("nothing is restored: \(error)") }
   }
 
@@ -80,7 +80,7 @@ struct RestoreCommand: Command {
   ) async throws(CommandError) {
     let data = configuration.server.data
     var placement = Placement()
-    placement.note(DataFolderLock.path(in: data))
+    placement.willCreate(DataFolderLock.path(in: data))
     try DataFolder.prepare(data)
     let lock = try DataFolderLock(data)
     defer { extendLifetime(lock) }
@@ -91,14 +91,14 @@ struct RestoreCommand: Command {
       let tables = configuration.unrestoredTables(of: services)
       switch configuration.store {
       case .file(let store):
-        placement.note(store)
+        placement.willCreate(store)
         try backup.restore(to: store, without: tables) { progress.show($0, of: $1) }
       case .postgreSQL(let address):
         let copy = "\(data)/restore.\(getpid()).sqlite3"
         defer { for suffix in ["", "-wal", "-shm"] { unsafe unlink(copy + suffix) } }
         try backup.restore(to: copy) { progress.show($0, of: $1) }
         let migrations = services.migrations
-        try await settle(copy, migrations, configuration, services)
+        try await applyPendingChanges(in: copy, migrations, configuration, services)
         try Backup.move(copy, to: address, migrations: migrations, without: tables) {
           progress.show($0, of: $1)
         }
@@ -109,17 +109,19 @@ struct RestoreCommand: Command {
   }
 
   /// Brings a copy of a backup up to date, so that its tables hold everything.
-  private static func settle(
-    _ copy: String, _ migrations: [Migration], _ configuration: LoadedConfiguration,
+  private static func applyPendingChanges(
+    in copy: String, _ migrations: [Migration], _ configuration: LoadedConfiguration,
     _ services: [any Service.Type]
   ) async throws {
     let store = try await Store.open(.file(copy), migrations: migrations)
     try await closing(store.close) {
-      for service in services { try await configuration.backedUp(service)?.settle(store) }
+      for service in services {
+        try await configuration.backedUp(service)?.applyPendingChanges(in: store)
+      }
     }
   }
 
-  private static func tell(
+  private static func report(
     _ context: CommandContext, _ backup: borrowing Backup, _ files: [Backup.File], store: String,
     obstacle: CommandError?
   ) throws {

@@ -26,9 +26,7 @@ struct ServiceRuntime: Sendable {
   /// Makes the data folder, and opens the store.
   ///
   /// - Parameters:
-  ///   - configuration: names the data folder and the store.
   ///   - services: all services that are built in.
-  ///   - log: the log of the process.
   ///   - onlyToRead: whether nothing is made. A missing file is replaced by an empty store in memory.
   ///   - isServing: whether the process is one of the nodes. What another one changes they see by looking.
   ///   - trustsClock: whether rows are deleted by the system's clock, however little time has passed for sure.

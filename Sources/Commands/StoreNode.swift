@@ -2,9 +2,10 @@ internal import Cluster
 internal import Cryptography
 internal import FoundationEssentials
 internal import Observability
+internal import Platform
 internal import ServiceKit
 internal import Storage
-internal import Platform
+internal import Synchronization
 
 /// This process among those that share the store. On SQLite there is no other.
 final class StoreNode: Sendable {
@@ -23,7 +24,6 @@ final class StoreNode: Sendable {
   /// Names a node, and looks at the database's clock.
   ///
   /// - Parameters:
-  ///   - store: the store.
   ///   - location: its place; nodes share one of PostgreSQL's.
   ///   - name: the node's name, or nil for the machine's.
   ///   - keyFiles: the paths of files of keys, by the keys of the configuration that name them.
@@ -32,10 +32,12 @@ final class StoreNode: Sendable {
     in store: Store, at location: StoreLocation, named name: String?, keyFiles: [String: String],
     trustsClock: Bool = false
   ) async throws {
-    (id, self.keyFiles) = (.random(), keyFiles)
+    id = .random()
+    self.keyFiles = keyFiles
     self.name = name ?? ProcessInfo.processInfo.hostName
     guard case .postgreSQL = location else {
-      (registry, clock) = (nil, nil)
+      registry = nil
+      clock = nil
       passed = try await PassedTime(in: store, isReset: trustsClock)
       return
     }
@@ -117,4 +119,56 @@ final class StoreNode: Sendable {
     await registry?.leave()
     try? await passed?.keep()
   }
+}
+
+/// The time that has passed for sure: what the store has kept of the last run, and as much as a clock that nobody sets has
+/// counted in this one.
+///
+/// The system's clock may be wrong, and what is deleted by it for its age can't be brought back.
+struct PassedTime: Sendable {
+  private let store: Store
+  private let start: Timestamp
+  private let beginning = ContinuousClock.now
+
+  /// Goes on where the last run has ended.
+  ///
+  /// - Parameter isReset: whether the system's clock counts whatever was kept.
+  init(in store: Store, isReset: Bool) async throws {
+    self.store = store
+    let now = Timestamp.now()
+    start = isReset ? now : try await store.keptTime() ?? now
+  }
+
+  /// The time.
+  var now: Timestamp { start + (ContinuousClock.now - beginning) }
+
+  /// Has the store keep it.
+  func keep() async throws { try await store.keep(now) }
+}
+
+/// The time by the clock of the database that nodes share.
+///
+/// Between two looks at the database it goes by a clock that nobody sets.
+final class DatabaseClock: Sendable {
+  private let store: Store
+  private let beginning = ContinuousClock.now
+  /// The database's time at the beginning, in milliseconds since 1970.
+  private let start = Atomic<Int64>(0)
+
+  /// Makes a clock that shows the database's time.
+  init(of store: Store) async throws {
+    self.store = store
+    try await set()
+  }
+
+  /// The time.
+  var now: Timestamp { Timestamp(milliseconds: start.load(ordering: .relaxed) + elapsed) }
+
+  /// Looks at the database's clock.
+  func set() async throws {
+    let time = try await store.time()
+    start.store(time.milliseconds - elapsed, ordering: .relaxed)
+  }
+
+  private var elapsed: Int64 { (ContinuousClock.now - beginning).milliseconds }
 }

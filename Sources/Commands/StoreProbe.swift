@@ -1,5 +1,5 @@
-internal import Storage
 internal import Platform
+internal import Storage
 
 /// Finds out whether the store takes writes, by writing a row of its own, at most once a second however often it is asked.
 actor StoreProbe {
@@ -17,8 +17,6 @@ actor StoreProbe {
   private var isLate = false
 
   /// Makes a probe that has not written yet.
-  ///
-  /// - Parameter store: the store.
   init(_ store: Store) { self.store = store }
 
   /// The reason why the store can't be written to, in words that anyone may read; nil if it can.
@@ -36,18 +34,19 @@ actor StoreProbe {
     Task { [store] in finish(write, await Self.write(to: store)) }
     Task {
       try? await Task.sleep(for: Self.patience)
-      giveUp(write)
+      timeOut(write)
     }
     return write
   }
 
   private func finish(_ write: Promise<String?>, _ problem: String?) {
     answer = (problem, clock.now + Self.validity)
-    (self.write, isLate) = (nil, false)
+    self.write = nil
+    isLate = false
     write.fulfill(problem)
   }
 
-  private func giveUp(_ write: Promise<String?>) {
+  private func timeOut(_ write: Promise<String?>) {
     guard write === self.write else { return }
     isLate = true
     write.fulfill(Self.lateness)

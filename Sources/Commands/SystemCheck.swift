@@ -1,7 +1,9 @@
 internal import Configuration
+internal import Formats
 internal import Glibc
-internal import ServiceKit
 internal import Platform
+internal import Routing
+internal import ServiceKit
 
 /// Checks the machine for `awd check`: the data folder, the descriptors, the clock.
 enum SystemCheck {
@@ -12,9 +14,7 @@ enum SystemCheck {
 
   /// Checks everything, and changes nothing.
   ///
-  /// - Parameters:
-  ///   - configuration: the demands on the machine.
-  ///   - environment: the variables that it was read with.
+  /// - Parameter environment: the variables that it was read with.
   static func findings(
     _ configuration: LoadedConfiguration, _ environment: [String: String]
   ) -> [ContentFinding] {
@@ -83,5 +83,82 @@ enum SystemCheck {
       : .wrong(
         "clock: it shows \(now), which is in the past; certificates and signing times need the right time"
       )
+  }
+}
+
+/// Checks whether the configuration says what stands in front of the server, for `awd check` and the log.
+enum ExposureCheck {
+  /// Checks the listeners, the proxies and the URL against each other.
+  ///
+  /// - Returns: one finding for each thing.
+  static func findings(_ server: ServerConfiguration) -> [ContentFinding] {
+    [proxies(server), publicURL(server), operatorPages(server)].compactMap(\.self)
+  }
+
+  /// Doubts a URL that others know at addresses that only this machine reaches: a proxy must be there, and all its
+  /// clients would count as one.
+  private static func proxies(_ server: ServerConfiguration) -> ContentFinding? {
+    if !server.trustedProxies.isEmpty {
+      let list = server.trustedProxies.map(\.description).joined(separator: ", ")
+      return .good("trusted_proxies: limits go by the addresses that \(list) reports")
+    }
+    guard let url = server.publicURL, !url.isLocal, server.listen.allSatisfy(\.isLocal) else {
+      return nil
+    }
+    return .doubtful(
+      "trusted_proxies is empty, but \(url) is not on an address of `listen`: all clients of the "
+        + "proxy in front count as one, and one user's wrong passwords lock out all; name the "
+        + #"proxy, such as trusted_proxies = ["127.0.0.1", "::1"]"#)
+  }
+
+  private static func publicURL(_ server: ServerConfiguration) -> ContentFinding? {
+    if let url = server.publicURL { return .good("public_url: \(url)") }
+    guard server.isExposed else { return nil }
+    return .doubtful(
+      "public_url is missing: script URIs and redirects are made of what each client writes as Host"
+    )
+  }
+
+  /// Doubts pages for the operator at an address that others reach.
+  private static func operatorPages(_ server: ServerConfiguration) -> ContentFinding? {
+    guard let address = server.adminListen else {
+      return server.isExposed
+        ? .doubtful(
+          "admin_listen is missing: metrics and the status page answer beside everything else, "
+            + "to this machine only, and not through a proxy")
+        : nil
+    }
+    return address.isLocal
+      ? .good("admin_listen: \(address), for this machine only")
+      : .doubtful("admin_listen: everyone who reaches \(address) sees the metrics and the status")
+  }
+}
+
+extension ServerConfiguration {
+  /// The rule that tells who may see the operator's pages.
+  var operatorAccess: OperatorAccess {
+    guard adminListen == nil else { return .ownListener(names: adminHosts) }
+    let ports = listen.compactMap(\.port)
+    // The system chooses in place of 0.
+    return .sharedListener(
+      behind: TrustedProxies(trustedProxies), ports: ports.contains(0) ? nil : Set(ports))
+  }
+}
+
+extension ListenAddress {
+  /// The port, or nil for a Unix socket.
+  fileprivate var port: UInt16? {
+    guard case .tcp(_, let port) = endpoint else { return nil }
+    return port
+  }
+}
+
+extension PublicURL {
+  /// True if the URL names this machine for itself alone.
+  fileprivate var isLocal: Bool {
+    var host = authority[...]
+    if !host.hasSuffix("]"), let colon = host.lastIndex(of: ":") { host = host[..<colon] }
+    if host.hasPrefix("[") { host = host.dropFirst().dropLast() }
+    return host == "localhost" || IPAddress(String(host))?.isLoopback == true
   }
 }

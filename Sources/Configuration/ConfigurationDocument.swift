@@ -1,3 +1,7 @@
+internal import CTOML
+internal import Glibc
+internal import Platform
+
 /// A configuration before its keys are interpreted: the tree of a TOML file with the place of each value, and the
 /// environment variables that override values.
 package struct ConfigurationDocument: Sendable {
@@ -81,7 +85,6 @@ package struct ConfigurationDocument: Sendable {
   /// Returns the folder for data if nothing is configured: `awd` in `XDG_STATE_HOME` if that is an absolute path (XDG
   /// Base Directory Specification), else `~/.local/state/awd`.
   ///
-  /// - Parameter environment: all environment variables.
   /// - Returns: the folder, or nil without a home.
   package static func stateFolder(environment: [String: String]) -> String? {
     if let state = environment["XDG_STATE_HOME"], state.hasPrefix("/") { return state + "/awd" }
@@ -141,8 +144,10 @@ package struct ConfigurationDocument: Sendable {
   }
 
   private mutating func renameKey(_ former: String, _ new: String) {
-    let (from, to) = (former.split(separator: "."), new.split(separator: "."))
-    let (section, target) = (root[String(from[0])], root[String(to[0])])
+    let from = former.split(separator: ".")
+    let to = new.split(separator: ".")
+    let section = root[String(from[0])]
+    let target = root[String(to[0])]
     guard let section, case .table(var old) = section.value,
       let node = old.removeValue(forKey: String(from[1]))
     else { return }
@@ -161,7 +166,8 @@ package struct ConfigurationDocument: Sendable {
   }
 
   private mutating func renameVariables(_ former: String, _ new: String) {
-    let (start, replacement) = (Self.variable(former), Self.variable(new))
+    let start = Self.variable(former)
+    let replacement = Self.variable(new)
     for (name, variable) in variables where name == start || name.hasPrefix(start + "_") {
       variables[name] = nil
       let newName = replacement + name.dropFirst(start.count)
@@ -180,5 +186,148 @@ package struct ConfigurationDocument: Sendable {
   /// Returns the origin of something at a place in the file.
   func origin(_ place: TOMLNode.Place) -> ConfigurationOrigin {
     .file(file ?? "", line: place.line, column: place.column)
+  }
+}
+
+/// The reason why a file couldn't be read, in the system's words.
+package struct FileError: Error {
+  /// The reason.
+  package let message: String
+}
+
+/// Reads a file.
+///
+/// - Parameter limit: the largest allowed size in bytes.
+/// - Returns: the content.
+/// - Throws: ``FileError``.
+package func contents(ofFile path: String, limit: Int) throws(FileError) -> [UInt8] {
+  let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+  guard descriptor >= 0 else { throw FileError(message: "\(SystemError(errno))") }
+  defer { close(descriptor) }
+  // Not copied while it grows, as it may be a secret.
+  var bytes = [UInt8](repeating: 0, count: limit + 1)
+  var count = 0
+  while count < bytes.count {
+    let taken = unsafe bytes[count...].withUnsafeMutableBytes { buffer in
+      unsafe read(descriptor, buffer.baseAddress, buffer.count)
+    }
+    if taken < 0 && errno == EINTR { continue }
+    guard taken >= 0 else { throw FileError(message: "\(SystemError(errno))") }
+    if taken == 0 { break }
+    count += taken
+  }
+  guard count <= limit else { throw FileError(message: "larger than \(ByteSize.text(limit))") }
+  bytes.removeSubrange(count...)
+  return bytes
+}
+
+/// A value of a TOML document with its place.
+struct TOMLNode: Sendable {
+  /// A line and a column, counted from 1. Columns count code points.
+  struct Place: Sendable, Equatable, Comparable {
+    let line: Int
+    let column: Int
+
+    static func < (left: Place, right: Place) -> Bool {
+      (left.line, left.column) < (right.line, right.column)
+    }
+  }
+
+  enum Value: Sendable {
+    case table([String: TOMLNode])
+    case array([TOMLNode])
+    case string(String)
+    case integer(Int)
+    case float(Double)
+    case boolean(Bool)
+    case date
+  }
+
+  let value: Value
+  let place: Place
+  /// The place of the key, or of the value itself for the root and for elements of arrays.
+  let keyPlace: Place
+
+  /// Returns a table at the same place.
+  func holding(_ table: [String: TOMLNode]) -> TOMLNode {
+    TOMLNode(value: .table(table), place: place, keyPlace: keyPlace)
+  }
+}
+
+/// The reason why a document is not TOML, with its place.
+struct TOMLError: Error {
+  let place: TOMLNode.Place
+  let message: String
+}
+
+extension TOMLNode {
+  /// The largest size of a document, in bytes.
+  static let maximumSize = Int(CTOML_MAX_SIZE)
+
+  /// Parses a document.
+  ///
+  /// - Returns: its top-level keys.
+  /// - Throws: ``TOMLError``.
+  static func table(parsing bytes: [UInt8]) throws(TOMLError) -> [String: TOMLNode] {
+    let parsed = unsafe bytes.withUnsafeBytes { unsafe ctoml_parse($0.baseAddress, $0.count) }
+    guard let document = unsafe parsed else {
+      throw TOMLError(place: Place(line: 1, column: 1), message: "out of memory")
+    }
+    defer { unsafe ctoml_free(document) }
+    if let message = unsafe document.pointee.error {
+      throw unsafe TOMLError(
+        place: Place(document.pointee.error_place), message: String(cString: message).singleLine)
+    }
+    let nodes = unsafe UnsafeBufferPointer(
+      start: document.pointee.nodes, count: document.pointee.count)
+    var index = 0
+    // The root of a document is a table.
+    guard case .table(let table) = unsafe try TOMLNode(nodes, at: &index).value else { return [:] }
+    return table
+  }
+
+  /// Takes the value at an index with everything in it, and moves the index behind. The recursion is as deep as the
+  /// document, which CTOML limits.
+  private init(_ nodes: UnsafeBufferPointer<ctoml_node>, at index: inout Int) throws(TOMLError) {
+    let node = unsafe nodes[index]
+    index += 1
+    place = unsafe Place(node.place)
+    keyPlace = unsafe node.key == nil ? Place(node.place) : Place(node.key_place)
+    switch unsafe node.kind {
+    case CTOML_TABLE:
+      var table: [String: TOMLNode] = [:]
+      for _ in unsafe 0..<node.children {
+        let key = unsafe String(nodes[index].key, nodes[index].key_size)
+        let child = try unsafe TOMLNode(nodes, at: &index)
+        // Two keys that toml++ tells apart by their bytes can be canonically equivalent.
+        guard table.updateValue(child, forKey: key) == nil else {
+          throw TOMLError(place: child.keyPlace, message: "duplicate key \(key.quoted)")
+        }
+      }
+      value = .table(table)
+    case CTOML_ARRAY:
+      var array: [TOMLNode] = []
+      for _ in unsafe 0..<node.children { array.append(try unsafe TOMLNode(nodes, at: &index)) }
+      value = .array(array)
+    case CTOML_STRING: value = .string(unsafe String(node.text, node.text_size))
+    case CTOML_INTEGER: value = .integer(Int(unsafe node.integer))
+    case CTOML_FLOAT: value = .float(unsafe node.real)
+    case CTOML_BOOLEAN: value = .boolean(unsafe node.integer != 0)
+    default: value = .date
+    }
+  }
+}
+
+extension TOMLNode.Place {
+  fileprivate init(_ place: ctoml_place) {
+    self.init(line: Int(place.line), column: Int(place.column))
+  }
+}
+
+extension String {
+  /// Makes a string of text without a terminator. Malformed UTF-8 is replaced.
+  fileprivate init(_ start: UnsafePointer<CChar>?, _ count: Int) {
+    self = unsafe String(
+      decoding: UnsafeRawBufferPointer(start: start, count: count), as: UTF8.self)
   }
 }

@@ -10,9 +10,9 @@ package struct ListenAddress: Sendable, Hashable {
   /// True if TLS is spoken (`https://`).
   package let isSecure: Bool
 
-  /// Makes an address of its parts.
   package init(_ endpoint: Endpoint, isSecure: Bool = false) {
-    (self.endpoint, self.isSecure) = (endpoint, isSecure)
+    self.endpoint = endpoint
+    self.isSecure = isSecure
   }
 
   /// True if only this machine can reach the address: a loopback address or a Unix-domain socket.

@@ -117,10 +117,7 @@ package struct ServerConfiguration: Sendable {
 
   /// Reads the three sections. Problems are recorded in the reader.
   ///
-  /// - Parameters:
-  ///   - reader: the configuration.
-  ///   - knownServices: the names of all services.
-  ///   - defaultServices: the names of those that are switched on by default, or nil for all.
+  /// - Parameter defaultServices: the names of those that are switched on by default, or nil for all.
   package init(
     _ reader: ConfigurationReader, knownServices: [String], defaultServices: [String]? = nil
   ) {

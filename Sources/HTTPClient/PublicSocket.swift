@@ -6,7 +6,6 @@ internal import Glibc
 enum PublicSocket {
   /// Makes a socket for an address that libcurl is about to connect to.
   ///
-  /// - Parameter target: the address, as the name was resolved for this connection.
   /// - Returns: the socket, or nil if the address isn't another host's on the public Internet.
   static func open(to target: UnsafePointer<curl_sockaddr>?) -> curl_socket_t? {
     guard let target = unsafe target, let raw = unsafe ccurl_address(target),

@@ -31,11 +31,11 @@ struct ResponseAssembler {
   ///
   /// - Parameter line: the line with its end; HTTP/2's pseudo-field comes as `HTTP/2 200`.
   /// - Returns: whether to go on.
-  mutating func takeLine(_ line: [UInt8]) -> Bool {
+  mutating func parseLine(_ line: [UInt8]) -> Bool {
     bytesLeft -= line.count
     guard bytesLeft >= 0 else { return refuse(.tooLarge, "the response's head is too long") }
-    let text = line[..<(line.lastIndex { $0 != 0x0d && $0 != 0x0a } ?? -1).advanced(by: 1)]
-    if part == .head, text.starts(with: "HTTP/".utf8) { return takeStatus(text) }
+    let text = Self.withoutLineEnd(line)
+    if part == .head, text.starts(with: "HTTP/".utf8) { return parseStatus(text) }
     if text.isEmpty {
       if status >= 200 { part = .body }
       return true
@@ -47,25 +47,37 @@ struct ResponseAssembler {
     guard let colon = text.firstIndex(of: UInt8(ascii: ":")), colon > 0 else {
       return refuse(.malformedResponse, "a line of the response's head is no field")
     }
-    let value = text[(colon + 1)...].drop { $0 == 0x20 || $0 == 0x09 }
-    let end = value.lastIndex { $0 != 0x20 && $0 != 0x09 }.map { $0 + 1 } ?? value.startIndex
-    let field = (
-      name: String(decoding: text[..<colon], as: UTF8.self),
-      value: String(decoding: value[..<end], as: UTF8.self)
-    )
-    if field.name.lowercased() == "content-length" {
-      // libcurl reads the digits at the start, of the last of several.
-      let isNumber = !field.value.isEmpty && field.value.utf8.allSatisfy { 0x30...0x39 ~= $0 }
-      guard isNumber, fields.first(.contentLength) ?? field.value == field.value else {
-        return refuse(.malformedResponse, "the response's length is malformed")
-      }
+    let name = String(decoding: text[..<colon], as: UTF8.self)
+    let value = String(decoding: Self.trimmed(text[(colon + 1)...]), as: UTF8.self)
+    if name.lowercased() == "content-length", !acceptsLength(value) {
+      return refuse(.malformedResponse, "the response's length is malformed")
     }
-    fields.pairs.append(field)
+    fields.pairs.append((name: name, value: value))
     return true
   }
 
+  /// Whether a length is a number, and no other than one before it: libcurl reads the digits at the start, of the last
+  /// of several.
+  private func acceptsLength(_ value: String) -> Bool {
+    guard !value.isEmpty, value.utf8.allSatisfy({ 0x30...0x39 ~= $0 }) else { return false }
+    guard let former = fields.first(.contentLength) else { return true }
+    return former == value
+  }
+
+  private static func withoutLineEnd(_ line: [UInt8]) -> ArraySlice<UInt8> {
+    var text = line[...]
+    while let last = text.last, last == 0x0d || last == 0x0a { text.removeLast() }
+    return text
+  }
+
+  private static func trimmed(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+    var text = bytes.drop { $0 == 0x20 || $0 == 0x09 }
+    while let last = text.last, last == 0x20 || last == 0x09 { text.removeLast() }
+    return text
+  }
+
   /// Reads `HTTP/1.1 200 OK`; the fields of an interim response before it are dropped.
-  private mutating func takeStatus(_ line: ArraySlice<UInt8>) -> Bool {
+  private mutating func parseStatus(_ line: ArraySlice<UInt8>) -> Bool {
     let words = line.split(separator: 0x20, maxSplits: 2, omittingEmptySubsequences: false)
     guard words.count >= 2, words[1].count == 3,
       let code = UInt16(String(decoding: words[1], as: UTF8.self)), (100...599).contains(code)
@@ -79,7 +91,7 @@ struct ResponseAssembler {
   /// Takes a piece of the body.
   ///
   /// - Returns: whether to go on.
-  mutating func takeBody(_ piece: Span<UInt8>) -> Bool {
+  mutating func appendBody(_ piece: Span<UInt8>) -> Bool {
     guard piece.count <= bodyLimit - body.count else {
       return refuse(.tooLarge, "the response's body is too long")
     }

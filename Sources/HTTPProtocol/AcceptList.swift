@@ -8,9 +8,7 @@ public struct AcceptList: Sendable {
 
   /// The list in a request.
   ///
-  /// - Parameters:
-  ///   - head: the request.
-  ///   - name: ``FieldName/accept`` or ``FieldName/acceptEncoding``.
+  /// - Parameter name: ``FieldName/accept`` or ``FieldName/acceptEncoding``.
   public init(_ head: RequestHead, _ name: FieldName) { (self.head, self.name) = (head, name) }
 
   /// True if the request has no such field, so that nothing is preferred.

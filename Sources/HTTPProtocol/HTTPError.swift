@@ -11,10 +11,7 @@ public struct HTTPError: Error, Sendable {
 
   /// Makes a failure.
   ///
-  /// - Parameters:
-  ///   - status: the status of the response.
-  ///   - message: the message for the client, or nil for the status' reason phrase.
-  ///   - fields: further header fields of the response.
+  /// - Parameter message: the message for the client, or nil for the status' reason phrase.
   public init(_ status: Status, _ message: String? = nil, fields: HeaderFields = HeaderFields()) {
     self.status = status
     self.message = message ?? "\(status.reason)"
@@ -31,4 +28,46 @@ public struct HTTPError: Error, Sendable {
     self.init(status, message)
     fields.append(.retryAfter, String(max(0, seconds)))
   }
+}
+
+/// An error of a client: the kind of failure for programs, and words for people.
+///
+/// Errors are equal if they are of the same kind, whatever their words.
+public struct ClientError<Failure: Sendable & Hashable>: Error, Sendable, Hashable {
+  /// The kind of failure, for programs.
+  public let code: Failure
+  /// The failure in words, for people.
+  public let message: String
+
+  /// An error.
+  ///
+  /// - Parameter message: the failure in words, without anything that may be secret.
+  public init(_ code: Failure, _ message: String) { (self.code, self.message) = (code, message) }
+
+  /// Compares the kinds of failure.
+  public static func == (left: Self, right: Self) -> Bool { left.code == right.code }
+
+  /// Hashes the kind of failure.
+  public func hash(into hasher: inout Hasher) { hasher.combine(code) }
+}
+
+extension ClientError: CustomStringConvertible {
+  /// The message.
+  public var description: String { message }
+}
+
+/// The reason for which a request cannot be taken; the connection ends with the response, as its framing is lost.
+public struct RequestFailure: Error, Equatable, Sendable {
+  /// The status of the response.
+  public let status: Status
+  /// The fault, for the log; never holds bytes of the peer.
+  public let reason: String
+
+  /// A failure.
+  ///
+  /// - Parameter reason: the fault, without bytes of the peer.
+  public init(_ status: Status, _ reason: String) { (self.status, self.reason) = (status, reason) }
+
+  /// A failure of syntax, with status 400.
+  init(_ reason: String) { self.init(.badRequest, reason) }
 }

@@ -34,10 +34,8 @@ struct RequestHeadBuilder: Sendable {
 
   /// Takes a request line (RFC 9112 section 3).
   ///
-  /// - Parameters:
-  ///   - head: the head so far.
-  ///   - line: the line without CR LF.
-  mutating func takeRequestLine(_ head: [UInt8], _ line: Range<Int>) throws(RequestFailure) {
+  /// - Parameter line: the line without CR LF.
+  mutating func parseRequestLine(_ head: [UInt8], _ line: Range<Int>) throws(RequestFailure) {
     let bytes = head.span
     let methodEnd = bytes.end(of: .token, in: line)
     guard methodEnd > line.lowerBound, methodEnd < line.upperBound, bytes[methodEnd] == 0x20 else {
@@ -47,13 +45,13 @@ struct RequestHeadBuilder: Sendable {
     guard targetEnd < line.upperBound, bytes[targetEnd] == 0x20 else {
       throw RequestFailure("malformed target")
     }
-    try takeVersion(bytes, targetEnd + 1..<line.upperBound)
+    try parseVersion(bytes, targetEnd + 1..<line.upperBound)
     guard methodEnd - line.lowerBound <= Self.longestMethod else {
       throw RequestFailure(.notImplemented, "method too long")
     }
     method = Method(head[line.lowerBound..<methodEnd])
     guard method != .connect else { throw RequestFailure(.notImplemented, "CONNECT") }
-    try takeTarget(bytes, methodEnd + 1..<targetEnd, question)
+    try parseTarget(bytes, methodEnd + 1..<targetEnd, question)
   }
 
   /// Finds where a target ends that begins at the start of a part, and the first `?` in it.
@@ -72,7 +70,7 @@ struct RequestHeadBuilder: Sendable {
   }
 
   /// `HTTP/1.0` or a later 1.x, which is served as 1.1 (RFC 9110 section 2.5).
-  private mutating func takeVersion(
+  private mutating func parseVersion(
     _ bytes: Span<UInt8>, _ range: Range<Int>
   ) throws(RequestFailure) {
     let start = range.lowerBound
@@ -87,7 +85,7 @@ struct RequestHeadBuilder: Sendable {
   }
 
   /// Takes a target, known to have no forbidden byte, in origin, absolute or asterisk form (RFC 9112 section 3.2).
-  private mutating func takeTarget(
+  private mutating func parseTarget(
     _ bytes: Span<UInt8>, _ range: Range<Int>, _ question: Int?
   ) throws(RequestFailure) {
     guard !range.isEmpty else { throw RequestFailure("empty target") }
@@ -100,11 +98,11 @@ struct RequestHeadBuilder: Sendable {
     } else if first == UInt8(ascii: "*"), range.count == 1, method == .options {
       path = range
     } else {
-      try takeAbsoluteTarget(bytes, range.lowerBound..<pathEnd)
+      try parseAbsoluteTarget(bytes, range.lowerBound..<pathEnd)
     }
   }
 
-  private mutating func takeAbsoluteTarget(
+  private mutating func parseAbsoluteTarget(
     _ bytes: Span<UInt8>, _ range: Range<Int>
   ) throws(RequestFailure) {
     let schemes: [2 of StaticString] = ["http://", "https://"]
@@ -144,22 +142,23 @@ struct RequestHeadBuilder: Sendable {
   }
 
   /// Takes a field: keeps its position and notes what matters for framing and routing.
-  mutating func take(_ field: RequestHead.Field, in head: [UInt8]) throws(RequestFailure) {
+  mutating func add(_ field: RequestHead.Field, in head: [UInt8]) throws(RequestFailure) {
     let bytes = head.span
     if fields.isEmpty { fields.reserveCapacity(12) }
     fields.append(field)
     let name = field.name
     switch name.count {
-    case 4 where bytes.equals("Host", in: name): try takeHost(bytes, field.value)
-    case 6 where bytes.equals("Expect", in: name): try takeExpectation(bytes, field.value)
-    case 10 where bytes.equals("Connection", in: name): takeConnection(bytes, field.value)
-    case 14 where bytes.equals("Content-Length", in: name): try takeLength(bytes, field.value)
-    case 17 where bytes.equals("Transfer-Encoding", in: name): try takeCoding(bytes, field.value)
+    case 4 where bytes.equals("Host", in: name): try parseHost(bytes, field.value)
+    case 6 where bytes.equals("Expect", in: name): try parseExpectation(bytes, field.value)
+    case 10 where bytes.equals("Connection", in: name): parseConnection(bytes, field.value)
+    case 14 where bytes.equals("Content-Length", in: name): try parseLength(bytes, field.value)
+    case 17 where bytes.equals("Transfer-Encoding", in: name): try parseCoding(bytes, field.value)
     default: break
     }
   }
 
-  private mutating func takeHost(_ bytes: Span<UInt8>, _ value: Range<Int>) throws(RequestFailure) {
+  private mutating func parseHost(_ bytes: Span<UInt8>, _ value: Range<Int>) throws(RequestFailure)
+  {
     guard hostField == nil else { throw RequestFailure("more than one Host") }
     guard let host = Authority.host(in: bytes, value) else {
       throw RequestFailure("malformed Host")
@@ -167,7 +166,7 @@ struct RequestHeadBuilder: Sendable {
     hostField = Authorities(whole: value, host: host)
   }
 
-  private mutating func takeExpectation(
+  private mutating func parseExpectation(
     _ bytes: Span<UInt8>, _ value: Range<Int>
   ) throws(RequestFailure) {
     guard bytes.equals("100-continue", in: value) else {
@@ -176,12 +175,12 @@ struct RequestHeadBuilder: Sendable {
     saysContinue = true
   }
 
-  private mutating func takeConnection(_ bytes: Span<UInt8>, _ value: Range<Int>) {
+  private mutating func parseConnection(_ bytes: Span<UInt8>, _ value: Range<Int>) {
     saysClose = saysClose || bytes.list(in: value, contains: "close")
     saysKeepAlive = saysKeepAlive || bytes.list(in: value, contains: "keep-alive")
   }
 
-  private mutating func takeLength(
+  private mutating func parseLength(
     _ bytes: Span<UInt8>, _ value: Range<Int>
   ) throws(RequestFailure) {
     guard contentLength == nil else { throw RequestFailure("more than one Content-Length") }
@@ -201,7 +200,7 @@ struct RequestHeadBuilder: Sendable {
     contentLength = length
   }
 
-  private mutating func takeCoding(
+  private mutating func parseCoding(
     _ bytes: Span<UInt8>, _ value: Range<Int>
   ) throws(RequestFailure) {
     guard !isChunked, !value.isEmpty else { throw RequestFailure("malformed Transfer-Encoding") }
@@ -214,7 +213,7 @@ struct RequestHeadBuilder: Sendable {
   // MARK: Whole head
 
   /// Takes the pseudo-fields of a request that has no request line (RFC 9113 section 8.3.1).
-  mutating func takeParts(
+  mutating func applyPseudoFields(
     _ head: [UInt8], method: Method, target: Range<Int>, authority: Range<Int>
   ) throws(RequestFailure) {
     let bytes = head.span
@@ -222,7 +221,7 @@ struct RequestHeadBuilder: Sendable {
     self.method = method
     let (end, question) = Self.targetEnd(bytes, target)
     guard end == target.upperBound else { throw RequestFailure("malformed target") }
-    try takeTarget(bytes, target, question)
+    try parseTarget(bytes, target, question)
     guard targetAuthority == nil else { throw RequestFailure("absolute path") }
     guard !authority.isEmpty else { return }
     guard let host = Authority.host(in: bytes, authority) else {
@@ -234,7 +233,6 @@ struct RequestHeadBuilder: Sendable {
   /// Checks what only the whole head can tell.
   ///
   /// - Parameters:
-  ///   - bytes: the head.
   ///   - fromHTTP2: the authority may stand in place of `Host`.
   ///   - hasBody: whether a body follows, which only HTTP/2 says apart from the fields.
   /// - Returns: the head.
@@ -268,5 +266,109 @@ struct RequestHeadBuilder: Sendable {
       pathExtent: path, isPathEncoded: bytes[path].first(at: UInt8(ascii: "%")) != nil,
       queryExtent: query.map { RequestHead.Extent(wrappedValue: $0) },
       authorityExtent: authority?.whole ?? 0..<0, hostExtent: authority?.host ?? 0..<0)
+  }
+}
+
+/// Gathers the head of an HTTP/2 request, field by field (RFC 9113 section 8.3).
+///
+/// Faults are kept and told at the end: the fields of a header block must all be decoded, or the next block can't be.
+public struct RequestHeadCollector: Sendable {
+  private let limits: RequestParser.Limits
+  private var bytes: [UInt8] = []
+  private var method: Method?
+  private var target: Range<Int>?
+  private var authority = 0..<0
+  private var builder = RequestHeadBuilder()
+  private var hasAppliedPseudoFields = false
+  private var failure: RequestFailure?
+  /// The size of all that has come, in bytes as RFC 9113 section 6.5.2 counts: names, values, and 32 for each field.
+  public private(set) var size = 0
+
+  /// A collector for one request.
+  public init(limits: RequestParser.Limits) { self.limits = limits }
+
+  /// Takes a field; pseudo-fields come first.
+  ///
+  /// - Parameter name: the name in lower case, with its colon if it is a pseudo-field.
+  public mutating func add(name: RawSpan, value: RawSpan) {
+    size += name.byteCount + value.byteCount + 32
+    guard failure == nil else { return }
+    do throws(RequestFailure) {
+      guard
+        bytes.count + name.byteCount + value.byteCount + 2 <= min(limits.head, RequestHead.longest)
+      else { throw RequestFailure(.headerFieldsTooLarge, "head too large") }
+      let first = unsafe name.withUnsafeBytes { unsafe $0.first }
+      if first == UInt8(ascii: ":") {
+        try addPseudoField(name, value)
+      } else {
+        try addField(name, value)
+      }
+    } catch {
+      failure = error
+      // A refused head is not kept.
+      bytes = []
+      builder = RequestHeadBuilder()
+    }
+  }
+
+  private mutating func append(_ span: RawSpan) -> Range<Int> {
+    let start = bytes.count
+    unsafe span.withUnsafeBytes { unsafe bytes.append(contentsOf: $0) }
+    return start..<bytes.count
+  }
+
+  private mutating func addPseudoField(_ name: RawSpan, _ value: RawSpan) throws(RequestFailure) {
+    switch unsafe name.withUnsafeBytes({ unsafe String(decoding: $0, as: UTF8.self) }) {
+    case ":method":
+      guard value.byteCount <= RequestHeadBuilder.longestMethod else {
+        throw RequestFailure(.notImplemented, "method too long")
+      }
+      method = unsafe value.withUnsafeBytes { unsafe Method($0) }
+    case ":path":
+      guard value.byteCount <= limits.target else {
+        throw RequestFailure(.uriTooLong, "target too long")
+      }
+      target = append(value)
+    case ":authority": authority = append(value)
+    default: break
+    }
+  }
+
+  private mutating func applyPseudoFields() throws(RequestFailure) {
+    guard !hasAppliedPseudoFields else { return }
+    hasAppliedPseudoFields = true
+    guard let method, let target, !target.isEmpty else {
+      throw RequestFailure("a pseudo-field is missing")
+    }
+    try builder.applyPseudoFields(bytes, method: method, target: target, authority: authority)
+  }
+
+  private mutating func addField(_ name: RawSpan, _ value: RawSpan) throws(RequestFailure) {
+    try applyPseudoFields()
+    guard builder.fields.count < limits.fieldCount else {
+      throw RequestFailure(.headerFieldsTooLarge, "too many fields")
+    }
+    guard name.byteCount + value.byteCount + 4 <= limits.fieldLine else {
+      throw RequestFailure(.headerFieldsTooLarge, "field line too long")
+    }
+    let start = append(name).lowerBound
+    bytes.append(": ")
+    _ = append(value)
+    guard bytes[start...].allSatisfy(\.isFieldContent) else {
+      throw RequestFailure("control character in a field")
+    }
+    let field = try RequestHeadBuilder.field(bytes.span, start..<bytes.count)
+    guard field.name.count == name.byteCount else { throw RequestFailure("colon in a name") }
+    try builder.add(field, in: bytes)
+  }
+
+  /// Gives the head, once all of its fields have come.
+  ///
+  /// - Parameter hasBody: whether a body follows.
+  /// - Throws: the failure that ``RequestParser`` has for the same fault.
+  public mutating func finish(hasBody: Bool) throws(RequestFailure) -> RequestHead {
+    if let failure { throw failure }
+    try applyPseudoFields()
+    return try builder.finish(bytes, fromHTTP2: true, hasBody: hasBody)
   }
 }

@@ -73,8 +73,6 @@ public struct RequestParser: Sendable {
   private var chunks = Chunks()
 
   /// A parser for one connection.
-  ///
-  /// - Parameter limits: the limits of a request.
   public init(limits: Limits) { self.limits = limits }
 
   /// True if nothing of a next request has come yet.
@@ -111,9 +109,9 @@ public struct RequestParser: Sendable {
       switch state {
       case .requestLine:
         if let head = unsafe repeatedHead(input, &offset) { return .head(head) }
-        guard try unsafe takeRequestLine(input, &offset) else { return .incomplete }
+        guard try unsafe parseRequestLine(input, &offset) else { return .incomplete }
       case .fields:
-        switch try unsafe takeFieldLine(input, &offset) {
+        switch try unsafe parseFieldLine(input, &offset) {
         case .incomplete: return .incomplete
         case .line: continue
         case .end: return .head(try finishHead())
@@ -127,7 +125,7 @@ public struct RequestParser: Sendable {
         state = .body(remaining: remaining - run.count)
         return .body(run)
       case .chunkHeader(let header):
-        guard try unsafe takeChunkHeader(header, input, &offset) else { return .incomplete }
+        guard try unsafe parseChunkHeader(header, input, &offset) else { return .incomplete }
       case .chunkData(let remaining):
         guard let run = unsafe run(of: remaining, in: input, &offset) else { return .incomplete }
         let left = remaining - run.count
@@ -141,7 +139,7 @@ public struct RequestParser: Sendable {
         offset += 1
         state = sawReturn ? .chunkHeader(ChunkHeader()) : .chunkEnd(sawReturn: true)
       case .trailers:
-        switch try unsafe takeTrailerLine(input, &offset) {
+        switch try unsafe parseTrailerLine(input, &offset) {
         case .incomplete: return .incomplete
         case .line: continue
         case .end: return end()
@@ -187,7 +185,7 @@ public struct RequestParser: Sendable {
     return last
   }
 
-  private mutating func takeRequestLine(
+  private mutating func parseRequestLine(
     _ input: UnsafeRawBufferPointer, _ offset: inout Int
   ) throws(RequestFailure) -> Bool {
     let limit = min(limits.target + RequestHeadBuilder.requestLineOverhead, headLimit)
@@ -201,7 +199,7 @@ public struct RequestParser: Sendable {
       lines.clear()
       return true
     }
-    try builder.takeRequestLine(lines.bytes, line)
+    try builder.parseRequestLine(lines.bytes, line)
     guard builder.targetLength <= limits.target else {
       throw RequestFailure(.uriTooLong, "target too long")
     }
@@ -210,7 +208,7 @@ public struct RequestParser: Sendable {
     return true
   }
 
-  private mutating func takeFieldLine(
+  private mutating func parseFieldLine(
     _ input: UnsafeRawBufferPointer, _ offset: inout Int
   ) throws(RequestFailure) -> LineOutcome {
     guard
@@ -223,7 +221,7 @@ public struct RequestParser: Sendable {
     guard builder.fields.count < limits.fieldCount else {
       throw RequestFailure(.headerFieldsTooLarge, "too many header fields")
     }
-    try builder.take(field, in: lines.bytes)
+    try builder.add(field, in: lines.bytes)
     lines.beginLine()
     return .line
   }
@@ -246,12 +244,12 @@ public struct RequestParser: Sendable {
 
   // MARK: Chunks
 
-  private mutating func takeChunkHeader(
+  private mutating func parseChunkHeader(
     _ start: ChunkHeader, _ input: UnsafeRawBufferPointer, _ offset: inout Int
   ) throws(RequestFailure) -> Bool {
     var header = start
     while offset < input.count {
-      let isComplete = try unsafe header.take(input[offset], extensions: &chunks.extensions)
+      let isComplete = try unsafe header.parse(input[offset], extensions: &chunks.extensions)
       guard chunks.extensions <= limits.fieldLine else {
         throw RequestFailure("chunk extensions too long")
       }
@@ -270,7 +268,7 @@ public struct RequestParser: Sendable {
   }
 
   /// Checks trailer fields like header fields, and drops them.
-  private mutating func takeTrailerLine(
+  private mutating func parseTrailerLine(
     _ input: UnsafeRawBufferPointer, _ offset: inout Int
   ) throws(RequestFailure) -> LineOutcome {
     guard
@@ -291,4 +289,137 @@ public struct RequestParser: Sendable {
     lines.clear()
     return .line
   }
+}
+
+/// Reads `chunk-size [chunk-ext] CRLF` byte by byte (RFC 9112 section 7.1); extensions are dropped.
+struct ChunkHeader: Sendable {
+  private enum Part: Sendable { case digits, blank, extensions, lineFeed }
+
+  /// More digits than any size needs are zeros in front, which cost nothing to send.
+  private static let digitLimit = 16
+
+  private var part = Part.digits
+  private var digits = 0
+  /// The size so far, in bytes.
+  private(set) var size = 0
+
+  /// Takes the next byte.
+  ///
+  /// - Parameters:
+  ///   - byte: the byte.
+  ///   - extensions: the number of bytes of extensions in all chunks of the body.
+  /// - Returns: whether the line is complete.
+  mutating func parse(_ byte: UInt8, extensions: inout Int) throws(RequestFailure) -> Bool {
+    switch part {
+    case .digits:
+      if let digit = byte.hexValue {
+        guard size <= Int.max >> 4 else {
+          throw RequestFailure(.contentTooLarge, "chunk too large")
+        }
+        digits += 1
+        guard digits <= Self.digitLimit else { throw RequestFailure("chunk size too long") }
+        size = size << 4 | Int(digit)
+        return false
+      }
+      guard digits > 0 else { throw RequestFailure("no chunk size") }
+      if byte == 0x0d {
+        part = .lineFeed
+      } else {
+        try parseSeparator(byte)
+        extensions += 1
+      }
+    case .blank:
+      try parseSeparator(byte)
+      extensions += 1
+    case .extensions:
+      if byte == 0x0d {
+        part = .lineFeed
+      } else {
+        guard byte.isFieldContent else {
+          throw RequestFailure("control character in a chunk extension")
+        }
+        extensions += 1
+      }
+    case .lineFeed:
+      guard byte == 0x0a else { throw RequestFailure("bare CR after a chunk size") }
+      return true
+    }
+    return false
+  }
+
+  /// `;`, and blanks before it, which section 7.1.1 has recipients take.
+  private mutating func parseSeparator(_ byte: UInt8) throws(RequestFailure) {
+    guard byte == UInt8(ascii: ";") || byte.isBlank else {
+      throw RequestFailure("malformed chunk size")
+    }
+    part = byte.isBlank ? .blank : .extensions
+  }
+}
+
+/// Gathers lines that end in CR LF, and finds control characters in them as they come.
+struct LineBuffer: Sendable {
+  /// All lines since the last ``clear()`` or ``release()``, their ends included.
+  private(set) var bytes: [UInt8] = []
+  /// The position at which the current line begins.
+  private(set) var lineStart = 0
+  private var sawReturn = false
+
+  /// True if nothing has come since the last ``clear()`` or ``release()``.
+  var isEmpty: Bool { bytes.isEmpty }
+
+  /// Moves bytes of a line here, up to its CR LF.
+  ///
+  /// - Parameters:
+  ///   - input: bytes of the stream.
+  ///   - offset: the position to begin at; moved past the bytes that were taken.
+  /// - Returns: the line without CR LF, once it is complete.
+  mutating func gather(
+    _ input: UnsafeRawBufferPointer, _ offset: inout Int, limit: Int,
+    tooLong: @autoclosure () -> RequestFailure
+  ) throws(RequestFailure) -> Range<Int>? {
+    let room = limit - (bytes.count - lineStart)
+    let end = offset + min(max(room, 0), input.count - offset)
+    var index = offset
+    while true {
+      if sawReturn, index < end {
+        guard unsafe input[index] == 0x0a else { throw RequestFailure("bare CR") }
+        sawReturn = false
+        unsafe store(input, offset..<index + 1)
+        offset = index + 1
+        return lineStart..<bytes.count - 2
+      }
+      index = unsafe ByteScan.firstControl(in: input, from: index, to: end)
+      guard index < end else { break }
+      switch unsafe input[index] {
+      case 0x09: break
+      case 0x0d: sawReturn = true
+      case 0x0a: throw RequestFailure("bare LF")
+      default: throw RequestFailure("control character in a line")
+      }
+      index += 1
+    }
+    unsafe store(input, offset..<end)
+    offset = end
+    guard bytes.count - lineStart < limit else { throw tooLong() }
+    return nil
+  }
+
+  private mutating func store(_ input: UnsafeRawBufferPointer, _ range: Range<Int>) {
+    guard !range.isEmpty else { return }
+    // One allocation for nearly every head, and none that a length field could ask for.
+    if bytes.capacity == 0 { bytes.reserveCapacity(480) }
+    unsafe bytes.append(contentsOf: UnsafeRawBufferPointer(rebasing: input[range]))
+  }
+
+  /// Keeps the current line and begins the next one.
+  mutating func beginLine() { lineStart = bytes.count }
+
+  /// Drops all lines.
+  mutating func clear() {
+    bytes.removeAll(keepingCapacity: true)
+    lineStart = 0
+  }
+
+  /// Drops all lines and the memory.
+  mutating func release() { self = LineBuffer() }
 }

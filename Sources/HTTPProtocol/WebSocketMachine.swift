@@ -104,31 +104,31 @@ public struct WebSocketMachine: Sendable {
   ///   - now: the moment, in milliseconds.
   /// - Returns: the next step, or nil when all was read, or, while a message is held back, for the time being.
   public mutating func next(_ input: RawSpan, from offset: inout Int, now: Int64) -> Action? {
-    if role == .client { heard(at: now) }
+    if role == .client { recordActivity(at: now) }
     while !isHolding, let event = decoder.next(input, from: &offset) {
-      if let action = take(event, at: now) { return action }
+      if let action = handle(event, at: now) { return action }
     }
-    noteUnfinishedMessage(at: now)
+    recordUnfinishedMessage(at: now)
     return nil
   }
 
   /// A server that sends anything is alive; a client is asked nevertheless, as its pongs confirm what it got.
-  private mutating func heard(at now: Int64) {
+  private mutating func recordActivity(at now: Int64) {
     change { open in
       open.askedAt = now
       open.unansweredPings = 0
     }
   }
 
-  private mutating func take(_ event: WebSocketDecoder.Event, at now: Int64) -> Action? {
+  private mutating func handle(_ event: WebSocketDecoder.Event, at now: Int64) -> Action? {
     switch event {
-    case .message(let message): return take(message)
+    case .message(let message): return receive(message)
     case .ping(let payload):
       // Also while closing: the peer may still ask for a sign of life.
       guard case .backedUp = output else { return .write(.pong, payload) }
       output = .backedUp(owedPong: payload)
       return nil
-    case .pong(let payload): return takePong(payload)
+    case .pong(let payload): return receivePong(payload)
     case .close(let code, let reason):
       let reply = isOpen ? WebSocketFrame.closePayload(code) : nil
       return end(.closed(code ?? WebSocketClose.none, reason: reason), reply, at: now)
@@ -136,21 +136,22 @@ public struct WebSocketMachine: Sendable {
     }
   }
 
-  private mutating func take(_ message: WebSocketMessage) -> Action? {
+  private mutating func receive(_ message: WebSocketMessage) -> Action? {
     guard change({ $0.messageDeadline = nil }) else { return nil }
     guard case .paused = reception else { return .deliver(message) }
     reception = .holding(message, rest: [])
     return nil
   }
 
-  private mutating func takePong(_ payload: [UInt8]) -> Action? {
+  private mutating func receivePong(_ payload: [UInt8]) -> Action? {
     var isAnswer = false
     change { open in
       if let earlier = open.earlierPong, payload == earlier {
         open.earlierPong = nil
         open.unansweredPings = 1
       } else if let awaited = open.awaitedPong, payload == awaited {
-        (open.awaitedPong, open.earlierPong) = (nil, nil)
+        open.awaitedPong = nil
+        open.earlierPong = nil
         open.unansweredPings = 0
         isAnswer = true
       }
@@ -158,7 +159,7 @@ public struct WebSocketMachine: Sendable {
     return isAnswer ? .confirm : nil
   }
 
-  private mutating func noteUnfinishedMessage(at now: Int64) {
+  private mutating func recordUnfinishedMessage(at now: Int64) {
     guard let messageTime, decoder.unfinishedCount != nil else { return }
     change { [messageProgress] open in
       guard open.messageDeadline == nil else { return }
@@ -234,10 +235,7 @@ public struct WebSocketMachine: Sendable {
 
   /// Appends a frame as this end sends it, masked or not.
   ///
-  /// - Parameters:
-  ///   - opcode: the kind of frame.
-  ///   - payload: the whole content.
-  ///   - output: the bytes to be sent.
+  /// - Parameter output: the bytes to be sent.
   public func append(
     _ opcode: WebSocketFrame.Opcode, _ payload: [UInt8], to output: inout [UInt8]
   ) {
@@ -309,7 +307,7 @@ public struct WebSocketMachine: Sendable {
       let action = tick(&open, now: now, isReading: isReading)
       if isOpen { state = .open(open) }
       return action
-    case .closing(let deadline): return now > deadline ? giveUp() : nil
+    case .closing(let deadline): return now > deadline ? timeOut() : nil
     case .awaitingEnd(let outcome, let deadline):
       guard now > deadline else { return nil }
       state = .over(outcome)
@@ -334,7 +332,7 @@ public struct WebSocketMachine: Sendable {
       return nil
     }
     guard now - open.askedAt >= pingInterval else { return nil }
-    guard open.unansweredPings < 2 else { return giveUp() }
+    guard open.unansweredPings < 2 else { return timeOut() }
     open.askedAt = now
     open.unansweredPings += 1
     // Not to be guessed by a peer that doesn't read it.
@@ -344,8 +342,58 @@ public struct WebSocketMachine: Sendable {
     return .write(.ping, payload)
   }
 
-  private mutating func giveUp() -> Action {
+  private mutating func timeOut() -> Action {
     state = .over(.unresponsive)
     return .abort
+  }
+}
+
+extension WebSocketMachine {
+  /// The limits of one session.
+  public struct Limits: Sendable {
+    /// The longest message taken, in bytes; a longer one closes with 1009.
+    public var maximumMessage = 1 << 20
+    /// The time in which an unfinished message may grow by less than ``messageProgress``, or nil for any time; then the session
+    /// is closed with 1008.
+    public var messageTime: Duration?
+    /// The number of bytes that an unfinished message must grow by in ``messageTime``.
+    public var messageProgress = 256 << 10
+    /// The time after which the peer is asked for a sign of life; after two pings without one it is given up.
+    public var pingInterval: Duration = .seconds(30)
+    /// The time in which the peer's close frame must come.
+    public var closeTimeout: Duration = .seconds(5)
+
+    /// The default limits.
+    public init() {}
+  }
+
+  /// The way in which a session ended.
+  public enum Outcome: Sendable, Equatable {
+    /// The peer sent a close frame: its code, 1005 if it gave none, and its reason in UTF-8.
+    case closed(UInt16, reason: [UInt8])
+    /// The peer broke the protocol or a limit; it is told this code.
+    case failed(UInt16)
+    /// The connection ended without a close frame.
+    case disconnected
+    /// The peer answered neither pings nor the close frame.
+    case unresponsive
+  }
+
+  /// A step for the driver.
+  public enum Action: Sendable, Equatable {
+    /// Gives a message to the user.
+    case deliver(WebSocketMessage)
+    /// Writes a ping, a pong or a close frame with ``append(_:_:to:)``.
+    case write(WebSocketFrame.Opcode, [UInt8])
+    /// Tells the user that the peer has answered the last ping: all that was sent before has arrived.
+    case confirm
+    /// Tells the user that the session is over, after writing a close frame with a payload, if there is one.
+    ///
+    /// The driver ends the TCP connection in order if `isLast`; otherwise the machine asks for that later.
+    case end(Outcome, closeFrame: [UInt8]?, isLast: Bool)
+    /// Ends the TCP connection in order; the user has been told before.
+    case finish
+    /// Drops the TCP connection; the user is told that the peer does not respond.
+    case abort
   }
 }

@@ -42,7 +42,10 @@ final class HTTP2Connection: ServedProtocol {
       request: server.core.limits, headTime: options.headerTimeout.milliseconds,
       idleTime: options.idleTimeout.milliseconds, rate: server.core.minimumRate)
     guard let machine = HTTP2Machine(limits, now: connection.loop.now) else { return nil }
-    (self.machine, self.connection, self.peer, self.server) = (machine, connection, peer, server)
+    self.machine = machine
+    self.connection = connection
+    self.peer = peer
+    self.server = server
     memory = peer.makeCharge(to: peer.owner)
     pump()
   }
@@ -141,10 +144,10 @@ final class HTTP2Connection: ServedProtocol {
       switch action {
       case .head(let stream, let head, let hasBody):
         // What was cancelled in the same breath costs nothing more.
-        if stream.state != .closed { take(head, of: stream, hasBody: hasBody) }
+        if stream.state != .closed { receive(head, of: stream, hasBody: hasBody) }
       case .refuse(let stream, let failure):
         if stream.state != .closed { refuse(failure, stream) }
-      case .body(let stream, let bytes): take(bytes, of: stream)
+      case .body(let stream, let bytes): receive(bytes, of: stream)
       case .end(let stream):
         if case .whole = stream.state, stream.exchange != nil { begin(stream) }
       case .wrote(let stream):
@@ -159,7 +162,7 @@ final class HTTP2Connection: ServedProtocol {
     }
   }
 
-  private func take(_ head: RequestHead, of stream: HTTP2Stream, hasBody: Bool) {
+  private func receive(_ head: RequestHead, of stream: HTTP2Stream, hasBody: Bool) {
     // A peer that cancels requests faster than they are responded to doesn't get more of them run at a time.
     guard runningTasks < HTTP2Session.concurrentStreams else { return machine.turnAway(stream) }
     var exchange = Exchange(head, from: peer, on: server)
@@ -179,12 +182,12 @@ final class HTTP2Connection: ServedProtocol {
       if case .length(let length) = head.framing, length > limit {
         refuse(RequestFailure(.contentTooLarge, "the body is longer than the limit"), stream)
       } else if hasBody, head.expectsContinue {
-        machine.askForBody(of: stream)
+        machine.requestBody(of: stream)
       }
     }
   }
 
-  private func take(_ bytes: [UInt8], of stream: HTTP2Stream) {
+  private func receive(_ bytes: [UInt8], of stream: HTTP2Stream) {
     guard stream.exchange != nil else { return machine.discard(bytes.count, of: stream) }
     guard stream.received <= stream.exchange?.plan.bodyLimit ?? 0 else {
       return refuse(RequestFailure(.contentTooLarge, "the body is longer than the limit"), stream)
@@ -218,8 +221,10 @@ final class HTTP2Connection: ServedProtocol {
     }
     runningTasks += 1
     // The task holds the request, also when the stream ends before it does.
-    let (connectionID, id) = (connection.id, stream.id)
-    let (memory, held) = (stream.memory, stream.charged - HTTP2Stream.overhead)
+    let connectionID = connection.id
+    let id = stream.id
+    let memory = stream.memory
+    let held = stream.charged - HTTP2Stream.overhead
     stream.charged = HTTP2Stream.overhead
     stream.exchange?.start(on: server) { [loop] response in
       if loop.isCurrent { _ = memory?.add(-held) }

@@ -1,5 +1,6 @@
+package import HTTPProtocol
+
 internal import Formats
-internal import HTTPProtocol
 internal import Transport
 
 /// A WebSocket on a connection: carries out what its machine says, within the server's budgets.
@@ -28,7 +29,9 @@ final class WebSocketConnection: ServedProtocol {
   private init(
     _ connection: Connection, _ peer: Peer, _ server: ServerLoop, _ acceptance: WebSocketAcceptance
   ) {
-    (self.connection, self.peer, self.server) = (connection, peer, server)
+    self.connection = connection
+    self.peer = peer
+    self.server = server
     machine = WebSocketMachine(role: .server, limits: acceptance.limits, now: connection.loop.now)
     highWaterMark = acceptance.highWaterMark
     lowWaterMark = acceptance.lowWaterMark
@@ -36,12 +39,7 @@ final class WebSocketConnection: ServedProtocol {
 
   /// Turns a connection whose handshake has been accepted into a WebSocket.
   ///
-  /// - Parameters:
-  ///   - connection: the connection.
-  ///   - peer: the other end.
-  ///   - server: the server's part of the connection's loop.
-  ///   - acceptance: the limits and the handler of the session.
-  ///   - input: bytes that came behind the handshake; they are frames already.
+  /// - Parameter input: bytes that came behind the handshake; they are frames already.
   static func begin(
     on connection: Connection, _ peer: Peer, _ server: ServerLoop,
     _ acceptance: WebSocketAcceptance, input: [UInt8]
@@ -217,5 +215,30 @@ final class WebSocketConnection: ServedProtocol {
     _ = peer.hold(connection.backlog)
     let code: UInt16? = if case .closed(let code, _) = machine.outcome { code } else { nil }
     handler.closed(code)
+  }
+}
+
+/// The limits and the handler of an accepted WebSocket.
+package struct WebSocketAcceptance: Sendable {
+  /// The limits that the client is held to; by default it has a minute for a message, or for each piece of one.
+  ///
+  /// So a connection holds memory for a message only while it goes on sending, and not for ever, as the longest message
+  /// comes nearer each time; and a mobile link of 35 kbit/s is fast enough for any message. A peer that sends all but the
+  /// end at once is closed after two minutes.
+  package var limits = WebSocketMachine.Limits()
+  /// The number of bytes that may wait to be sent; with more the session is closed with 1013.
+  package var highWaterMark = 4 << 20
+  /// The number of waiting bytes above which the peer counts as slow: once they are sent,
+  /// ``WebSocketHandler/drained()`` is called, and only the last of the peer's pings is answered.
+  package var lowWaterMark = 64 << 10
+  /// The subprotocol that the handshake agrees on.
+  package var subprotocol: String?
+  /// Makes the handler of the session, on its loop.
+  package var makeHandler: @Sendable (WebSocketSession) -> any WebSocketHandler
+
+  /// An acceptance with the default limits.
+  package init(makeHandler: @escaping @Sendable (WebSocketSession) -> any WebSocketHandler) {
+    self.makeHandler = makeHandler
+    limits.messageTime = .seconds(60)
   }
 }

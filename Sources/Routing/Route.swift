@@ -138,3 +138,112 @@ extension RequestOrigin {
   /// The request's name in log lines and responses.
   fileprivate var name: String { String(id, radix: 16) }
 }
+
+/// A path with parameters, parsed.
+struct RoutePattern: Sendable, Hashable {
+  /// The demand on one segment of a path, in the order in which alternatives are tried.
+  enum Segment: Sendable, Hashable {
+    case literal([UInt8])
+    case digits(Int)
+    /// Begins with these bytes, which are in lower case; letters match in either case.
+    case prefix([UInt8])
+    case any
+    /// Matches this segment and all behind it.
+    case rest
+  }
+
+  /// The pattern as it was written.
+  let text: String
+  let segments: [Segment]
+  /// The names of the parameters, in the order of the path.
+  let names: [String]
+
+  /// Parses a pattern. Patterns are part of the program, so a malformed one is a programming error.
+  init(_ text: String) {
+    precondition(text.hasPrefix("/"), "the pattern \(text) begins with a slash")
+    self.text = text
+    var names: [String] = []
+    segments = text.dropFirst().split(separator: "/", omittingEmptySubsequences: false).map {
+      part in
+      guard part.hasPrefix("{"), part.hasSuffix("}") else {
+        precondition(!part.contains { "{}%".contains($0) }, "\(part) in \(text) is literal text")
+        return .literal(Array(part.utf8))
+      }
+      let inner = part.dropFirst().dropLast()
+      if inner.hasSuffix("...") {
+        names.append(String(inner.dropLast(3)))
+        return .rest
+      }
+      guard let colon = inner.firstIndex(of: ":") else {
+        names.append(String(inner))
+        return .any
+      }
+      names.append(String(inner[..<colon]))
+      let constraint = inner[inner.index(after: colon)...]
+      if constraint.hasPrefix("digits("), constraint.hasSuffix(")"),
+        let count = Int(constraint.dropFirst(7).dropLast()), count > 0
+      {
+        return .digits(count)
+      }
+      if constraint.hasPrefix("prefix("), constraint.hasSuffix(")"), constraint.utf8.count > 8 {
+        return .prefix(Array(constraint.dropFirst(7).dropLast().lowercased().utf8))
+      }
+      preconditionFailure("unknown constraint \(constraint) in \(text)")
+    }
+    precondition(!segments.dropLast().contains(.rest), "{…...} ends the pattern \(text)")
+    precondition(names.count <= RouteParameters.limit, "too many parameters in \(text)")
+    precondition(Set(names).count == names.count, "a name is used twice in \(text)")
+    self.names = names
+  }
+}
+
+/// The parts of a request's path that the parameters of its route's pattern matched.
+///
+/// They are ranges of the path. Reading one allocates nothing unless it is percent-encoded.
+package struct RouteParameters: Sendable {
+  /// The largest number of parameters of a pattern.
+  static let limit = 4
+
+  private let path: ArraySlice<UInt8>
+  private let isEncoded: Bool
+  private let names: [String]
+  private let matches: RouteMatches
+
+  init(of head: RequestHead, names: [String], matches: RouteMatches) {
+    path = head.path
+    isEncoded = head.isPathEncoded
+    self.names = names
+    self.matches = matches
+  }
+
+  /// The bytes that a parameter matched, percent-decoded.
+  ///
+  /// - Parameter name: the parameter's name in the pattern. An unknown name gives no bytes.
+  package subscript(name: String) -> ArraySlice<UInt8> {
+    guard let index = names.firstIndex(of: name) else { return [] }
+    let bytes = path[matches[index]]
+    return isEncoded ? PercentEncoding.decode(bytes).map { $0[...] } ?? bytes : bytes
+  }
+
+  /// Returns the text that a parameter matched, percent-decoded.
+  ///
+  /// - Returns: the text, or nil if it is not UTF-8.
+  package func text(_ name: String) -> String? { String(validating: self[name], as: UTF8.self) }
+}
+
+/// The places of the parameters in a path, kept without an allocation.
+struct RouteMatches: Sendable {
+  private var starts: InlineArray<4, Int> = .init(repeating: 0)
+  private var ends: InlineArray<4, Int> = .init(repeating: 0)
+  private var count = 0
+
+  subscript(index: Int) -> Range<Int> { index < count ? starts[index]..<ends[index] : 0..<0 }
+
+  mutating func append(_ range: Range<Int>) {
+    starts[count] = range.lowerBound
+    ends[count] = range.upperBound
+    count += 1
+  }
+
+  mutating func removeLast() { count -= 1 }
+}

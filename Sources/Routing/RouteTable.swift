@@ -1,8 +1,9 @@
 package import Formats
-internal import Configuration
 package import HTTPProtocol
 package import HTTPServer
 package import Observability
+
+internal import Configuration
 
 /// The compiled routes of all services, which answer the requests of a server.
 ///
@@ -22,8 +23,6 @@ package final class RouteTable: Responder {
   ///   - routers: one for each service. On its hosts, a service takes precedence over one without hosts.
   ///   - bodyLimit: the largest body in bytes, for routes without a limit of their own.
   ///   - proxies: the proxies whose header fields about the origin of requests are believed.
-  ///   - log: takes requests (at the level debug) and failures.
-  ///   - metrics: counts requests.
   /// - Throws: ``RouteConflict`` if two routes claim the same requests.
   package init(
     _ routers: [Router], bodyLimit: Int = 64 << 10, proxies: TrustedProxies = TrustedProxies([]),
@@ -55,7 +54,8 @@ package final class RouteTable: Responder {
     unrouted = metrics.counters(
       "awd_http_requests_total", "Requests",
       ["service": "none", "route": "none", "method": "any"], by: "status", 100...599)
-    (self.log, self.proxies) = (log, proxies)
+    self.log = log
+    self.proxies = proxies
   }
 
   /// Decides whether a peer is a trusted proxy.
@@ -65,9 +65,6 @@ package final class RouteTable: Responder {
 
   /// Finds the origin of a request that a trusted proxy passed on.
   ///
-  /// - Parameters:
-  ///   - head: the request line and the header fields.
-  ///   - origin: the proxy's own address.
   /// - Returns: the client's origin.
   package func origin(of head: RequestHead, from origin: RequestOrigin) -> RequestOrigin {
     proxies.origin(of: head, from: origin)
@@ -75,9 +72,6 @@ package final class RouteTable: Responder {
 
   /// Finds the route of a request, or a response without one.
   ///
-  /// - Parameters:
-  ///   - head: the request line and the header fields.
-  ///   - origin: the client's origin.
   /// - Returns: the way in which the request is to be answered.
   package func plan(for head: RequestHead, from origin: RequestOrigin) -> RequestPlan {
     let path = head.path
@@ -167,4 +161,147 @@ extension RouteTable {
     }
     return Array(merged.values)
   }
+}
+
+/// A segment of all patterns that begin alike. Paths are looked up in an immutable tree of these.
+final class RouteNode: Sendable {
+  private let literals: [(bytes: [UInt8], node: RouteNode)]
+  private let digits: [(count: Int, node: RouteNode)]
+  /// The longest prefix comes first.
+  private let prefixes: [(bytes: [UInt8], node: RouteNode)]
+  private let any: RouteNode?
+  private let rest: RouteTarget?
+  private let target: RouteTarget?
+
+  /// Builds the tree below a node.
+  ///
+  /// - Parameter targets: the targets of the patterns. No two have the same segments.
+  init(_ targets: [RouteTarget], depth: Int = 0) {
+    target = targets.first { $0.segments.count == depth }
+    rest = targets.first { $0.segments.count == depth + 1 && $0.segments[depth] == .rest }
+    let deeper = Dictionary(grouping: targets.filter { $0.segments.count > depth }) {
+      $0.segments[depth]
+    }
+    var literals: [(bytes: [UInt8], node: RouteNode)] = []
+    var digits: [(count: Int, node: RouteNode)] = []
+    var prefixes: [(bytes: [UInt8], node: RouteNode)] = []
+    var any: RouteNode?
+    for (segment, below) in deeper {
+      switch segment {
+      case .literal(let bytes): literals.append((bytes, RouteNode(below, depth: depth + 1)))
+      case .digits(let count): digits.append((count, RouteNode(below, depth: depth + 1)))
+      case .prefix(let bytes): prefixes.append((bytes, RouteNode(below, depth: depth + 1)))
+      case .any: any = RouteNode(below, depth: depth + 1)
+      case .rest: break
+      }
+    }
+    self.literals = literals
+    self.digits = digits
+    self.prefixes = prefixes.sorted { $0.bytes.count > $1.bytes.count }
+    self.any = any
+  }
+
+  /// Finds the target of a path.
+  ///
+  /// - Parameters:
+  ///   - path: the rest of the path: empty behind the last segment, else with a slash at its start.
+  ///   - isEncoded: whether the path holds a `%`. All of them are well-formed.
+  /// - Returns: the best match, or nil if there is none.
+  func target(
+    of path: ArraySlice<UInt8>, isEncoded: Bool, _ matches: inout RouteMatches
+  ) -> RouteTarget? {
+    guard !path.isEmpty else { return target }
+    let start = path.startIndex + 1
+    let end = path[start...].first(at: UInt8(ascii: "/")) ?? path.endIndex
+    let raw = path[start..<end]
+    let segment = isEncoded ? PercentEncoding.decode(raw).map { $0[...] } ?? raw : raw
+    let behind = path[end...]
+
+    for (bytes, node) in literals where bytes.count == segment.count && segment.elementsEqual(bytes)
+    {
+      if let found = node.target(of: behind, isEncoded: isEncoded, &matches) { return found }
+    }
+    guard !segment.isEmpty, !Self.isDots(segment) else { return nil }
+    for (count, node) in digits where segment.count == count && segment.allSatisfy(Self.isDigit) {
+      matches.append(start..<end)
+      if let found = node.target(of: behind, isEncoded: isEncoded, &matches) { return found }
+      matches.removeLast()
+    }
+    for (bytes, node) in prefixes where Self.begins(segment, with: bytes) {
+      matches.append(start..<end)
+      if let found = node.target(of: behind, isEncoded: isEncoded, &matches) { return found }
+      matches.removeLast()
+    }
+    if let any {
+      matches.append(start..<end)
+      if let found = any.target(of: behind, isEncoded: isEncoded, &matches) { return found }
+      matches.removeLast()
+    }
+    guard let rest, !Self.hasDots(path) else { return nil }
+    matches.append(start..<path.endIndex)
+    return rest
+  }
+
+  private static func isDigit(_ byte: UInt8) -> Bool {
+    (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+  }
+
+  private static func begins(_ segment: ArraySlice<UInt8>, with prefix: [UInt8]) -> Bool {
+    segment.count >= prefix.count
+      && zip(segment, prefix).allSatisfy { byte, expected in
+        byte == expected || expected >= UInt8(ascii: "a") && byte | 0x20 == expected
+      }
+  }
+
+  /// Returns whether a segment is `.` or `..`. Clients resolve these before they send (RFC 3986 section 5.2.4): one that
+  /// is sent is meant to lead where it shouldn't.
+  private static func isDots(_ segment: ArraySlice<UInt8>) -> Bool {
+    segment.count <= 2 && segment.allSatisfy { $0 == UInt8(ascii: ".") }
+  }
+
+  private static func hasDots(_ path: ArraySlice<UInt8>) -> Bool {
+    (PercentEncoding.decode(path) ?? Array(path)).split(separator: UInt8(ascii: "/"))
+      .contains(where: isDots)
+  }
+}
+
+/// All routes of one service for one pattern, by method.
+final class RouteTarget: Sendable {
+  let segments: [RoutePattern.Segment]
+  /// The pattern, as one of the routes writes it.
+  let pattern: String
+  let service: RoutedService
+  private let routes: [(method: Method, route: Route)]
+  /// The value of `Allow`: the sorted methods, with those that are implied.
+  let allow: String
+
+  init(
+    segments: [RoutePattern.Segment], pattern: String, service: RoutedService,
+    routes: [(method: Method, route: Route)]
+  ) {
+    self.segments = segments
+    self.pattern = pattern
+    self.service = service
+    self.routes = routes
+    var methods = Set(routes.map(\.method))
+    if methods.contains(.get) { methods.insert(.head) }
+    if service.router.optionsFields != nil { methods.insert(.options) }
+    allow = methods.map(\.name).sorted().joined(separator: ", ")
+  }
+
+  /// Returns the route for a method. The route for `GET` answers `HEAD` too, unless that has its own.
+  func route(for method: Method) -> Route? {
+    for (known, route) in routes where known == method { return route }
+    guard method == .head else { return nil }
+    return self.route(for: .get)
+  }
+}
+
+/// Routes that claim the same requests.
+package struct RouteConflict: Error, Equatable, CustomStringConvertible {
+  /// The conflicts in words that name the services and patterns.
+  package let conflicts: [String]
+
+  /// The conflicts, one a line.
+  package var description: String { conflicts.sorted().joined(separator: "\n") }
 }

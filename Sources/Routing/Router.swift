@@ -1,6 +1,9 @@
 package import Configuration
 package import HTTPProtocol
 package import HTTPServer
+package import WebApps
+
+internal import Observability
 
 /// Collects the routes of one service.
 ///
@@ -47,11 +50,10 @@ package struct Router: Sendable {
 
   /// Makes a router without routes.
   ///
-  /// - Parameters:
-  ///   - service: the name of the service.
-  ///   - hosts: the hosts that the routes answer to, at any port. Empty means any.
+  /// - Parameter hosts: the hosts that the routes answer to, at any port. Empty means any.
   package init(service: String, hosts: [HostName] = []) {
-    (self.service, self.hosts) = (service, hosts)
+    self.service = service
+    self.hosts = hosts
   }
 
   /// Adds a route for `GET` and `HEAD`, answered inline on the event loop.
@@ -66,11 +68,7 @@ package struct Router: Sendable {
 
   /// Adds a route for `GET` and `HEAD`, answered inline on the event loop whenever that is possible, and else by a task.
   ///
-  /// - Parameters:
-  ///   - pattern: the path.
-  ///   - isInline: tells whether a request can be answered inline.
-  ///   - handler: answers inline.
-  ///   - otherwise: answers as a task.
+  /// - Parameter isInline: tells whether a request can be answered inline.
   package mutating func get(
     _ pattern: String, inlineIf isInline: @escaping @Sendable () -> Bool,
     _ handler: @escaping Handler, otherwise: @escaping AsyncHandler
@@ -80,10 +78,7 @@ package struct Router: Sendable {
 
   /// Adds a route for `POST`, answered by a task.
   ///
-  /// - Parameters:
-  ///   - pattern: the path.
-  ///   - bodyLimit: the largest body in bytes, or nil for the configured one.
-  ///   - handler: makes the response.
+  /// - Parameter bodyLimit: the largest body in bytes, or nil for the configured one.
   package mutating func post(
     _ pattern: String, bodyLimit: Int? = nil, _ handler: @escaping AsyncHandler
   ) {
@@ -92,11 +87,7 @@ package struct Router: Sendable {
 
   /// Adds a route for some methods, answered inline on the event loop.
   ///
-  /// - Parameters:
-  ///   - methods: the methods.
-  ///   - pattern: the path.
-  ///   - bodyLimit: the largest body in bytes, or nil for the configured one.
-  ///   - handler: makes the response.
+  /// - Parameter bodyLimit: the largest body in bytes, or nil for the configured one.
   package mutating func on(
     _ methods: [Method], _ pattern: String, bodyLimit: Int? = nil, _ handler: @escaping Handler
   ) {
@@ -106,11 +97,8 @@ package struct Router: Sendable {
   /// Adds a route for some methods, answered by a task.
   ///
   /// - Parameters:
-  ///   - methods: the methods.
-  ///   - pattern: the path.
   ///   - bodyLimit: the largest body in bytes, or nil for the configured one.
   ///   - screen: looks at each request first, or nil.
-  ///   - handler: makes the response.
   package mutating func on(
     _ methods: [Method], _ pattern: String, bodyLimit: Int? = nil, screen: Screen? = nil,
     _ handler: @escaping AsyncHandler
@@ -120,9 +108,7 @@ package struct Router: Sendable {
 
   /// Adds a route for WebSocket handshakes (RFC 6455).
   ///
-  /// - Parameters:
-  ///   - pattern: the path.
-  ///   - accept: gives the session's handler and limits, or throws the error that refuses the handshake.
+  /// - Parameter accept: gives the session's handler and limits, or throws the error that refuses the handshake.
   package mutating func webSocket(_ pattern: String, _ accept: @escaping WebSocketRoute) {
     add([.get], pattern, nil, .webSocket(accept))
   }
@@ -151,9 +137,7 @@ package struct Router: Sendable {
 
   /// Adds a check to `/readyz`.
   ///
-  /// - Parameters:
-  ///   - name: the name of the check, in a word.
-  ///   - check: returns what is missing, in words that anyone may read, or nil if all is well.
+  /// - Parameter check: returns what is missing, in words that anyone may read, or nil if all is well.
   package mutating func readiness(_ name: String, _ check: @escaping ReadinessCheck) {
     checks.append((name, check))
   }
@@ -186,4 +170,98 @@ enum RouteHandler: Sendable {
   case task(Router.AsyncHandler)
   case either(@Sendable () -> Bool, Router.Handler, Router.AsyncHandler)
   case webSocket(Router.WebSocketRoute)
+}
+
+/// The common properties of all routes of a service.
+struct RoutedService: Sendable {
+  /// The router of the service, which names it and states the style of its errors.
+  let router: Router
+  let log: Log
+  let latency: Histogram
+
+  init(_ router: Router, log: Log, metrics: Metrics) {
+    self.router = router
+    self.log = log.with(["service": router.service])
+    latency = metrics.histogram(
+      "awd_http_request_duration_seconds", "Duration of a request",
+      ["service": router.service])
+  }
+
+  /// Makes the response to a failure, in the service's style.
+  func response(_ error: HTTPError, to head: RequestHead) -> Response {
+    router.errorStyle.response(error, to: head, adding: router.errorFields)
+  }
+}
+
+extension Router {
+  /// Registers an app's pages and files.
+  package mutating func register(_ app: WebApp) {
+    for name in app.fileNames {
+      get("\(app.path)/\(name)") { request, _ in
+        guard let response = try app.response(to: request.head, file: name) else {
+          throw HTTPError(.notFound)
+        }
+        return response
+      }
+    }
+    get(app.path) { _, _ in
+      var response = Response(.permanentRedirect)
+      response.fields.append(.location, "\(app.path)/")
+      return response
+    }
+  }
+}
+
+/// The form of the error responses that the router makes for a service.
+package enum ErrorStyle: Sendable {
+  /// A body in JSON or HTML if `Accept` names one of them, else an empty body.
+  case negotiated
+  /// A body `{"error":"…"}` in any case.
+  case json
+  /// The service's own.
+  case own(@Sendable (HTTPError) -> Response)
+}
+
+extension ErrorStyle {
+  /// Makes the response to a failure.
+  func response(_ error: HTTPError, to head: RequestHead, adding fields: HeaderFields) -> Response {
+    var response = Response(error.status)
+    switch self {
+    case .json: response = Self.json(error)
+    case .own(let make): response = make(error)
+    case .negotiated:
+      let accept = AcceptList(head, .accept)
+      if accept.prefers("application/json", to: "text/html") {
+        response = Self.json(error)
+      } else if accept.quality(of: "text/html") ?? 0 > 0 {
+        response = Self.html(error)
+      }
+      response.fields.append(.vary, "Accept")
+    }
+    for extra in [error.fields, fields] { response.fields.append(contentsOf: extra) }
+    return response
+  }
+
+  private static func json(_ error: HTTPError) -> Response {
+    // Encoding text doesn't fail. If it did, the status alone would have to do.
+    (try? Response(error.status, json: error.members.merging(["error": error.message]) { $1 }))
+      ?? Response(error.status)
+  }
+
+  private static func html(_ error: HTTPError) -> Response {
+    let title = "\(error.status.code) \(error.status.reason)"
+    let message = error.message == "\(error.status.reason)" ? "" : error.message
+    var response = Response(
+      error.status, type: "text/html; charset=utf-8",
+      text: PageStyle.message.document(
+        title: title, "<main>\n<h1>\(title)</h1>\n<p>\(message.htmlEscaped)</p>\n</main>"))
+    response.fields.append(.contentSecurityPolicy, PageStyle.message.contentSecurityPolicy)
+    return response
+  }
+}
+
+/// An error that may pass by itself, such as that of a store that can't be reached. The router answers it with 503 then.
+package protocol TemporaryFailure: Error {
+  /// True if the same request may succeed a moment later, without a restart.
+  var isUnavailable: Bool { get }
 }

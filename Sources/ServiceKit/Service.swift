@@ -1,4 +1,8 @@
+package import Configuration
+package import Observability
+package import Platform
 package import Routing
+package import Storage
 
 /// A part of the daemon that can be switched on and off, implemented by a plug-in.
 ///
@@ -19,19 +23,156 @@ package protocol Service: Sendable {
 
   /// Makes the service, ready to answer requests.
   ///
-  /// - Parameters:
-  ///   - context: all that the program offers the service.
-  ///   - configuration: the service's section, free of problems.
+  /// - Parameter context: all that the program offers the service.
   /// - Throws: an error that keeps the service from working. The operator reads its text.
   init(_ context: ServiceContext, _ configuration: Configuration) async throws
 
   /// Registers the routes and readiness checks.
-  ///
-  /// - Parameter router: takes the routes of this service alone.
   func register(on router: inout Router)
 }
 
 extension Service {
-  /// True.
   package static var isOnByDefault: Bool { true }
+}
+
+/// The values of a service's section.
+package protocol ServiceConfiguration: Sendable {
+  /// Reads every key of the section, and records what is wrong with it there.
+  ///
+  /// It opens and writes nothing, so that all problems of a configuration can be reported at once, by `awd check` too.
+  /// A key that isn't read here is unknown. The program reads `hosts` itself.
+  init(_ section: ConfigurationSection)
+}
+
+extension Service {
+  /// Reads the service's section, and records what is wrong with it there.
+  package static func configuration(_ section: ConfigurationSection) -> any ServiceConfiguration {
+    Configuration(section)
+  }
+}
+
+/// A service with tables in the store.
+package protocol Migrating: Service {
+  /// The history of the service's own tables, and of the libraries' that it uses, in the order of its needs.
+  static var migrations: [Migration] { get }
+}
+
+extension Sequence where Element == any Service.Type {
+  /// The histories of all services' tables, with each step once.
+  package var migrations: [Migration] {
+    var known: Set<String> = []
+    return flatMap { ($0 as? any Migrating.Type)?.migrations ?? [] }
+      .filter { known.insert("\($0.owner) \($0.number)").inserted }
+  }
+}
+
+/// A service that works in the background while requests are served.
+package protocol Running: Service {
+  /// Works until the task is cancelled.
+  ///
+  /// It returns if there is nothing (more) to do. After an error, which is logged and shown by `/readyz`, it is called
+  /// again after a pause that grows from 1 s to 1 min.
+  func run() async throws
+}
+
+extension Running {
+  /// Does work again and again until the task is cancelled.
+  ///
+  /// - Parameters:
+  ///   - interval: the time between the end of the work and its next beginning; after a failure 5 s, if that is less.
+  ///   - failure: the words that are logged with the cause of a failure.
+  package static func repeatWork(
+    every interval: Duration, orLog failure: String, in log: Log,
+    _ work: () async throws -> Void
+  ) async {
+    while !Task.isCancelled {
+      var pause = interval
+      do { try await work() } catch {
+        log.warning(failure, ["cause": "\(error)"])
+        pause = min(interval, .seconds(5))
+      }
+      try? await Task.sleep(for: pause)
+    }
+  }
+}
+
+/// A service that can take up changes while it runs.
+package protocol Reloading: Service {
+  /// Takes up what changed outside, such as files, keys and lists, on SIGHUP.
+  ///
+  /// - Throws: an error that leaves everything as it was.
+  func reload() async throws
+}
+
+/// A service with subcommands of its own.
+package protocol Commanding: Service {
+  /// The subcommands, for the service's operator and for its users (`wallet …`).
+  static var commands: [any Command.Type] { get }
+}
+
+/// A service whose requests carry secrets such as passwords.
+///
+/// It isn't served in plain HTTP on an address that other machines reach, unless there is a proxy that may have ended the
+/// TLS connection.
+package protocol Confidential: Service {}
+
+/// A service that can be tried with commands beside the running server.
+package protocol Demonstrating: Service {
+  /// Returns commands that an operator may try, which are printed at the start.
+  ///
+  /// - Parameter url: the server's URL on this machine, without a slash at its end.
+  /// - Returns: examples that work now.
+  func examples(at url: String) -> [ServiceExample]
+}
+
+/// A command that shows what a service does.
+package struct ServiceExample: Sendable, Equatable {
+  /// The outcome in a few words.
+  package let outcome: String
+  /// The command as it is typed into a shell.
+  package let command: String
+
+  package init(_ outcome: String, _ command: String) {
+    self.outcome = outcome
+    self.command = command
+  }
+}
+
+/// A service that may ask for an invitation when an account is made.
+package protocol InvitingService: Service {
+  /// True if an invitation can be for one user only, whom the service knows by a uid before there is an account.
+  static var knowsUIDs: Bool { get }
+
+  /// Keeps an invitation, of whose token only a hash is stored.
+  ///
+  /// - Returns: what the operator should know, such as that no invitation is needed at the moment.
+  /// - Throws: the store's error.
+  static func add(
+    _ invitation: Invitation, _ context: ServiceContext, _ configuration: Configuration
+  ) async throws -> String?
+}
+
+/// An invitation to make an account.
+package struct Invitation: Sendable {
+  /// The token that is shown instead of the operator's word.
+  package let token: String
+  /// The only user that it is for, or nil for any.
+  package let uid: String?
+  /// The number of accounts that can be made with it.
+  package let uses: Int
+  /// The moment at which it expires.
+  package let expires: Timestamp
+
+  /// Makes an invitation.
+  ///
+  /// - Parameters:
+  ///   - uid: the only user that it is for, or nil for any.
+  ///   - uses: the number of accounts that can be made with it.
+  ///   - expires: the moment at which it expires.
+  package init(token: String, uid: String?, uses: Int, expires: Timestamp) {
+    self.token = token
+    self.uid = uid
+    self.uses = uses
+    self.expires = expires
+  }
 }

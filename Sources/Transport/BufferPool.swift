@@ -1,3 +1,5 @@
+internal import CUV
+
 /// Buffers that are used again, so that idle connections hold none.
 ///
 /// The memory of a buffer that is freed and allocated for each response may go back to the system and come anew each time.
@@ -13,7 +15,7 @@ struct BufferPool {
   init(room: Int) { self.room = room }
 
   /// An empty buffer.
-  mutating func take() -> [UInt8] {
+  mutating func acquire() -> [UInt8] {
     if let buffer = spare.popLast() { return buffer }
     var buffer: [UInt8] = []
     buffer.reserveCapacity(room)
@@ -21,9 +23,38 @@ struct BufferPool {
   }
 
   /// Takes back a buffer, whose bytes are no longer needed.
-  mutating func giveBack(_ buffer: consuming [UInt8]) {
+  mutating func release(_ buffer: consuming [UInt8]) {
     guard spare.count < Self.limit, (room...Self.largest).contains(buffer.capacity) else { return }
     buffer.removeAll(keepingCapacity: true)
     spare.append(buffer)
+  }
+}
+
+extension UnsafeMutablePointer {
+  /// A libuv handle of any kind as its base.
+  var handle: UnsafeMutablePointer<uv_handle_t> {
+    unsafe UnsafeMutableRawPointer(self).assumingMemoryBound(to: uv_handle_t.self)
+  }
+}
+
+extension UnsafeMutablePointer<uv_handle_t> {
+  /// Closes a handle whose data is a retained reference to its owner, and lets go of both.
+  func closeAndReleaseOwner() {
+    unsafe uv_close(self) { handle in
+      guard let handle = unsafe handle, let owner = unsafe handle.pointee.data else { return }
+      unsafe UnsafeMutableRawPointer(handle).deallocate()
+      unsafe Unmanaged<AnyObject>.fromOpaque(owner).release()
+    }
+  }
+}
+
+extension Unmanaged {
+  /// The object that a C library was given for its callbacks.
+  ///
+  /// - Parameter data: the object as the callback gets it; its owner keeps it alive until the last callback.
+  @inlinable
+  package static func object(of data: UnsafeMutableRawPointer?) -> Instance {
+    guard let data = unsafe data else { preconditionFailure("a callback without its object") }
+    return unsafe fromOpaque(data).takeUnretainedValue()
   }
 }

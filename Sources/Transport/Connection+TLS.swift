@@ -37,7 +37,7 @@ extension Connection {
   /// - Returns: whether it is complete, and the connection still open.
   @discardableResult
   func shakeHands(_ tls: TLSEndpoint) -> Bool {
-    takeSealingBuffer(tls)
+    acquireSealingBuffer(tls)
     switch tls.handshake() {
     case .established:
       loop.statistics.tlsHandshakes.bump()
@@ -75,7 +75,7 @@ extension Connection {
   }
 
   private func sealStaged(_ tls: TLSEndpoint) -> Bool {
-    takeSealingBuffer(tls)
+    acquireSealingBuffer(tls)
     let isSealed = unsafe staged.withUnsafeBytes { unsafe tls.write($0) }
     staged.removeAll(keepingCapacity: true)
     return isSealed
@@ -102,7 +102,7 @@ extension Connection {
   /// Seals the queue piece by piece and sends it until the socket takes no more.
   func sendSealed(_ tls: TLSEndpoint) {
     guard inFlight.isEmpty else { return }
-    defer { giveBackSealed(tls) }
+    defer { returnSealingBuffer(tls) }
     while seal(tls), !tls.output.isEmpty {
       let result = unsafe tls.output.withUnsafeBytes { unsafe tryWrite($0) }
       guard let written = accept(result) else { return }
@@ -123,7 +123,7 @@ extension Connection {
     while case let records = (Connection.sealedLimit - tls.output.count) / Connection.recordSize,
       records > 0, let (bytes, offset) = queue.first
     {
-      takeSealingBuffer(tls)
+      acquireSealingBuffer(tls)
       let room = records * Connection.recordSize
       let end = min(bytes.count, offset + room)
       guard unsafe tls.write(UnsafeRawBufferPointer(rebasing: bytes.buffer[offset..<end])) else {
@@ -136,12 +136,12 @@ extension Connection {
     return true
   }
 
-  private func takeSealingBuffer(_ tls: TLSEndpoint) {
-    if tls.output.capacity == 0 { tls.output = loop.sealingBuffers.take() }
+  private func acquireSealingBuffer(_ tls: TLSEndpoint) {
+    if tls.output.capacity == 0 { tls.output = loop.sealingBuffers.acquire() }
   }
 
-  private func giveBackSealed(_ tls: TLSEndpoint) {
+  private func returnSealingBuffer(_ tls: TLSEndpoint) {
     guard tls.output.isEmpty, tls.output.capacity > 0 else { return }
-    loop.sealingBuffers.giveBack(exchange(&tls.output, with: []))
+    loop.sealingBuffers.release(exchange(&tls.output, with: []))
   }
 }

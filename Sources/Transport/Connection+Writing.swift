@@ -15,7 +15,7 @@ extension Connection {
   /// - Parameter body: appends; it is not called once the connection is no longer open.
   package func stage(_ body: (inout [UInt8]) -> Void) {
     guard life == .open else { return }
-    if staged.capacity == 0 { staged = loop.stagingBuffers.take() }
+    if staged.capacity == 0 { staged = loop.stagingBuffers.acquire() }
     body(&staged)
     awaitFlush()
   }
@@ -55,7 +55,7 @@ extension Connection {
   package func flush() {
     isAwaitingFlush = false
     defer {
-      giveBackStaged()
+      returnStagingBuffer()
       if !inFlight.isEmpty, life == .open { protocolHandler?.outputWaits() }
     }
     if let tls { return flush(through: tls) }
@@ -71,10 +71,10 @@ extension Connection {
     finishIfWritten()
   }
 
-  private func giveBackStaged() {
+  private func returnStagingBuffer() {
     guard staged.isEmpty, staged.capacity > 0, !isAwaitingFlush else { return }
     // Out of the property first: a shared buffer would be allocated anew to be emptied.
-    loop.stagingBuffers.giveBack(exchange(&staged, with: []))
+    loop.stagingBuffers.release(exchange(&staged, with: []))
   }
 
   /// Offers bytes to the socket.
@@ -170,7 +170,7 @@ extension Connection {
         let connection = unsafe Connection.of(request.pointee.data)
         unsafe request.deallocate()
         connection.didWrite(status)
-        connection.loop.settle()
+        connection.loop.endTurn()
       }
     }
     if failed != 0 {
@@ -187,10 +187,10 @@ extension Connection {
     loop.statistics.bytesSent.bump(sent)
     if let tls {
       flush(through: tls, isAfterWrite: true)
-      return giveBackStaged()
+      return returnStagingBuffer()
     }
     queueStaged(from: 0)
-    giveBackStaged()
+    returnStagingBuffer()
     writeQueue()
     guard inFlight.isEmpty else { return }
     queue = []

@@ -1,6 +1,9 @@
+public import Synchronization
+
 internal import CUV
-internal import Glibc
 internal import Formats
+internal import Glibc
+internal import Platform
 
 /// A connected socket on its loop: reading, writing in order with back-pressure, and its end.
 ///
@@ -71,8 +74,13 @@ package final class Connection {
     id: ConnectionID, loop: EventLoop, descriptor: Int32, isLocal: Bool, peer: String,
     tls: TLSEndpoint?, minimumRate: MinimumRate
   ) {
-    (self.id, self.loop, self.peer, self.descriptor) = (id, loop, peer, descriptor)
-    (self.isLocal, self.tls, self.minimumRate) = (isLocal, tls, minimumRate)
+    self.id = id
+    self.loop = loop
+    self.peer = peer
+    self.descriptor = descriptor
+    self.isLocal = isLocal
+    self.tls = tls
+    self.minimumRate = minimumRate
     let memory = UnsafeMutableRawPointer.allocate(
       byteCount: uv_handle_size(isLocal ? UV_NAMED_PIPE : UV_TCP), alignment: 16)
     unsafe stream = memory.assumingMemoryBound(to: uv_stream_t.self)
@@ -144,7 +152,7 @@ package final class Connection {
         guard let stream = unsafe stream else { return }
         let connection = unsafe Connection.of(stream.pointee.data)
         connection.read()
-        connection.loop.settle()
+        connection.loop.endTurn()
       })
     if started != 0 { close() }
   }
@@ -194,7 +202,7 @@ package final class Connection {
   package func awaitTurn() { loop.awaitTurn(id) }
 
   /// Gives the protocol its turn.
-  func takeTurn() {
+  func runTurn() {
     guard isReceiving else { return }
     isAwaitingFlush = true
     protocolHandler?.turnCame()
@@ -314,4 +322,162 @@ package final class Connection {
 
   /// The number of bytes that the kernel holds for the peer.
   private var unacknowledged: Int { Int(cuv_unacknowledged(descriptor)) }
+}
+
+/// The place of a connection in its loop's table, with a generation, so that a late reference finds nothing.
+package struct ConnectionID: Hashable, Sendable {
+  let slot: UInt32
+  let generation: UInt32
+}
+
+/// The protocol that is spoken on a connection; all calls come on the connection's loop.
+package protocol ConnectionProtocol: AnyObject {
+  /// Takes bytes of the peer.
+  ///
+  /// - Parameter input: the bytes, valid during the call.
+  func received(_ input: RawSpan)
+  /// Takes note that the peer sends nothing more.
+  func peerEnded()
+  /// Takes note that all that waited to be sent is sent.
+  func drained()
+  /// Notes that the socket did not take all. It may be called many times until ``drained()``.
+  func outputWaits()
+  /// Takes note that the turn has come which ``Connection/awaitTurn()`` asked for.
+  func turnCame()
+  /// Looks at the clock, several times a second.
+  func tick()
+  /// Takes note that the connection is over; nothing is called after this.
+  func ended()
+  /// Takes note that the TLS handshake is complete.
+  func secured()
+  /// Takes note that TLS has failed; the connection is finished afterwards.
+  func tlsFailed(_ failure: TLSFailure)
+}
+
+extension ConnectionProtocol {
+  package func outputWaits() {}
+  package func turnCame() {}
+  package func secured() {}
+  package func tlsFailed(_ failure: TLSFailure) {}
+}
+
+/// The counters of one loop's connections, written by its thread and read by any.
+package final class ConnectionStatistics: Sendable {
+  /// Connections that are open now.
+  package let open = Atomic<Int>(0)
+  /// Connections cut because the peer read or wrote too slowly.
+  package let cut = Atomic<Int>(0)
+  /// TLS handshakes completed.
+  package let tlsHandshakes = Atomic<Int>(0)
+  /// TLS handshakes that failed, and connections that broke TLS later.
+  package let tlsFailures = Atomic<Int>(0)
+  /// The longest turn of the loop in the last minute or two, in milliseconds: so long every other connection waited.
+  package let longestTurn = Atomic<Int>(0)
+  /// Bytes taken from sockets.
+  package let bytesReceived = Atomic<Int>(0)
+  /// Bytes given to sockets.
+  package let bytesSent = Atomic<Int>(0)
+}
+
+extension Atomic where Value == Int {
+  /// Adds on the one thread that writes this counter.
+  @inlinable
+  package borrowing func bump(_ amount: Int = 1) {
+    // One writer: a plain load and store cost a fraction of a locked addition.
+    store(load(ordering: .relaxed) &+ amount, ordering: .relaxed)
+  }
+
+  /// The value, as another thread may see it a little later.
+  @inlinable package var value: Int { load(ordering: .relaxed) }
+}
+
+/// The connections of one loop, by their identifiers.
+struct ConnectionTable {
+  private var slots: [Connection?] = []
+  private var freeSlots: [UInt32] = []
+  private var generation: UInt32 = 0
+  /// The number of connections.
+  private(set) var count = 0
+
+  /// Gives a connection a place.
+  ///
+  /// - Parameter make: makes the connection, or returns nil if it can't be made.
+  mutating func insert(_ make: (ConnectionID) -> Connection?) -> Connection? {
+    generation &+= 1
+    let slot = freeSlots.popLast() ?? UInt32(slots.count)
+    if slot == slots.count { slots.append(nil) }
+    guard let connection = make(ConnectionID(slot: slot, generation: generation)) else {
+      freeSlots.append(slot)
+      return nil
+    }
+    slots[Int(slot)] = connection
+    count += 1
+    return connection
+  }
+
+  subscript(id: ConnectionID) -> Connection? {
+    guard Int(id.slot) < slots.count, let connection = slots[Int(id.slot)], connection.id == id
+    else { return nil }
+    return connection
+  }
+
+  mutating func remove(_ id: ConnectionID) {
+    guard self[id] != nil else { return }
+    slots[Int(id.slot)] = nil
+    freeSlots.append(id.slot)
+    count -= 1
+  }
+
+  /// All connections, in no particular order.
+  var all: some Sequence<Connection> { slots.lazy.compactMap { $0 } }
+}
+
+/// The rate that a transfer must keep.
+package struct MinimumRate: Sendable {
+  let bytesPerSecond: Int64
+  /// The time that a transfer may stall before the rate is held against it, in milliseconds.
+  let grace: Int64
+
+  /// A rate.
+  ///
+  /// - Parameters:
+  ///   - bytesPerSecond: the bytes a second that must move on average.
+  ///   - grace: the time that a transfer may stall before the rate is held against it.
+  package init(bytesPerSecond: Int = 512, grace: Duration = .seconds(15)) {
+    self.bytesPerSecond = Int64(bytesPerSecond)
+    self.grace = grace.milliseconds
+  }
+}
+
+/// Measures in windows whether a transfer keeps a rate: a good beginning earns no credit.
+package struct RateWindow: Sendable {
+  private var start: Int64
+  private var count: Int
+
+  /// A window that begins now.
+  ///
+  /// - Parameters:
+  ///   - now: the moment, in milliseconds.
+  ///   - count: the number of bytes that have moved before.
+  package init(now: Int64 = 0, count: Int = 0) {
+    start = now
+    self.count = count
+  }
+
+  /// Judges the window if it is long enough, and begins the next one.
+  ///
+  /// - Parameters:
+  ///   - count: the number of bytes that have moved by now, since the same beginning as before.
+  ///   - now: the moment, in milliseconds.
+  /// - Returns: whether fewer bytes moved than the rate asks for.
+  package mutating func isTooSlow(
+    for rate: MinimumRate, count: @autoclosure () -> Int, now: Int64
+  ) -> Bool {
+    let elapsed = now - start
+    guard elapsed > rate.grace else { return false }
+    let next = RateWindow(now: now, count: count())
+    let moved = Int64(max(0, next.count - self.count))
+    self = next
+    return moved < elapsed * rate.bytesPerSecond / 1000
+  }
 }

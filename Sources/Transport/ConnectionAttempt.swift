@@ -39,16 +39,14 @@ package final class ConnectionAttempt {
   ///
   /// - Parameters:
   ///   - host: a name or an address, without brackets.
-  ///   - port: the port.
-  ///   - limit: the time for the attempt.
-  ///   - loop: the loop of the calling thread.
   ///   - completion: called once on the loop, unless the attempt is cancelled before, with a non-blocking socket that
   ///     is the callee's from then on.
   package init(
     host: String, port: UInt16, within limit: Duration, on loop: EventLoop,
     completion: @escaping (Result<Int32, Failure>) -> Void
   ) {
-    (self.loop, self.completion) = (loop, completion)
+    self.loop = loop
+    self.completion = completion
     deadline = loop.now(after: limit)
     timer = LoopTimer(on: loop) { [self] in timeIsOver() }
     timer?.start(after: limit)
@@ -103,7 +101,7 @@ package final class ConnectionAttempt {
         unsafe uv_freeaddrinfo(list)
         unsafe request.deallocate()
         attempt.resolved(addresses)
-        attempt.loop.settle()
+        attempt.loop.endTurn()
       }, host, String(port), &hints)
     guard failed != 0 else { return }
     unsafe Unmanaged.passUnretained(self).release()
@@ -175,11 +173,94 @@ package final class ConnectionAttempt {
 
   private func didConnect() {
     guard case .connecting(let socket, let watch, let rest) = state else { return }
-    guard takeSocketError(of: socket) == 0 else {
+    guard socketError(of: socket) == 0 else {
       return tryNext(of: rest, otherwise: .notConnected)
     }
     watch.close()
     state = .over
     end(.success(socket))
+  }
+}
+
+/// Lends a socket's address in the form that a system call takes.
+///
+/// - Parameter form: the form, such as `sockaddr`.
+/// - Returns: the closure's result.
+@inlinable
+package func withSocketAddress<Address, Form, Value>(
+  _ address: inout Address, as form: Form.Type,
+  _ body: (UnsafeMutablePointer<Form>) -> Value
+) -> Value {
+  unsafe withUnsafeMutablePointer(to: &address) {
+    unsafe $0.withMemoryRebound(to: form, capacity: 1, body)
+  }
+}
+
+/// Takes the error of a socket that no call on it has reported yet: its `errno`, or 0.
+func socketError(of socket: Int32) -> Int32 {
+  var code: Int32 = 0
+  var size = socklen_t(MemoryLayout<Int32>.size)
+  unsafe getsockopt(socket, SOL_SOCKET, SO_ERROR, &code, &size)
+  return code
+}
+
+/// Tells when a descriptor can be read or written; touched on its loop's thread only.
+@safe
+package final class SocketWatch {
+  /// The events that are watched for, or have come.
+  package struct Events: OptionSet, Sendable {
+    /// The bits as libuv numbers them.
+    package let rawValue: Int32
+
+    /// Events by their bits.
+    package init(rawValue: Int32) { self.rawValue = rawValue }
+
+    /// The descriptor can be read.
+    package static let readable = Events(rawValue: Int32(UV_READABLE.rawValue))
+    /// The descriptor can be written.
+    package static let writable = Events(rawValue: Int32(UV_WRITABLE.rawValue))
+    /// The descriptor is broken; never watched for.
+    package static let failed = Events(rawValue: 1 << 16)
+  }
+
+  private let handle = UnsafeMutablePointer<uv_poll_t>.allocate(capacity: 1)
+  private unowned let loop: EventLoop
+  private let act: (Events) -> Void
+
+  /// Makes a watch that waits for nothing yet; ``close()`` must be called before the descriptor is closed.
+  ///
+  /// - Parameters:
+  ///   - descriptor: a socket, which becomes non-blocking.
+  ///   - act: called with the events that came.
+  /// - Returns: nil if the system can't watch the descriptor.
+  package init?(_ descriptor: Int32, on loop: EventLoop, act: @escaping (Events) -> Void) {
+    self.loop = loop
+    self.act = act
+    guard unsafe uv_poll_init(loop.loop, handle, descriptor) == 0 else {
+      unsafe handle.deallocate()
+      return nil
+    }
+    // libuv holds the handle, and it the watch, until the handle is closed.
+    unsafe handle.pointee.data = Unmanaged.passRetained(self).toOpaque()
+  }
+
+  /// Waits for events from now on, in place of those before.
+  ///
+  /// - Parameter events: ``Events/readable``, ``Events/writable`` or both.
+  package func wait(for events: Events) {
+    unsafe uv_poll_start(handle, events.rawValue) { handle, status, bits in
+      let watch = unsafe Unmanaged<SocketWatch>.object(of: handle?.pointee.data)
+      watch.act(status < 0 ? .failed : Events(rawValue: bits))
+      watch.loop.endTurn()
+    }
+  }
+
+  /// Waits for nothing.
+  package func stop() { unsafe uv_poll_stop(handle) }
+
+  /// Stops for good and frees the handle.
+  package func close() {
+    unsafe uv_poll_stop(handle)
+    unsafe handle.handle.closeAndReleaseOwner()
   }
 }

@@ -1,7 +1,8 @@
+package import Platform
+
 internal import CUV
 internal import Glibc
 internal import Synchronization
-package import Platform
 
 /// A libuv loop on a thread of its own, and the connections that live and die on it.
 ///
@@ -49,10 +50,12 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
   // Each pair changes places, so that the requests of a piece of work go into the next round.
   private var localWork: [Work] = []
   private var performing: [Work] = []
+  /// Empty except while the work that other threads have sent is performed.
+  private var arrivedWork: [Work] = []
   private var unflushed: [Connection] = []
   private var flushing: [Connection] = []
   private var awaitingTurn: [ConnectionID] = []
-  private var takingTurn: [ConnectionID] = []
+  private var runningTurn: [ConnectionID] = []
   private var turnRecord = TurnRecord()
   /// The buffers of staged bytes, of which a turn may have few.
   var stagingBuffers = BufferPool(room: 0)
@@ -171,7 +174,6 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
 
   /// The moment on the loop's clock that comes a duration after this turn.
   ///
-  /// - Parameter duration: any duration; a negative one counts as none.
   /// - Returns: the moment, in milliseconds; the last one that can be written for an endless duration.
   package func now(after duration: Duration) -> Int64 {
     let (moment, overflows) = now.addingReportingOverflow(max(0, duration.milliseconds))
@@ -183,7 +185,7 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
     for connection in connections.all {
       if isOver { connection.close(resetting: true) } else { connection.tick() }
     }
-    settle()
+    endTurn()
   }
 
   /// Starts the clock with the first connection and stops it with the last, so that an idle loop sleeps.
@@ -204,23 +206,23 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
   func awaitTurn(_ id: ConnectionID) {
     if awaitingTurn.isEmpty {
       unsafe uv_idle_start(turns) { handle in
-        unsafe Unmanaged<EventLoop>.object(of: handle?.pointee.data).giveTurns()
+        unsafe Unmanaged<EventLoop>.object(of: handle?.pointee.data).runTurns()
       }
     }
     awaitingTurn.append(id)
   }
 
-  private func giveTurns() {
-    swap(&awaitingTurn, &takingTurn)
-    for id in takingTurn { connections[id]?.takeTurn() }
-    takingTurn.removeAll(keepingCapacity: true)
-    settle()
+  private func runTurns() {
+    swap(&awaitingTurn, &runningTurn)
+    for id in runningTurn { connections[id]?.runTurn() }
+    runningTurn.removeAll(keepingCapacity: true)
+    endTurn()
     if awaitingTurn.isEmpty { unsafe uv_idle_stop(turns) }
   }
 
   /// Measures the part of a turn since libuv took the time.
   private func measureTurn() {
-    turnRecord.note(Int64(uv_hrtime() / 1_000_000) - now, now: now)
+    turnRecord.record(Int64(uv_hrtime() / 1_000_000) - now, now: now)
     statistics.longestTurn.store(turnRecord.longest, ordering: .relaxed)
   }
 
@@ -230,8 +232,6 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
   package var isCurrent: Bool { threadID.load(ordering: .relaxed) == UInt(pthread_self()) }
 
   /// Runs a task's next piece on the loop.
-  ///
-  /// - Parameter job: the piece.
   package func enqueue(_ job: consuming ExecutorJob) { put(.job(UnownedJob(job))) }
 
   /// Runs a closure on the loop: at the end of this turn if called there, else soon; never once the loop has ended.
@@ -259,13 +259,11 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
   }
 
   private func workArrived() {
-    let arrived = mailbox.withLock { mailbox in
-      let arrived = mailbox.work
-      mailbox.work.removeAll(keepingCapacity: arrived.count < 1024)
-      return arrived
-    }
-    for work in arrived { perform(work) }
-    settle()
+    // Exchanged, so that nothing is copied or freed while the senders' lock is held.
+    mailbox.withLock { swap(&$0.work, &arrivedWork) }
+    for work in arrivedWork { perform(work) }
+    arrivedWork.removeAll(keepingCapacity: arrivedWork.count < 1024)
+    endTurn()
   }
 
   private func perform(_ work: Work) {
@@ -276,7 +274,7 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
   }
 
   /// Ends a turn: runs the work that its callbacks asked for and writes their output.
-  func settle() {
+  func endTurn() {
     var rounds = 0
     while !localWork.isEmpty || !unflushed.isEmpty {
       rounds += 1
@@ -313,9 +311,7 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
   /// Takes a connected socket.
   ///
   /// - Parameters:
-  ///   - descriptor: the socket, non-blocking, owned by the loop from now on.
   ///   - isLocal: whether it is a Unix socket.
-  ///   - peer: the peer's address as text.
   ///   - tls: this end of TLS, or nil to send bytes as they are.
   ///   - minimumRate: how fast the peer must read.
   /// - Returns: a connection that is to be started, or nil if the system refused; then the socket is closed.
@@ -338,13 +334,9 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
   }
 
   /// The connection with an identifier, unless it has ended.
-  ///
-  /// - Parameter id: the identifier.
   package func connection(_ id: ConnectionID) -> Connection? { connections[id] }
 
   /// Calls a closure with each connection that has not ended.
-  ///
-  /// - Parameter body: the closure.
   package func forEachConnection(_ body: (Connection) -> Void) {
     for connection in connections.all { body(connection) }
   }
@@ -355,5 +347,70 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
     statistics.open.bump(-1)
     if connections.count == 0 { setClock(running: false) }
     endIfDone()
+  }
+}
+
+/// A timer on an event loop; touched on the loop's thread only.
+@safe
+package final class LoopTimer {
+  private let handle = UnsafeMutablePointer<uv_timer_t>.allocate(capacity: 1)
+  private unowned let loop: EventLoop
+  private let fire: () -> Void
+
+  /// Makes a timer that does not run yet. It lasts until ``close()``, and the loop lasts as long.
+  ///
+  /// - Parameter fire: called when the time is over.
+  package init(on loop: EventLoop, _ fire: @escaping () -> Void) {
+    self.loop = loop
+    self.fire = fire
+    unsafe uv_timer_init(loop.loop, handle)
+    // libuv holds the handle, and it the timer, until the handle is closed.
+    unsafe handle.pointee.data = Unmanaged.passRetained(self).toOpaque()
+  }
+
+  /// Fires once after some time, counted from the start of this turn; an earlier start is forgotten.
+  ///
+  /// - Parameter duration: the time, in whole milliseconds.
+  package func start(after duration: Duration) {
+    unsafe uv_timer_start(
+      handle,
+      { handle in
+        let timer = unsafe Unmanaged<LoopTimer>.object(of: handle?.pointee.data)
+        timer.fire()
+        timer.loop.endTurn()
+      }, UInt64(max(0, duration.milliseconds)), 0)
+  }
+
+  /// Forgets the start.
+  package func stop() { unsafe uv_timer_stop(handle) }
+
+  /// Stops for good and frees the handle.
+  package func close() { unsafe handle.handle.closeAndReleaseOwner() }
+}
+
+/// The longest turn of a loop within the last minute or two.
+struct TurnRecord {
+  /// The time after which a record is forgotten, twice, in milliseconds.
+  private static let span: Int64 = 60_000
+
+  private var begin: Int64 = 0
+  private var present: Int64 = 0
+  private var previous: Int64 = 0
+
+  /// The duration of the longest turn, in milliseconds.
+  var longest: Int { Int(max(present, previous)) }
+
+  /// Takes note of a turn.
+  ///
+  /// - Parameters:
+  ///   - duration: its duration in milliseconds.
+  ///   - now: the moment in milliseconds.
+  mutating func record(_ duration: Int64, now: Int64) {
+    if now - begin >= TurnRecord.span {
+      previous = now - begin >= 2 * TurnRecord.span ? 0 : present
+      present = 0
+      begin = now
+    }
+    if duration > present { present = duration }
   }
 }

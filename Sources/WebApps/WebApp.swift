@@ -36,7 +36,6 @@ package struct WebApp: Sendable {
   ///
   /// - Parameters:
   ///   - path: the path of the app, without the slash at its end.
-  ///   - fields: what pages, worker and manifest are sent with, the policy among them.
   ///   - parts: the files with a digest in their names, each after those that it names.
   ///   - pages: the files that keep their names; that of the app itself is empty.
   ///   - worker: `worker.js`, to which `{{files}}` are those that it keeps and `{{version}}` the digest of all of them.
@@ -47,7 +46,9 @@ package struct WebApp: Sendable {
     pages: [Source], worker: [UInt8], apart: Set<String> = [],
     clock: @escaping @Sendable () -> Timestamp
   ) {
-    (self.path, self.fields, self.clock) = (path, fields, clock)
+    self.path = path
+    self.fields = fields
+    self.clock = clock
     modified = HTTPDate(clock().seconds)
     for part in parts {
       let content = text(part.bytes)

@@ -19,8 +19,6 @@ struct WebFile: Sendable {
   ///   - content: its bytes.
   ///   - type: the value of `Content-Type`.
   ///   - caching: the value of `Cache-Control`.
-  ///   - fields: what else it is sent with.
-  ///   - modified: the moment of its last change.
   init(
     _ content: [UInt8], type: String, caching: String,
     fields: [(name: StaticString, value: String)] = [], modified: HTTPDate

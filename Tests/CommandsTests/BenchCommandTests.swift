@@ -29,7 +29,7 @@ internal import Testing
   }
 
   private func run(_ status: Status) async throws -> (session: Session, code: Int32) {
-    let server = try HTTPServer(
+    let server = try WebServer(
       options: ServerOptions(endpoints: [.tcp(.loopback, port: 0)]),
       responder: Always(status: status), report: { _ in })
     try server.start()

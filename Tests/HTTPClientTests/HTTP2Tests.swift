@@ -22,7 +22,7 @@ internal import Testing
   }
 
   /// The outcomes of requests at once, a status or an error each, with their numbers.
-  private func outcomes(_ count: Int, _ client: HTTPClient, _ url: String) async -> [String: Int] {
+  private func outcomes(_ count: Int, _ client: WebClient, _ url: String) async -> [String: Int] {
     await withTaskGroup(of: String.self) { group in
       for number in 0..<count {
         group.addTask {
@@ -46,7 +46,7 @@ internal import Testing
     }
     var fields = HeaderFields()
     fields.append(FieldName("X-Token"), "abc")
-    let response = try await HTTPClient(options).send(
+    let response = try await WebClient(options).send(
       OutgoingRequest(.post, server.url + "/a", fields: fields, body: Array("there".utf8)))
     #expect(response.version == .http2)
     #expect(response.status == .gone)
@@ -58,14 +58,14 @@ internal import Testing
   @Test func manyRequestsShareOneConnection() async throws {
     // More than the hundred that libcurl opens of itself: otherwise none gets a response.
     let (server, options) = try standIn { _ in .respond(200, among: 101) }
-    let results = await outcomes(300, try HTTPClient(options), server.url)
+    let results = await outcomes(300, try WebClient(options), server.url)
     #expect(results == ["200": 300])
     #expect(server.connections == 1)
   }
 
   @Test func waitsForWhatTheServerAllowsAtOnce() async throws {
     let (server, options) = try standIn(streams: 3) { _ in .respond(200, after: 5) }
-    let client = try HTTPClient(options)
+    let client = try WebClient(options)
     // The server's limit is known with its first response; requests that come too early are refused.
     #expect(await outcomes(1, client, server.url) == ["200": 1])
     #expect(await outcomes(30, client, server.url) == ["200": 30])
@@ -74,7 +74,7 @@ internal import Testing
 
   @Test func streamsInFlightAreAnsweredAfterGOAWAYLaterOnesGoElsewhere() async throws {
     let (server, options) = try standIn { .respond(200, after: 200, goesAway: $0.connection == 1) }
-    let client = try HTTPClient(options)
+    let client = try WebClient(options)
     let request = OutgoingRequest(.get, server.url)
     async let inFlight = client.send(request)
     #expect(try await inFlight.status == .ok)
@@ -84,7 +84,7 @@ internal import Testing
 
   @Test func afterWhatTheServerRefusedComesANewConnection() async throws {
     let (server, options) = try standIn { $0.connection == 1 ? .refuse : .respond(200) }
-    let client = try HTTPClient(options)
+    let client = try WebClient(options)
     let error = await #expect(throws: HTTPClientError.self) {
       try await client.send(OutgoingRequest(.get, server.url))
     }
@@ -99,7 +99,7 @@ internal import Testing
     let (server, options) = try standIn { _ in
       seen.add(1, ordering: .relaxed).newValue == 1 ? response : .respond(200)
     }
-    let client = try HTTPClient(options)
+    let client = try WebClient(options)
     let error = await #expect(throws: HTTPClientError.self) {
       try await client.send(OutgoingRequest(.get, server.url))
     }
@@ -111,7 +111,7 @@ internal import Testing
     let (server, options) = try standIn { request in
       request.connection == 1 && request[":path"] != "/first" ? .silence : .respond(200)
     }
-    let client = try HTTPClient(options)
+    let client = try WebClient(options)
     #expect(try await client.send(OutgoingRequest(.get, server.url + "/first")).status == .ok)
     for timeout in [300, 60_000] {
       let request = OutgoingRequest(.get, server.url, timeout: .milliseconds(timeout))
@@ -130,7 +130,7 @@ internal import Testing
     let (server, options) = try standIn { request in
       request[":path"] == "/silent" ? .silence : .respond(200, after: 20)
     }
-    let client = try HTTPClient(options)
+    let client = try WebClient(options)
     #expect(try await client.send(OutgoingRequest(.get, server.url)).status == .ok)
     let isOver = Atomic(false)
     async let silent: Void = {

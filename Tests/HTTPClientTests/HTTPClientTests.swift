@@ -19,11 +19,11 @@ internal import Testing
   }
 
   private static let python = Result { try PythonServer() }
-  private let client: HTTPClient
+  private let client: WebClient
   private let base: String
 
   init() throws {
-    client = try HTTPClient()
+    client = try WebClient()
     base = "http://127.0.0.1:\(try Self.python.get().port)"
   }
 
@@ -128,7 +128,7 @@ internal import Testing
   func reachesNothingThatIsNotPublic(_ host: String) async throws {
     var options = HTTPClientOptions()
     options.reach = .publicAddresses
-    let careful = try HTTPClient(options)
+    let careful = try WebClient(options)
     let port = try Self.python.get().port
     let refused = await #expect(throws: HTTPClientError.self) {
       try await careful.send(OutgoingRequest(.get, "http://\(host):\(port)/"))

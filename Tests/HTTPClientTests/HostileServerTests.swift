@@ -23,7 +23,7 @@ internal import Platform
     options.headLimit = 2000
     options.fieldLimit = 20
     change(&options)
-    let client = try HTTPClient(options)
+    let client = try WebClient(options)
     let error = await #expect(throws: HTTPClientError.self) {
       try await client.send(OutgoingRequest(.get, server.url))
     }
@@ -72,7 +72,7 @@ internal import Platform
       HTTP/1.1 200\r\nX:\r\nY:\t z \t\r\nTransfer-Encoding: chunked\r\n\r\n\
       3\r\nabc\r\n0\r\nLate: yes\r\n\r\n
       """)
-    let response = try await HTTPClient().send(OutgoingRequest(.get, server.url))
+    let response = try await WebClient().send(OutgoingRequest(.get, server.url))
     #expect(response.status == .ok)
     #expect(response.body == Array("abc".utf8))
     #expect(response.fields.pairs.map(\.name) == ["X", "Y", "Transfer-Encoding"])
@@ -89,7 +89,7 @@ internal import Platform
             + "Content-Length: 3\r\n\r\nabc")
       }
     }
-    let client = try HTTPClient()
+    let client = try WebClient()
     for _ in 0..<2 {
       #expect(try await client.send(OutgoingRequest(.get, server.url)).body == Array("abc".utf8))
     }
@@ -113,7 +113,7 @@ internal import Platform
 
   @Test func aRequestMayHaveATimeOfItsOwn() async throws {
     let server = try RawServer { $0.waitForEnd() }
-    let client = try HTTPClient()
+    let client = try WebClient()
     let error = await #expect(throws: HTTPClientError.self) {
       try await client.send(OutgoingRequest(.get, server.url, timeout: .milliseconds(100)))
     }
@@ -124,7 +124,7 @@ internal import Platform
     let server = try RawServer { $0.waitForEnd() }
     var options = HTTPClientOptions()
     options.connectTimeout = .milliseconds(200)
-    let client = try HTTPClient(options)
+    let client = try WebClient(options)
     let error = await #expect(throws: HTTPClientError.self) {
       try await client.send(OutgoingRequest(.get, "https://127.0.0.1:\(server.port)/"))
     }
@@ -143,7 +143,7 @@ internal import Platform
       connection.waitForEnd()
       end.yield()
     }
-    let client = try HTTPClient()
+    let client = try WebClient()
     let task = Task { try await client.send(OutgoingRequest(.get, server.url + "/silent")) }
     for await _ in arrived.prefix(1) {}
     task.cancel()
@@ -154,7 +154,7 @@ internal import Platform
 
   @Test func aTaskThatWasCancelledBeforeSendsNothing() async throws {
     let server = try RawServer { $0.waitForEnd() }
-    let client = try HTTPClient()
+    let client = try WebClient()
     let code = await Task {
       withUnsafeCurrentTask { $0?.cancel() }
       do throws(HTTPClientError) {

@@ -12,7 +12,7 @@ internal import Testing
   private func failure(_ options: HTTPClientOptions, _ url: String) async throws
     -> HTTPFailure?
   {
-    let client = try HTTPClient(options)
+    let client = try WebClient(options)
     let error = await #expect(throws: HTTPClientError.self) {
       try await client.send(OutgoingRequest(.get, url))
     }
@@ -25,7 +25,7 @@ internal import Testing
     #expect(try await failure(HTTPClientOptions(), url) == .tls)
     var options = HTTPClientOptions()
     options.certificateAuthorities = certificates.authority.certificate
-    #expect(try await HTTPClient(options).send(OutgoingRequest(.get, url)).status == .ok)
+    #expect(try await WebClient(options).send(OutgoingRequest(.get, url)).status == .ok)
     #expect(
       try await failure(options, "https://127.0.0.2:\(server.port)/") == .notConnected)
     options.certificateAuthorities = certificates.client.key
@@ -50,7 +50,7 @@ internal import Testing
     let code = try await failure(options, url)
     #expect(code == .tls || code == .disconnected)
     options.clientCertificate = (certificates.client.certificate, certificates.client.key)
-    #expect(try await HTTPClient(options).send(OutgoingRequest(.get, url)).status == .ok)
+    #expect(try await WebClient(options).send(OutgoingRequest(.get, url)).status == .ok)
     options.clientCertificate = ("/absent", certificates.client.key)
     #expect(try await failure(options, url) == .tls)
   }

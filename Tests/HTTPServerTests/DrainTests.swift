@@ -175,7 +175,7 @@ internal import Testing
   }
 
   @Test func drainsBeforeItHasStarted() async throws {
-    let server = try HTTPServer(
+    let server = try WebServer(
       options: .local(), responder: ClosureResponder(body: standardPlan), report: { _ in })
     await server.drain(within: .seconds(1))
     #expect(server.endpoints == [])
@@ -189,7 +189,7 @@ internal import Testing
       let before = openDescriptors()
       for _ in 0..<300 {
         #expect(throws: ServerError.cannotListen(used, EADDRINUSE)) {
-          let other = try HTTPServer(
+          let other = try WebServer(
             options: ServerOptions(
               endpoints: [.tcp(.loopback, port: 0), used], threads: 2),
             responder: ClosureResponder(body: standardPlan), report: { _ in })
@@ -244,7 +244,7 @@ internal import Testing
     .unix(path: "/nonexistent/awd.sock"), .unix(path: String(repeating: "x", count: 200)),
   ])
   func doesNotStartOnAnImpossibleAddress(endpoint: Endpoint?) throws {
-    let server = try HTTPServer(
+    let server = try WebServer(
       options: ServerOptions(endpoints: [try #require(endpoint)]),
       responder: ClosureResponder(body: standardPlan), report: { _ in })
     #expect(throws: ServerError.self) { try server.start() }

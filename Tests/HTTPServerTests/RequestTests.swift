@@ -203,7 +203,7 @@ internal import Testing
         #expect(try client.readResponse().text == "/slow/\(number)")
       }
       #expect(throws: ServerError.cannotListen(.unix(path: path), 98)) {
-        let other = try HTTPServer(
+        let other = try WebServer(
           options: ServerOptions(endpoints: [.unix(path: path)]),
           responder: ClosureResponder(body: standardPlan), report: { _ in })
         try other.start()

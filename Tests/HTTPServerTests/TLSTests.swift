@@ -252,7 +252,7 @@ internal import TestSupport
     var options = try ServerOptions.secure()
     options.credentials = nil
     #expect(throws: ServerError.noCredentials(nil)) {
-      _ = try HTTPServer(
+      _ = try WebServer(
         options: options, responder: ClosureResponder(body: standardPlan), report: { _ in })
     }
   }

@@ -8,7 +8,7 @@ internal import Platform
 
 /// A server on a free port of 127.0.0.1.
 struct TestServer: Sendable {
-  let server: HTTPServer
+  let server: WebServer
   let port: UInt16
 
   /// Waits at most a minute for a condition on the server's statistics.
@@ -71,7 +71,7 @@ func withServer(
   plan: @escaping @Sendable (String, RequestHead) -> RequestPlan = standardPlan,
   test: @escaping @Sendable (TestServer) throws -> Void
 ) async throws {
-  let server = try HTTPServer(
+  let server = try WebServer(
     options: options(), responder: ClosureResponder(body: plan), report: { _ in })
   try server.start()
   let ports = (server.endpoints + server.secureEndpoints).compactMap { endpoint -> UInt16? in

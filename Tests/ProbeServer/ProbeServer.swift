@@ -27,7 +27,7 @@ struct ProbeServer: Sendable {
       options.credentials = try TLSCredentials(
         certificate: contents("server.pem"), key: contents("server.key"))
     }
-    let server = try HTTPServer(
+    let server = try WebServer(
       options: options, responder: ProbeResponder(store: store),
       report: { message in print("probe-server: \(message)") })
     try server.start()

@@ -62,12 +62,29 @@ private final class Failing: Running, Reloading {
     for await _ in works { break }
     #expect(
       pauses.taken.withLock { $0 } == [1, 2, 4, 8, 16, 32, 60, 60].map { Duration.seconds($0) })
+    running.cancel()
+    await running.value
+  }
+
+  @Test func aFailureIsReportedUntilTheRestartedWorkHasRunForSomeTime() async {
+    let (works, continuation) = AsyncStream.makeStream(of: Void.self)
+    let start = ContinuousClock.now
+    let passed = Lock(Duration.zero)
+    let supervisor = ServiceSupervisor(
+      [Failing(failures: 1, working: continuation)], log: Log(level: .error, descriptor: -1),
+      sleep: { _ in }, now: { start + passed.withLock { $0 } })
+    let running = Task { await supervisor.run() }
+    for await _ in works { break }
+    #expect(supervisor.failure(of: "failing") != nil)
+    passed.withLock { $0 = .seconds(9) }
+    #expect(supervisor.failure(of: "failing") != nil)
+    passed.withLock { $0 = .seconds(10) }
     #expect(supervisor.failure(of: "failing") == nil)
     running.cancel()
     await running.value
   }
 
-  @Test func aFailureIsToldUntilTheWorkIsTakenUpAgain() async {
+  @Test func aFailureIsReportedWhileTheWorkPauses() async {
     let (pausing, continuation) = AsyncStream.makeStream(of: Void.self)
     let (works, working) = AsyncStream.makeStream(of: Void.self)
     _ = works

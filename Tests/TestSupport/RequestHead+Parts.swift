@@ -21,7 +21,7 @@ extension RequestHead {
     let parts = [(":method", method.name), (":path", path), (":authority", authority)]
     for (name, value) in parts + fields {
       let (name, value) = (Array(name.utf8), Array(value.utf8))
-      collector.take(name: name.span.bytes, value: value.span.bytes)
+      collector.add(name: name.span.bytes, value: value.span.bytes)
     }
     self = try collector.finish(hasBody: false)
   }

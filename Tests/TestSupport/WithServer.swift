@@ -9,7 +9,7 @@ package import HTTPServer
 package func withServer(
   _ responder: any Responder, _ body: (String) async throws -> Void
 ) async throws {
-  let server = try HTTPServer(
+  let server = try WebServer(
     options: ServerOptions(endpoints: [.tcp(.loopback, port: 0)]), responder: responder,
     report: { _ in })
   try server.start()

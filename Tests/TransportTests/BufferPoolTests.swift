@@ -5,21 +5,21 @@ internal import Testing
 @Suite("Buffers that are used again") struct BufferPoolTests {
   @Test func givesTheSameMemoryAgain() {
     var pool = BufferPool(room: 1000)
-    var buffer = pool.take()
+    var buffer = pool.acquire()
     #expect(buffer.isEmpty && buffer.capacity >= 1000)
     buffer.append(1)
     let place = buffer.withUnsafeBytes { UInt(bitPattern: $0.baseAddress) }
     // Not kept here: a buffer that is shared would be emptied by a copy.
-    pool.giveBack(consume buffer)
-    buffer = pool.take()
+    pool.release(consume buffer)
+    buffer = pool.acquire()
     #expect(buffer.isEmpty)
     #expect(buffer.withUnsafeBytes { UInt(bitPattern: $0.baseAddress) } == place)
   }
 
   @Test(arguments: [10, 1 << 20]) func keepsNoneOfAnotherSize(_ size: Int) {
     var pool = BufferPool(room: 1000)
-    pool.giveBack([UInt8](repeating: 1, count: size))
-    let capacity = pool.take().capacity
+    pool.release([UInt8](repeating: 1, count: size))
+    let capacity = pool.acquire().capacity
     #expect(capacity >= 1000 && capacity < 1 << 20)
   }
 }

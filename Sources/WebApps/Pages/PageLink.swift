@@ -5,11 +5,6 @@ package struct PageLink: Sendable, Equatable {
   /// The target: a URL, or a path on the same server.
   package let url: String
 
-  /// Makes a link.
-  ///
-  /// - Parameters:
-  ///   - title: the text of the link.
-  ///   - url: the target.
   package init(_ title: String, url: String) { (self.title, self.url) = (title, url) }
 
   /// The link as an HTML element.

@@ -26,9 +26,7 @@ package struct PageStyle: Sendable {
 
   /// Makes an HTML document with this style.
   ///
-  /// - Parameters:
-  ///   - title: the title, as text.
-  ///   - content: the elements of the page, as HTML.
+  /// - Parameter content: the elements of the page, as HTML.
   package func document(title: String, _ content: String) -> String {
     Self.page.html(["title": title, "style": text, "content": content])
   }

@@ -3,10 +3,7 @@ package import HTTPProtocol
 extension Response {
   /// Makes a response with a page, which may use its style, and no script.
   ///
-  /// - Parameters:
-  ///   - status: the status code.
-  ///   - page: the HTML document.
-  ///   - style: its style.
+  /// - Parameter page: the HTML document.
   package init(_ status: Status = .ok, page: String, _ style: PageStyle) {
     self.init(status, type: "text/html; charset=utf-8", text: page)
     fields.append(.contentTypeOptions, "nosniff")

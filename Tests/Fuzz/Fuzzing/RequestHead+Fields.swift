@@ -13,7 +13,7 @@ extension RequestHead {
     var collector = RequestHeadCollector(limits: RequestParser.Limits())
     let parts = [(":method", method.name), (":path", path), (":authority", "h")]
     for (name, value) in parts.map({ (Array($0.utf8), Array($1.utf8)) }) + fields {
-      collector.take(name: name.span.bytes, value: value.span.bytes)
+      collector.add(name: name.span.bytes, value: value.span.bytes)
     }
     guard let head = try? collector.finish(hasBody: false) else { return nil }
     self = head

@@ -26,7 +26,7 @@ internal import HTTPProtocol
     var collector = RequestHeadCollector(limits: RequestParser.Limits())
     var size = 0
     for (name, value) in fields {
-      collector.take(name: name.span.bytes, value: value.span.bytes)
+      collector.add(name: name.span.bytes, value: value.span.bytes)
       size += name.count + value.count + 32
       precondition(collector.size == size)
     }

@@ -44,7 +44,7 @@ private enum Keys {
 private struct SessionRun: ~Copyable {
   /// An entry of the mailbox.
   private struct Queued {
-    let entry: StreamEntry
+    let entry: MailboxEntry
     /// Whether this session made it.
     let isOwn: Bool
   }
@@ -62,9 +62,9 @@ private struct SessionRun: ~Copyable {
   private var isBackedUp = false
   /// The positions that the open query has put into the user's own mailbox already, or nil if it was
   /// not dealt with yet.
-  private var made: [StreamPosition]?
+  private var made: [MailboxPosition]?
   /// The position behind which a page is being read, or nil if none is.
-  private var reading: StreamPosition?
+  private var reading: MailboxPosition?
   private var isClosed = false
   private var isRedirected = false
 
@@ -211,7 +211,7 @@ private struct SessionRun: ~Copyable {
     case (.start, _):
       let position = Int64(choice) % Int64(queue.count + 1)
       start = position
-      reply = .started(StreamPosition(rawValue: position))
+      reply = .started(MailboxPosition(rawValue: position))
     case (.post, _): reply = .posted(made)
     case (.truncate, _):
       reply = .truncated(made.first.map { .first($0) } ?? (choice == 0 ? .never : .again))
@@ -248,10 +248,10 @@ private struct SessionRun: ~Copyable {
 
   @discardableResult
   private mutating func queue(
-    _ content: StreamEntry.Content, _ id: MessageID, isOwn: Bool
-  ) -> StreamPosition {
-    let position = StreamPosition(rawValue: Int64(queue.count + 1))
-    let entry = StreamEntry(position: position, id: id, content: content)
+    _ content: MailboxEntry.Content, _ id: MessageID, isOwn: Bool
+  ) -> MailboxPosition {
+    let position = MailboxPosition(rawValue: Int64(queue.count + 1))
+    let entry = MailboxEntry(position: position, id: id, content: content)
     queue.append(Queued(entry: entry, isOwn: isOwn))
     return position
   }
@@ -265,7 +265,7 @@ private struct SessionRun: ~Copyable {
     let entries = Array(rest.prefix(most))
     handle(
       .read(
-        StreamPage(
+        MailboxPage(
           entries: entries, end: entries.last?.position ?? position,
           isLast: entries.count == rest.count)))
   }

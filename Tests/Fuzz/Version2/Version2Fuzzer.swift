@@ -203,22 +203,22 @@ private struct SessionRun: ~Copyable {
         choice == 0
           ? nil : KnownAccount(isForum: choice == 1, authenticationKey: Keys.signer.publicKey))
     case (.begin, _):
-      let last = StreamPosition(rawValue: position)
+      let last = MailboxPosition(rawValue: position)
       reply = .began(
         choice == 0
           ? nil
-          : StreamBeginning(epoch: 1, first: last.next, last: last, start: last, isClosed: false))
+          : StreamStart(epoch: 1, first: last.next, last: last, start: last, isClosed: false))
     case (.post(let posts), _):
       reply = .outcomes(
         posts.map { _ in
           guard choice % 3 != 0 else { return .refused(.notPermitted) }
           position += 1
           return .queued(
-            isKnown: choice % 2 == 0, own: StreamPosition(rawValue: position),
+            isKnown: choice % 2 == 0, own: MailboxPosition(rawValue: position),
             isOwnNew: choice % 4 < 2)
         })
     case (.truncate, _): reply = .truncated(choice % 2 == 0 ? .again : .never)
-    case (.truncation, _): reply = .position(StreamPosition(rawValue: Int64(choice)))
+    case (.truncation, _): reply = .position(MailboxPosition(rawValue: Int64(choice)))
     case (.file, _): reply = .file(choice == 0 ? .refused(.locked) : .done(bytes(Int(choice))))
     case (.voucherPage, _): reply = .voucherPage([], next: Version2.Cursor())
     case (.search, _): reply = .accountPage([], next: Version2.Cursor())
@@ -233,21 +233,21 @@ private struct SessionRun: ~Copyable {
     handle(.news(.entry(Entry(entry(position))), isBackedUp: byte() % 2 == 0))
   }
 
-  private func entry(_ position: Int64) -> StreamEntry {
+  private func entry(_ position: Int64) -> MailboxEntry {
     let header = PDU.message(
       PDU.Message(
         time: UInt64(position) | 1 << 32, recipient: Keys.user.publicKey, to: Keys.user.publicKey,
         from: Keys.device.publicKey)
     ).encoded()
-    return StreamEntry(
-      position: StreamPosition(rawValue: position), id: MessageID(header: header, data: []),
+    return MailboxEntry(
+      position: MailboxPosition(rawValue: position), id: MessageID(header: header, data: []),
       content: .message(header: header, data: []))
   }
 
   private mutating func readPage() {
     guard !isClosed, let start = session.nextRead() else { return }
-    let end = StreamPosition(rawValue: max(start.rawValue, position))
-    handle(.read(StreamPage(entries: [], end: end, isLast: true)))
+    let end = MailboxPosition(rawValue: max(start.rawValue, position))
+    handle(.read(MailboxPage(entries: [], end: end, isLast: true)))
   }
 
   private mutating func handle(_ event: SessionEvent) {

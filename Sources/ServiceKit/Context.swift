@@ -1,0 +1,103 @@
+package import Budgets
+package import Cluster
+package import Configuration
+package import Observability
+package import Platform
+package import Push
+package import Storage
+package import WebApps
+
+internal import Cryptography
+internal import Routing
+
+/// All that the program offers one service.
+package struct ServiceContext: Sendable {
+  /// The database, with the tables of the service's migrations.
+  package var store: Store
+  /// The pushes of all services to phones and browsers.
+  package var pushes: Pushes
+  /// Tells other nodes what has changed in the store, and hears it from them.
+  package var bus: any Bus
+  /// This run of the program. Rows of the store that belong to it go when it ends.
+  package var node: NodeID
+  /// A log that names the service in each line.
+  package var log: Log
+  /// The registry of the service's metrics.
+  package var metrics: Metrics
+  /// Tells the wall-clock time, which is the same for all nodes.
+  package var clock: @Sendable () -> Timestamp
+  /// Tells the time by which rows may be deleted for their age: ``clock``, or less where that can't be relied on.
+  package var expiry: @Sendable () -> Timestamp
+  /// Gives as many random bytes as asked for, fit for keys and tokens.
+  package var randomBytes: @Sendable (_ count: Int) -> [UInt8] = SecureRandom.bytes
+  /// The folder of all that the daemon keeps, without a slash at its end.
+  package var dataFolder: String
+  /// The server's URL as seen from outside, without a slash at its end, or nil to take it from each request.
+  package var publicURL: String?
+  /// The program's pages for its operator, to be linked from pages that are shown on this machine.
+  package var operatorPages: [PageLink]
+  /// The hosts that the service's routes answer to. Empty means any.
+  package var hosts: [HostName]
+  /// The number of event loops that serve requests.
+  package var loops: Int
+
+  /// Makes a context, with the system's clock unless another is given.
+  ///
+  /// - Parameters:
+  ///   - pushes: the pushes of all services; nil for such without a push service.
+  ///   - bus: the bus between the nodes that share the store.
+  ///   - log: a log that names the service.
+  ///   - expiry: tells the time by which rows may be deleted; nil for the clock's.
+  ///   - dataFolder: the folder of all that the daemon keeps.
+  ///   - publicURL: the server's URL as seen from outside.
+  ///   - hosts: the hosts that the service's routes answer to.
+  package init(
+    store: Store, pushes: Pushes? = nil, bus: any Bus = NoBus(),
+    node: NodeID = .random(), log: Log, metrics: Metrics = Metrics(),
+    clock: @escaping @Sendable () -> Timestamp = Timestamp.now,
+    expiry: (@Sendable () -> Timestamp)? = nil,
+    dataFolder: String, publicURL: String? = nil, operatorPages: [PageLink] = [],
+    hosts: [HostName] = [], loops: Int = 1
+  ) {
+    self.store = store
+    self.pushes =
+      pushes
+      ?? Pushes(
+        PushConfiguration(dataFolder: dataFolder), store: store, log: log, metrics: metrics,
+        clock: clock)
+    self.bus = bus
+    self.node = node
+    self.log = log
+    self.metrics = metrics
+    self.clock = clock
+    self.expiry = expiry ?? clock
+    self.dataFolder = dataFolder
+    self.publicURL = publicURL
+    self.operatorPages = operatorPages
+    self.hosts = hosts
+    self.loops = loops
+  }
+}
+
+extension Metrics {
+  /// Registers the figures of a budget.
+  ///
+  /// - Parameter name: the name of the budget, which is the label `budget`.
+  package func budget(named name: String, _ read: @escaping @Sendable () -> BudgetStatistics) {
+    let labels: Labels = ["budget": name]
+    gauge("awd_budget_capacity", "Amount that all owners may hold", labels) {
+      Double(read().capacity)
+    }
+    gauge("awd_budget_held", "Amount that is held", labels) { Double(read().held) }
+    gauge("awd_budget_owners", "Owners that hold something", labels) { Double(read().owners) }
+    counter("awd_budget_refused_total", "Requests to a budget that were refused", labels) {
+      Double(read().refused)
+    }
+    counter("awd_budget_lost_total", "Holdings that the largest owner lost", labels) {
+      Double(read().lost)
+    }
+  }
+}
+
+/// A store that can't be reached may be there again at the next request.
+extension StoreError: TemporaryFailure {}
