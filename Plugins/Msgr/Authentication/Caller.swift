@@ -47,21 +47,81 @@ struct BoundToken: Hashable, Sendable {
   let device: DeviceID
 }
 
-/// A token that a device shows in place of its account's name and password: 32 random bytes.
+/// A token that stands for an account's session or for a program that publishes.
 ///
-/// Only its hash is stored. A plain hash is enough, as nobody guesses 256 random bits.
+/// Only its hash is stored. A plain hash is enough, as nobody guesses 83 random bits or more.
 struct BearerToken: Sendable {
-  /// The token as 64 lower-case hexadecimal digits.
+  /// The forms of tokens, as clients know them.
+  enum Form: String, CaseIterable, Sendable {
+    /// 64 hexadecimal digits.
+    case session
+    /// `tk_` and 29 lower-case letters and digits, by which Apprise knows a token.
+    case ntfy
+    /// `A` and 14 letters and digits, as Gotify's clients want a program's.
+    case gotify
+    /// `C` and 14 letters and digits, as Gotify's clients want their own.
+    case gotifyClient
+
+    fileprivate var prefix: String {
+      switch self {
+      case .session: ""
+      case .ntfy: "tk_"
+      case .gotify: "A"
+      case .gotifyClient: "C"
+      }
+    }
+
+    fileprivate var alphabet: String {
+      switch self {
+      case .session: "0123456789abcdef"
+      case .ntfy: RandomText.lowercase
+      case .gotify, .gotifyClient: RandomText.letters
+      }
+    }
+
+    /// The length of a whole token.
+    fileprivate var length: Int {
+      switch self {
+      case .session: 64
+      case .ntfy: 32
+      case .gotify, .gotifyClient: 15
+      }
+    }
+
+    fileprivate func matches(_ token: some Collection<UInt8>) -> Bool {
+      token.count == length && token.starts(with: prefix.utf8)
+        && token.dropFirst(prefix.utf8.count).allSatisfy(alphabet.utf8.contains)
+    }
+  }
+
+  /// The token as its holder shows it.
   let text: String
   /// The hash that is stored.
   let hash: TokenHash
 
-  /// Makes a new token.
+  /// Makes a new token of a session.
   ///
   /// - Parameter randomBytes: 32 random bytes.
   init(_ randomBytes: [UInt8]) {
     text = Hex.encode(randomBytes)
     hash = TokenHash(digest: SHA256.hash(randomBytes))
+  }
+
+  /// Makes a new token.
+  ///
+  /// - Parameters:
+  ///   - form: the form.
+  ///   - randomBytes: gives random bytes.
+  init(_ form: Form, randomBytes: (Int) -> [UInt8]) {
+    let count = form.length - form.prefix.utf8.count
+    text = form.prefix + RandomText.make(count, of: form.alphabet, randomBytes: randomBytes)
+    hash = Self.hash(ofText: text.utf8)
+  }
+
+  /// Takes a token that was made otherwise.
+  init(made text: String) {
+    self.text = text
+    hash = Self.hash(ofText: text.utf8)
   }
 
   /// Reads the credentials of an `Authorization` field (RFC 6750 section 2.1).
@@ -71,17 +131,46 @@ struct BearerToken: Sendable {
   static func hash(inAuthorization value: some Collection<UInt8>) -> TokenHash? {
     let scheme = value.prefix { $0 != UInt8(ascii: " ") }
     guard scheme.elementsEqual("bearer".utf8, by: { $0 | 0x20 == $1 }) else { return nil }
-    let digits = value.dropFirst(scheme.count).drop { $0 == UInt8(ascii: " ") }
-    return hash(ofDigits: digits)
+    return hash(ofText: value.dropFirst(scheme.count).drop { $0 == UInt8(ascii: " ") })
   }
 
   /// Hashes a token.
   ///
-  /// - Parameter digits: the token as 64 hexadecimal digits.
+  /// - Parameter text: the token in any form; hexadecimal digits in either case.
   /// - Returns: the hash, or ``TokenHash/none`` if that isn't a token.
-  static func hash(ofDigits digits: some Collection<UInt8>) -> TokenHash {
-    guard digits.count == 64, let bytes = Hex.decode(digits) else { return TokenHash.none }
-    return TokenHash(digest: SHA256.hash(bytes))
+  static func hash(ofText text: some Collection<UInt8>) -> TokenHash {
+    if text.count == Form.session.length, let bytes = Hex.decode(text) {
+      return TokenHash(digest: SHA256.hash(bytes))
+    }
+    guard Form.allCases.contains(where: { $0.matches(text) }) else { return TokenHash.none }
+    return TokenHash(digest: SHA256.hash(Array(text)))
+  }
+}
+
+/// Random letters and digits, each as likely as the others.
+enum RandomText {
+  static let lowercase = "0123456789abcdefghijklmnopqrstuvwxyz"
+  static let letters = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+  /// Makes a text.
+  ///
+  /// - Parameters:
+  ///   - count: the number of characters.
+  ///   - alphabet: the characters, in ASCII.
+  ///   - randomBytes: gives random bytes.
+  static func make(
+    _ count: Int, of alphabet: String = letters, randomBytes: (Int) -> [UInt8]
+  ) -> String {
+    let characters = Array(alphabet.utf8)
+    // Higher bytes would favour the first characters.
+    let limit = 256 - 256 % characters.count
+    var text: [UInt8] = []
+    while text.count < count {
+      for byte in randomBytes(2 * count) where text.count < count && Int(byte) < limit {
+        text.append(characters[Int(byte) % characters.count])
+      }
+    }
+    return String(decoding: text, as: UTF8.self)
   }
 }
 

@@ -1,54 +1,82 @@
 internal import Budgets
+internal import Formats
+
+/// The limits of publishing, and what has been used of them on this node.
+struct PublishingLimits: Sendable {
+  /// The longest text, in bytes.
+  let messageBytes: Int
+  /// How often a token publishes.
+  let rate: RefillTable.Rate
+  let used: RefillTable
+}
 
 extension MessageService {
-  /// The messages of a publisher in a minute.
-  private static let publicationsPerMinute = 60
-
   /// Makes a token that can do nothing but publish.
   ///
   /// - Parameters:
-  ///   - name: a name that tells it from the caller's others.
-  ///   - recipients: the users whom it may send to; none for the caller alone.
+  ///   - new: the publisher.
+  ///   - form: the form of the token.
   ///   - credentials: the caller's.
   func makePublisher(
-    _ name: String, to recipients: [UserName], by credentials: Credentials
+    _ new: NewPublisher, form: BearerToken.Form, by credentials: Credentials
   ) async throws -> BearerToken {
-    let token = BearerToken(randomBytes(32))
+    let token = BearerToken(form, randomBytes: randomBytes)
     try await authenticator.perform(as: credentials) { caller in
       try await countingRefusals(of: caller) {
-        try await store.addPublisher(name, to: recipients, of: caller, token.hash)
+        try await store.addPublisher(new, of: caller, token.hash)
       }
     }
     return token
   }
 
-  /// Publishes a message.
+  /// Finds the publisher of a token. A wrong one counts as a failed login of the client's network.
+  ///
+  /// - Returns: the publisher, and those whom it may send to.
+  func publisher(
+    showing token: TokenHash?, from network: ClientNetwork?
+  ) async throws -> (publisher: PublisherToken, recipients: [UserName]) {
+    guard let token else { throw RequestRefusal.forbidden }
+    return try await passwords.counting(UserName(stored: "a token"), from: network) {
+      guard let found = try await store.publisher(token) else { throw RequestRefusal.forbidden }
+      return found
+    }
+  }
+
+  /// Publishes a message to inboxes.
   ///
   /// - Parameters:
   ///   - publication: the message.
   ///   - publisher: the publisher.
   ///   - recipients: the token's recipients whom the message is for.
-  /// - Returns: the identifier of the message in the inbox of the first recipient by name.
+  ///   - clientID: the client's own name for the message, by which a retry is known.
   func publish(
-    _ publication: Publication, by publisher: Publisher, to recipients: [UserName]
-  ) async throws -> MessageID {
+    _ publication: Publication, by publisher: PublisherToken, to recipients: [UserName],
+    as clientID: ClientID? = nil
+  ) async throws -> PublishedID {
     guard !recipients.isEmpty else { throw RequestRefusal.forbidden }
-    guard publication.text.fitsIntoPush(from: publisher.sender, with: publication.extras) else {
-      throw RequestRefusal.tooLong
-    }
-    try chargePublication(publisher, recipients.count)
-    let deliveries = try await store.publish(publication, by: publisher, to: recipients)
-    for delivery in deliveries { announce(delivery) }
-    return deliveries.first?.id ?? .zero
+    try chargePublication(by: publisher, copies: recipients.count)
+    let (receipts, first) = try await store.publish(
+      publication, by: publisher, to: recipients, as: clientID)
+    for receipt in receipts { publishEffects(receipt) }
+    return first
   }
 
   /// Counts a message by its publisher, and its copies by the publisher's owner.
-  private func chargePublication(_ publisher: Publisher, _ copies: Int) throws(RequestRefusal) {
-    if let wait = sent.count(publisher.hash, upTo: Self.publicationsPerMinute) {
+  private func chargePublication(
+    by publisher: PublisherToken, copies: Int
+  ) throws(RequestRefusal) {
+    if let wait = publishing.used.use(publisher.hash, at: publishing.rate) {
       throw .tooMany(retryAfter: wait)
     }
     if let wait = sent.count(publisher.owner, amount: copies, upTo: messagesPerMinute) {
       throw .tooMany(retryAfter: wait)
+    }
+  }
+
+  /// Validates what a program gave.
+  func validated(_ fields: PublicationFields) throws(FieldError) -> Publication {
+    try fields.publication(upTo: publishing.messageBytes) { count in
+      RandomText.make(count, randomBytes: randomBytes)
     }
   }
 }

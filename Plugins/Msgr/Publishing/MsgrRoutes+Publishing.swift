@@ -1,25 +1,54 @@
-internal import FoundationEssentials
+internal import Formats
+internal import Foundation
 internal import HTTPProtocol
 internal import Routing
 
+extension NewPublisher {
+  /// Reads the fields of a publisher.
+  init(_ fields: FieldValues) throws(FieldError) {
+    name = try fields.publisherName()
+    recipients = try fields.names(.to, atMost: MsgrStore.publisherRecipients)
+    reads = try fields.truth(.read)
+    guard let names = try fields.list(.topics, atMost: MsgrStore.publisherTopics) else { return }
+    guard names != ["*"] else {
+      topics = .all
+      return
+    }
+    guard names.allSatisfy({ TopicName($0) != nil }) else {
+      throw FieldError(.topics, "has a name that no topic can have")
+    }
+    topics = .only(Set(names))
+  }
+}
+
+extension FieldValues {
+  /// Returns the form of a publisher's token.
+  func tokenForm() throws(FieldError) -> BearerToken.Form {
+    guard has(.form) else { return .ntfy }
+    switch try text(.form) {
+    case "ntfy": return .ntfy
+    case "gotify": return .gotify
+    default: throw FieldError(.form, "is neither ntfy nor gotify")
+    }
+  }
+}
+
 extension MsgrRoutes {
   private static let gotifyKey = FieldName("X-Gotify-Key")
+  private static let userAgent = FieldName("User-Agent")
 
   /// Registers the requests of programs that publish.
   func registerPublishing(on router: inout Router) {
     post("/tokens", on: &router) { call in
-      let fields = call.fields
       let token = try await service.makePublisher(
-        try fields.publisherName(),
-        to: try fields.names(.to, atMost: MsgrStore.publisherRecipients),
+        try NewPublisher(call.fields), form: try call.fields.tokenForm(),
         by: try call.credentials())
       return ["Token": token.text]
     }
-    post("/publish", handling: &router) { request, _ in
-      try await publish(request, to: nil)
-    }
-    post("/publish/{name}", handling: &router) { request, parameters in
-      try await publish(request, to: parameters.text("name") ?? "")
+    for path in ["/publish", "/publish/{name}"] {
+      on([.post, .put, .get], path, handling: &router) { request, parameters in
+        try await publish(request, to: parameters.text("name"))
+      }
     }
   }
 
@@ -29,38 +58,78 @@ extension MsgrRoutes {
   ///   - request: the message, and the token that may send it.
   ///   - name: the only recipient, or nil for all of the token's.
   func publish(_ request: Request, to name: String?) async throws -> [UInt8] {
-    guard let token = Self.publisherToken(request.head),
-      let (publisher, recipients) = try await service.store.publisher(token)
-    else { throw RequestRefusal.forbidden }
-    let only = try name.map { try UserName($0, in: .to) }
-    let id = try await service.publish(
-      try PublicationReader.read(request), by: publisher,
-      to: recipients.filter { only == nil || only == $0 })
-    return Array(#"{"Id":"\#(id.text)"}"#.utf8)
+    let (publisher, recipients) = try await service.publisher(
+      showing: Self.publisherToken(request.head), from: request.origin.client)
+    let only = try name.map { name throws(FieldError) in try UserName(name, in: .to) }
+    let reading = try PublicationReader.read(request)
+    let publication = try service.validated(reading.fields)
+    let published: PublishedID
+    do {
+      published = try await service.publish(
+        publication, by: publisher, to: recipients.filter { only == nil || only == $0 },
+        as: try reading.clientID.map { text throws(FieldError) in try ClientID(text) })
+    } catch RequestRefusal.tooMany(let seconds) where Self.givesUpTooSoon(request.head) {
+      throw HTTPError(.serviceUnavailable, "too many messages at once", retryAfter: seconds)
+    }
+    return PublishedAnswer(id: published.id, notes: publication.notes).json
+  }
+
+  /// Returns whether a program gives a message up for good when it is told that it sends too often.
+  static func givesUpTooSoon(_ head: RequestHead) -> Bool {
+    head.value(userAgent)?.hasPrefix("Alertmanager/") ?? false
   }
 
   /// Finds a publisher's token: as bearer token, as password without a user, or as Gotify's clients send it.
   ///
   /// - Returns: nil if there is none.
   static func publisherToken(_ head: RequestHead) -> TokenHash? {
-    head.first(.authorization).flatMap { BearerToken.hash(inAuthorization: $0) ?? basicToken($0) }
-      ?? gotifyToken(head)
+    gotifyToken(head)
+      ?? head.first(.authorization).flatMap {
+        BearerToken.hash(inAuthorization: $0) ?? basicToken($0)
+      }
   }
 
-  /// Finds a token where only Gotify's clients put it.
+  /// Finds a token where only Gotify's clients put it: in the query, or in a field of their own.
   static func gotifyToken(_ head: RequestHead) -> TokenHash? {
-    if let key = head.first(gotifyKey) { return BearerToken.hash(ofDigits: key) }
-    guard let query = head.query, let token = URLEncodedForm(query)?["token"] else { return nil }
-    return BearerToken.hash(ofDigits: Array(token.utf8))
+    if let query = head.query, let token = URLEncodedForm(query)?["token"] {
+      return BearerToken.hash(ofText: Array(token.utf8))
+    }
+    return head.first(gotifyKey).map { BearerToken.hash(ofText: $0) }
   }
 
   /// Reads the credentials of the scheme Basic (RFC 7617) with an empty user.
   private static func basicToken(_ field: ArraySlice<UInt8>) -> TokenHash? {
+    guard let basic = BasicCredentials(field), basic.user.isEmpty else { return nil }
+    return BearerToken.hash(ofText: Array(basic.password.utf8))
+  }
+}
+
+/// The credentials of the scheme Basic (RFC 7617).
+struct BasicCredentials: Sendable {
+  let user: String
+  let password: String
+
+  /// Reads an `Authorization` field; nil for another scheme, and for what is malformed.
+  init?(_ field: some Collection<UInt8>) {
     let text = String(decoding: field, as: UTF8.self)
     guard text.lowercased().hasPrefix("basic "),
-      let pair = Data(base64Encoded: String(text.dropFirst("basic ".count))),
-      pair.first == UInt8(ascii: ":")
+      let data = Data(base64Encoded: text.dropFirst("basic ".count).trimmingBlanks),
+      let colon = data.firstIndex(of: UInt8(ascii: ":")),
+      let user = String(validating: data[..<colon], as: UTF8.self),
+      let password = String(validating: data[(colon + 1)...], as: UTF8.self)
     else { return nil }
-    return BearerToken.hash(ofDigits: Array(pair.dropFirst()))
+    self.user = user
+    self.password = password
+  }
+}
+
+/// The response to a publication.
+struct PublishedAnswer: Sendable {
+  let id: MessageID
+  let notes: [String]
+
+  var json: [UInt8] {
+    let notes: JSONValue? = notes.isEmpty ? nil : .list(notes.map { .text($0) })
+    return JSONValue.object(["Id": .text(id.text), "Notes": notes]).bytes
   }
 }

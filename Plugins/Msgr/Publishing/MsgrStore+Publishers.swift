@@ -1,56 +1,54 @@
+internal import Cryptography
 internal import Platform
 internal import Storage
 
 extension MsgrStore {
   /// The most recipients of a publisher.
   static let publisherRecipients = 100
+  /// The most topics that a publisher names.
+  static let publisherTopics = 100
+  /// The time for which a client's name for a publication is remembered.
+  private static let publicationAge = Duration.seconds(86_400)
 
   /// Makes a publisher.
   ///
-  /// - Parameters:
-  ///   - name: a name that tells it from the owner's others.
-  ///   - recipients: the users whom it may send to; none for the owner alone.
-  ///   - owner: the owner.
-  ///   - hash: the hash of its token.
   /// - Throws: `.forbidden` if there is such a publisher or no such recipient, `.tooManyContacts`, or as
   ///   ``write(as:_:)``.
-  func addPublisher(
-    _ name: String, to recipients: [UserName], of owner: Caller, _ hash: TokenHash
-  ) async throws {
+  func addPublisher(_ new: NewPublisher, of owner: Caller, _ hash: TokenHash) async throws {
     try await write(as: owner) { transaction in
-      try addPublisher(name, to: recipients, of: owner.name, hash, transaction)
+      try addPublisher(new, of: owner.name, hash, transaction)
     }
   }
 
   /// Makes a publisher for the operator.
   ///
   /// - Throws: `.forbidden` if there is such a publisher, or no such owner or recipient; `.tooManyContacts`.
-  func addPublisher(
-    _ name: String, to recipients: [UserName], of owner: UserName, _ hash: TokenHash
-  ) async throws {
+  func addPublisher(_ new: NewPublisher, of owner: UserName, _ hash: TokenHash) async throws {
     try await store.write { transaction in
       guard try exists(owner, transaction) else { throw RequestRefusal.forbidden }
-      try addPublisher(name, to: recipients, of: owner, hash, transaction)
+      try addPublisher(new, of: owner, hash, transaction)
     }
   }
 
-  private func addPublisher(
-    _ name: String, to recipients: [UserName], of owner: UserName, _ hash: TokenHash,
+  /// Makes a publisher within a transaction.
+  func addPublisher(
+    _ new: NewPublisher, of owner: UserName, _ hash: TokenHash,
     _ transaction: borrowing Transaction
   ) throws {
     let count: Int? = try transaction.value(
       "SELECT count(*) FROM msgr_publishers WHERE username = ?", owner)
     guard count ?? 0 < limits.devices else { throw RequestRefusal.tooManyContacts }
-    guard try !exists(Publisher.sender(owner, name), transaction) else {
+    guard try !exists(PublisherToken.sender(owner, new.name), transaction) else {
       throw RequestRefusal.forbidden
     }
     try transaction.execute(
       """
-      INSERT INTO msgr_publishers (hash, username, name, created_at, used_at)
-      VALUES (?1, ?2, ?3, ?4, ?4) ON CONFLICT DO NOTHING
-      """, hash, owner, name, now)
+      INSERT INTO msgr_publishers
+        (hash, username, name, created_at, used_at, expires_at, topics, reads)
+      VALUES (?1, ?2, ?3, ?4, ?4, ?5, ?6, ?7) ON CONFLICT DO NOTHING
+      """, hash, owner, new.name, now, new.lifetime.map { now + $0 }, new.storedTopics, new.reads)
     guard transaction.changes == 1 else { throw RequestRefusal.forbidden }
-    for recipient in recipients.isEmpty ? [owner] : recipients {
+    for recipient in new.recipients.isEmpty ? [owner] : new.recipients {
       guard try exists(recipient, transaction) else { throw RequestRefusal.forbidden }
       try transaction.execute(
         "INSERT INTO msgr_publisher_recipients VALUES (?, ?) ON CONFLICT DO NOTHING", hash,
@@ -61,17 +59,41 @@ extension MsgrStore {
   /// Returns the publisher of a token, and those whom it may send to; nil if there is none.
   func publisher(
     _ hash: TokenHash
-  ) async throws -> (publisher: Publisher, recipients: [UserName])? {
+  ) async throws -> (publisher: PublisherToken, recipients: [UserName])? {
     try await store.read { snapshot in
-      let found = try snapshot.one(
-        "SELECT username, name FROM msgr_publishers WHERE hash = ? AND used_at > ?", hash,
-        now - limits.tokenAge
-      ) { Publisher(hash: hash, owner: try $0[0], name: try $0[1]) }
-      guard let found else { return nil }
+      guard let found = try publisher(hash, snapshot) else { return nil }
       let recipients: [UserName] = try snapshot.values(
-        "SELECT recipient FROM msgr_publisher_recipients WHERE hash = ? ORDER BY recipient", hash)
+        "SELECT recipient FROM msgr_publisher_recipients WHERE hash = ? ORDER BY recipient",
+        found.hash)
       return (found, recipients)
     }
+  }
+
+  /// Returns the publisher of a token, or nil if there is none.
+  private func publisher(
+    _ hash: TokenHash, _ database: borrowing some Queryable & ~Copyable
+  ) throws -> PublisherToken? {
+    try database.one(
+      """
+      SELECT hash, username, name, topics, reads FROM msgr_publishers
+      WHERE hash = coalesce((SELECT publisher FROM msgr_publisher_aliases WHERE hash = ?1), ?1)
+        AND used_at > ?2 AND (expires_at IS NULL OR expires_at > ?3)
+      """, hash, now - limits.tokenAge, now
+    ) { row in
+      let topics: String? = try row[3]
+      return PublisherToken(
+        hash: try row[0], owner: try row[1], name: try row[2],
+        topics: PublisherToken.Topics(stored: topics), reads: try row[4])
+    }
+  }
+
+  /// Notes that a publisher is in use.
+  ///
+  /// - Throws: `.forbidden` if it was ended.
+  func noteUse(of publisher: PublisherToken, _ transaction: borrowing Transaction) throws {
+    try transaction.execute(
+      "UPDATE msgr_publishers SET used_at = ? WHERE hash = ?", now, publisher.hash)
+    guard transaction.changes == 1 else { throw RequestRefusal.forbidden }
   }
 
   /// Puts a published message into the inboxes of some users.
@@ -80,52 +102,95 @@ extension MsgrStore {
   ///   - publication: the message.
   ///   - publisher: the publisher.
   ///   - recipients: the users.
-  /// - Returns: the deliveries, one for each user who is still there.
-  /// - Throws: `.forbidden` if the publisher was ended, or ``StoreError``.
+  ///   - clientID: the client's own name for it, by which a retry is known.
+  /// - Returns: the receipts, one for each user who is still there, and the message's identifier in the first inbox, which is
+  ///   the first attempt's at a retry.
+  /// - Throws: `.forbidden` if the publisher was ended, `.otherMessage`, or ``StoreError``.
   func publish(
-    _ publication: Publication, by publisher: Publisher, to recipients: [UserName]
-  ) async throws -> [Delivery] {
+    _ publication: Publication, by publisher: PublisherToken, to recipients: [UserName],
+    as clientID: ClientID? = nil
+  ) async throws -> (receipts: [SendReceipt], first: PublishedID) {
     try await store.write(isolation: .rowLocks) { transaction in
-      try deliveries.lock(recipients, transaction)
-      try transaction.execute(
-        "UPDATE msgr_publishers SET used_at = ? WHERE hash = ?", now, publisher.hash)
-      guard transaction.changes == 1 else { throw RequestRefusal.forbidden }
-      var delivered: [Delivery] = []
-      for recipient in recipients {
-        let place = try takePlace(
-          in: recipient, for: publisher.sender, of: publisher.owner, transaction)
-        guard let place else { continue }
-        let message = NewMessage(
-          text: publication.text, sender: publisher.sender, recipient: recipient,
-          extras: publication.extras)
-        delivered.append(try put(message, place, transaction))
+      try noteUse(of: publisher, transaction)
+      let digest = publication.digest(for: recipients)
+      if let clientID,
+        let earlier = try earlierPublication(clientID, of: publisher, digest, transaction)
+      {
+        return ([], earlier)
       }
-      return delivered
+      let posts = recipients.map { recipient in
+        InboxPost(
+          sender: publisher.sender, owner: publisher.owner, recipient: recipient,
+          text: publication.text, parts: publication.parts, isNumbered: true)
+      }
+      let receipts = try deliver(posts, transaction).compactMap(\.self)
+      let first = PublishedID(receipts.first)
+      if let clientID {
+        try transaction.execute(
+          """
+          INSERT INTO msgr_publications (publisher, client_id, content, answer, sent_at)
+          VALUES (?, ?, ?, ?, ?)
+          """, publisher.hash, clientID, digest, first.bytes, now)
+      }
+      return (receipts, first)
+    }
+  }
+
+  private func earlierPublication(
+    _ clientID: ClientID, of publisher: PublisherToken, _ digest: [UInt8],
+    _ transaction: borrowing Transaction
+  ) throws -> PublishedID? {
+    let earlier: (content: [UInt8], answer: [UInt8])? = try transaction.one(
+      """
+      SELECT content, answer FROM msgr_publications
+      WHERE publisher = ? AND client_id = ? AND sent_at > ?
+      """, publisher.hash, clientID, now - Self.publicationAge
+    ) { (try $0[0], try $0[1]) }
+    guard let earlier else {
+      try transaction.execute(
+        "DELETE FROM msgr_publications WHERE publisher = ? AND client_id = ?", publisher.hash,
+        clientID)
+      return nil
+    }
+    guard earlier.content == digest else { throw RequestRefusal.otherMessage }
+    return PublishedID(bytes: earlier.answer)
+  }
+
+  /// Forgets clients' names for publications that are too old.
+  func forgetPublications() async throws {
+    try await store.write { transaction in
+      try transaction.execute(
+        "DELETE FROM msgr_publications WHERE sent_at <= ?", now - Self.publicationAge)
     }
   }
 }
 
-/// A token that can do nothing but publish.
-struct Publisher: Hashable, Sendable {
-  let hash: TokenHash
-  /// The user whose token it is.
-  let owner: UserName
-  /// The name that the owner gave it.
-  let name: String
+/// What identifies a published message: in the first inbox, and for Gotify's clients there.
+struct PublishedID: Hashable, Sendable {
+  let id: MessageID
+  let number: Int64
 
-  /// The sender of the publications. No new account has such a name.
-  var sender: UserName { Self.sender(owner, name) }
-
-  /// Returns the sender's name of a user's publisher.
-  static func sender(_ owner: UserName, _ name: String) -> UserName {
-    UserName(stored: "\(owner.text)/\(name)")
+  /// Takes the first receipt's; zeros without one, as when the recipient blocks the sender.
+  init(_ receipt: SendReceipt?) {
+    id = receipt?.id ?? .zero
+    number = receipt?.number ?? 0
   }
 
-  /// Returns the owner if a name is that of a publisher.
-  static func owner(of sender: UserName) -> UserName? {
-    // By bytes: with an accent behind it a slash is another character.
-    sender.text.utf8.lastIndex(of: UInt8(ascii: "/")).map {
-      UserName(stored: String(sender.text[..<$0]))
-    }
+  /// Reads stored bytes.
+  init(bytes: [UInt8]) {
+    let numbers = String(decoding: bytes, as: UTF8.self).split(separator: " ").map { Int64($0) }
+    id = MessageID(rawValue: numbers.first.flatMap(\.self) ?? 0)
+    number = numbers.last.flatMap(\.self) ?? 0
+  }
+
+  /// The bytes to store.
+  var bytes: [UInt8] { Array("\(id.rawValue) \(number)".utf8) }
+}
+
+extension Publication {
+  /// A digest that tells whether two publications are the same.
+  fileprivate func digest(for recipients: [UserName]) -> [UInt8] {
+    let names = recipients.map(\.text).joined(separator: "\0")
+    return SHA256.hash(Array("\(names)\0\0\(text.text)\0\(parts.title ?? "")".utf8)).bytes
   }
 }

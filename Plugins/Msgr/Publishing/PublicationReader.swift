@@ -5,165 +5,219 @@ internal import HTTPProtocol
 
 /// Reads a program's publication, in any of the forms that ntfy's and Gotify's clients, Alertmanager and a shell use.
 enum PublicationReader {
-  private static let titleFields = [FieldName("Title"), FieldName("X-Title")]
-  private static let priorityFields = [FieldName("Priority"), FieldName("X-Priority")]
-  private static let clickFields = [FieldName("Click"), FieldName("X-Click")]
+  /// A publication with the file that came with it.
+  struct Reading: Sendable {
+    var fields = PublicationFields()
+    /// The file of a form, or nil.
+    var file: (name: String, content: ArraySlice<UInt8>)?
+    /// The client's own name for the publication.
+    var clientID: String?
+  }
 
-  /// Reads a request.
+  private static let clientIDFields = [FieldName("ClientId"), FieldName("Idempotency-Key")]
+
+  /// Reads a request to `/publish`.
   ///
-  /// - Parameter request: a body that is the message itself, an object with `message`, Alertmanager's object, or a form
-  ///   with `message`; title, priority and link there, or in ntfy's header fields.
-  /// - Throws: ``FieldError`` for the faulty field.
-  static func read(_ request: Request) throws(FieldError) -> Publication {
+  /// - Parameter request: a body that is the message itself, an object with `message`, Alertmanager's or Grafana's object, or
+  ///   a form with `message`; the rest there, in header fields, or in the query.
+  /// - Throws: ``FieldError`` for a body that can't be read.
+  static func read(_ request: Request) throws(FieldError) -> Reading {
     let head = request.head
-    var values: [String: String] = [:]
     let type = mediaType(of: head)
     let start = request.body.first { !" \t\r\n".utf8.contains($0) }
+    var reading = Reading()
+    reading.clientID = clientIDFields.lazy.compactMap { head.value($0) }.first
     if type == "multipart/form-data" {
-      values = try multipart(request)
+      try read(multipart: request, into: &reading)
     } else if type == "application/json" || type != "text/plain" && start == UInt8(ascii: "{") {
-      if let alerts = AlertmanagerNotification(json: request.body) {
-        return try alerts.publication()
+      guard let json = JSONValue(parsing: request.body), json.members != nil else {
+        throw .noObject
       }
-      values = try object(request.body)
+      if let alerts = AlertNotification(json) {
+        reading.fields = alerts.fields
+      } else {
+        reading.fields = fields(of: json)
+        reading.clientID = reading.clientID ?? json["ClientId"]?.string
+      }
     } else if type == "application/x-www-form-urlencoded",
       let form = URLEncodedForm(request.body[...]), form["message"] != nil
     {
-      for pair in form.pairs where values[pair.name] == nil { values[pair.name] = pair.value }
-    } else {
-      guard let text = String(validating: request.body, as: UTF8.self) else {
-        throw FieldError(.message, "is not UTF-8")
-      }
-      values["message"] = text
+      reading.fields = fields(of: form.pairs)
+      reading.clientID = reading.clientID ?? form["ClientId"]
+    } else if !request.body.isEmpty {
+      reading.fields.message = try text(request.body, charset: charset(of: head))
+      reading.fields.isMarkdown = type == "text/markdown"
     }
-    guard let message = values["message"] else { throw FieldError(.message, "is missing") }
-    return try Publication(
-      message: message, title: values["title"] ?? value(titleFields, head),
-      priority: try priority(values["priority"], head),
-      link: values["click"] ?? values["link"] ?? value(clickFields, head))
+    reading.fields.complete(with: PublishingParameters(head))
+    return reading
   }
 
-  /// Returns the value of a header field under the first of its names that is there.
-  private static func value(_ names: [FieldName], _ head: RequestHead) -> String? {
-    names.lazy.compactMap { head.value($0) }.first
-  }
-
-  private static func mediaType(of head: RequestHead) -> String {
+  /// Returns the media type of a request's body in lower case, without parameters; empty if none is told.
+  static func mediaType(of head: RequestHead) -> String {
     let value = head.value(.contentType) ?? ""
     return value.prefix { $0 != ";" && $0 != " " }.lowercased()
   }
 
-  private static func priority(
-    _ text: String?, _ head: RequestHead
-  ) throws(FieldError) -> PublishedPriority? {
-    if let text, !text.isEmpty {
-      guard let number = Int(text), let priority = PublishedPriority(rawValue: number) else {
-        throw FieldError(.priority, "is not a whole number from 0 to 10")
+  /// Returns the charset that a request tells of its body.
+  static func charset(of head: RequestHead) -> String? {
+    let parameters = (head.value(.contentType) ?? "").split(separator: ";").dropFirst()
+    for parameter in parameters {
+      let pair = parameter.split(separator: "=", maxSplits: 1).map { $0.trimmingBlanks }
+      if pair.count == 2, pair[0].lowercased() == "charset" {
+        return pair[1].trimmingPrefix("\"").split(separator: "\"").first.map(String.init)
       }
-      return priority
     }
-    return try value(priorityFields, head).map { text throws(FieldError) in
-      guard let priority = PublishedPriority(ntfy: text) else {
-        throw FieldError(.priority, "is not 1 to 5, nor one of their names")
-      }
-      return priority
+    return nil
+  }
+
+  private static func text(_ body: [UInt8], charset: String?) throws(FieldError) -> String {
+    if let charset, let text = TextEncoding.decode(body, as: charset) { return text }
+    guard let text = String(validating: body, as: UTF8.self) else {
+      throw FieldError(.message, "is not UTF-8, and no charset is told")
+    }
+    return text
+  }
+
+  /// Reads the members of a JSON object, of Gotify's or of ntfy's, which has a `topic`.
+  static func fields(of json: JSONValue) -> PublicationFields {
+    var fields = PublicationFields()
+    fields.message = text(json["message"])
+    fields.title = text(json["title"])
+    fields.priority = text(json["priority"])
+    fields.priorityScale = json["topic"] == nil ? .ten : .five
+    switch json["tags"] {
+    case .list(let tags): fields.tags = tags.compactMap(text)
+    case .text(let tags): fields.tags = PublishingParameters.tags(tags)
+    default: break
+    }
+    fields.link = text(json["click"]) ?? text(json["link"])
+    fields.icon = text(json["icon"])
+    switch json["actions"] {
+    case .list(let actions): fields.actions = actions
+    case .text(let actions): fields.read(actions: actions)
+    default: break
+    }
+    fields.isMarkdown =
+      json["markdown"].flatMap(text).map(PublishingParameters.isTrue) ?? false
+    fields.sequence = text(json["sequence_id"])
+    fields.attachedURL = text(json["attach"])
+    fields.fileName = text(json["filename"])
+    fields.delay = text(json["delay"])
+    fields.isUncached = text(json["cache"]).map(PublishingParameters.isFalse) ?? false
+    for (name, words) in [("email", "Email"), ("call", "Call")] where json[name] != nil {
+      fields.notes.append("\(words) was ignored: it is not done here")
+    }
+    fields.read(extras: json["extras"])
+    return fields
+  }
+
+  /// Returns a value as text; nil for an object, a list, and nothing.
+  private static func text(_ json: JSONValue?) -> String? {
+    switch json {
+    case .text(let text): text
+    case .number, .truth: json?.json
+    default: nil
     }
   }
 
-  private static let textFields: [String: FieldID] = [
-    "message": .message, "title": .title, "click": .link, "link": .link,
-  ]
-
-  private static func object(_ body: [UInt8]) throws(FieldError) -> [String: String] {
-    guard let members = JSONObjectReader.members(of: body) else { throw .noObject }
-    var values: [String: String] = [:]
-    for member in members where values[member.name] == nil {
-      let field = textFields[member.name]
-      switch member.value {
-      case .text(let text): values[member.name] = text
-      case .integer(let number) where field == nil: values[member.name] = String(number)
-      case .null: break
-      default:
-        if let field { throw FieldError(field, "is not a string") }
-        if member.name == "priority" {
-          throw FieldError(.priority, "is not a whole number from 0 to 10")
-        }
-      }
+  /// Reads the pairs of a form.
+  static func fields(of pairs: [(name: String, value: String)]) -> PublicationFields {
+    var members: [JSONValue.Member] = []
+    for pair in pairs where !members.contains(where: { $0.name == pair.name }) {
+      let isJSON = pair.name == "extras"
+      let value = isJSON ? JSONValue(parsing: Array(pair.value.utf8)) : nil
+      members.append(JSONValue.Member(pair.name, value ?? .text(pair.value)))
     }
-    return values
+    return fields(of: .object(members))
   }
 
-  private static func multipart(_ request: Request) throws(FieldError) -> [String: String] {
+  private static func read(
+    multipart request: Request, into reading: inout Reading
+  ) throws(FieldError) {
     let form: MultipartForm
     do throws(MultipartError) {
       form = try MultipartForm(
         contentType: request.head.value(.contentType) ?? "", body: request.body)
     } catch { throw FieldError(nil, "the form is malformed: \(error)") }
-    var values: [String: String] = [:]
-    for part in form.parts where values[part.name] == nil {
-      guard part.fileName == nil || part.name == "message" else { continue }
-      values[part.name] = String(validating: part.content, as: UTF8.self)
+    var pairs: [(name: String, value: String)] = []
+    for part in form.parts {
+      if let name = part.fileName, part.name != "message" {
+        reading.file = reading.file ?? (name, part.content)
+      } else if let text = String(validating: part.content, as: UTF8.self) {
+        pairs.append((part.name, text))
+      }
     }
-    return values
+    reading.fields = fields(of: pairs)
+    reading.clientID = reading.clientID ?? pairs.first { $0.name == "ClientId" }?.value
   }
 }
 
-/// A notification as Prometheus' Alertmanager posts it to a webhook.
-struct AlertmanagerNotification: Decodable {
-  private struct Alert: Decodable {
-    let status: String?
-    let labels: [String: String]
-    let annotations: [String: String]?
+extension PublicationFields {
+  /// Reads what Gotify's clients send beside the rest.
+  mutating func read(extras json: JSONValue?) {
+    extras = json
+    link = link ?? json?["client::notification"]?["click"]?["url"]?.string
+    let type = json?["client::display"]?["contentType"]?.string
+    if type?.lowercased() == "text/markdown" { isMarkdown = true }
   }
+}
 
+/// A notification as Prometheus' Alertmanager and Grafana post it to a webhook.
+struct AlertNotification: Sendable {
   /// The longest text that is made of alerts, in bytes: it fits into a push.
   private static let longest = 2048
+  private static let longestTitle = 60
+  private static let longestLine = 200
 
-  private let status: String
-  private let groupLabels: [String: String]?
-  private let alerts: [Alert]
+  let fields: PublicationFields
 
-  /// Reads a notification.
+  /// Reads a notification, and makes a message with a line for each alert, as many as fit.
   ///
-  /// - Parameter json: the body of a request.
-  /// - Returns: nil if the body is something else.
-  init?(json: [UInt8]) {
-    // jansson knows what is JSON and how deep; the decoder only picks the members.
-    guard let members = JSONObjectReader.members(of: json),
-      members.contains(where: { $0.name == "alerts" }),
-      let read = try? JSONDecoder().decode(Self.self, from: Data(json)), !read.alerts.isEmpty
+  /// - Returns: nil if the object is something else.
+  init?(_ json: JSONValue) {
+    guard let alerts = json["alerts"]?.elements, let first = alerts.first,
+      alerts.allSatisfy({ $0["labels"]?.members != nil })
     else { return nil }
-    self = read
+    let name =
+      json["groupLabels"]?["alertname"]?.string ?? first["labels"]?["alertname"]?.string ?? "alert"
+    let isFiring = json["status"]?.string == "firing"
+    let firing = alerts.count { $0["status"]?.string != "resolved" }
+    let title = "[\(isFiring ? "FIRING:\(firing)" : "RESOLVED")] \(name)"
+    let text = Self.text(of: alerts, isFiring: isFiring)
+    var fields = PublicationFields()
+    fields.message = text.isEmpty ? name : text
+    fields.title = String(PlainText.line(title).prefix(Self.longestTitle))
+    fields.priority = isFiring ? "8" : "5"
+    fields.link = Self.link(in: alerts, of: json)
+    self.fields = fields
   }
 
-  /// Makes a message with a line for each alert, as many as fit.
-  func publication() throws(FieldError) -> Publication {
-    let name = groupLabels?["alertname"] ?? alerts[0].labels["alertname"] ?? "alert"
-    let isFiring = status == "firing"
-    let firing = alerts.count { $0.status != "resolved" }
-    let title = "[\(isFiring ? "FIRING:\(firing)" : "RESOLVED")] \(name)"
+  private static func text(of alerts: [JSONValue], isFiring: Bool) -> String {
     var text = ""
     for alert in alerts {
-      let notes = alert.annotations ?? [:]
+      let notes = alert["annotations"]
+      let labels = (alert["labels"]?.members ?? []).sorted { $0.name < $1.name }
       let words =
-        notes["summary"] ?? notes["description"]
-        ?? alert.labels.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
-        .joined(separator: " ")
-      let state = alert.status == "resolved" && isFiring ? "resolved: " : ""
-      let line = Self.plain("\(state)\(words)")
-      guard text.utf8.count + line.utf8.count < Self.longest else {
-        text += text.isEmpty ? String(line.prefix(200)) + "…" : "\n…"
+        notes?["summary"]?.string ?? notes?["description"]?.string
+        ?? labels.map { "\($0.name)=\($0.value.string ?? $0.value.json)" }.joined(separator: " ")
+      let state = alert["status"]?.string == "resolved" && isFiring ? "resolved: " : ""
+      let line = PlainText.line("\(state)\(words)")
+      guard text.utf8.count + line.utf8.count < longest else {
+        text += text.isEmpty ? String(line.prefix(longestLine)) + "…" : "\n…"
         break
       }
       text += text.isEmpty ? line : "\n\(line)"
     }
-    return try Publication(
-      message: text.isEmpty ? name : text, title: String(Self.plain(title).prefix(60)),
-      priority: PublishedPriority(rawValue: isFiring ? 8 : 5), link: nil)
+    return text
   }
 
-  /// Replaces control characters by blanks.
-  private static func plain(_ text: String) -> String {
-    String(String.UnicodeScalarView(text.unicodeScalars.map { $0.isControl ? " " : $0 }))
+  /// Finds the page that tells more: of the alert, of the rule, or of the program that sends.
+  private static func link(in alerts: [JSONValue], of json: JSONValue) -> String? {
+    for name in ["dashboardURL", "generatorURL", "externalURL"] {
+      for value in alerts.map({ $0[name] }) + [json[name]] {
+        if let text = value?.string, let link = MessageLink(text) { return link.text }
+      }
+    }
+    return nil
   }
 }

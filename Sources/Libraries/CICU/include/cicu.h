@@ -17,3 +17,9 @@ int32_t cicu_nfkc(const uint16_t *text, int32_t length, uint16_t *output, int32_
 ///
 /// Returns its length in code units, or -1 if it doesn't fit or ICU fails.
 int32_t cicu_fold_case(const uint16_t *text, int32_t length, uint16_t *output, int32_t capacity);
+
+/// Converts text of a named character set to UTF-16, malformed sequences to U+FFFD.
+///
+/// Returns its length in code units, or -1 if it doesn't fit or ICU doesn't know the character set.
+int32_t cicu_decode(
+    const char *charset, const char *bytes, int32_t length, uint16_t *output, int32_t capacity);

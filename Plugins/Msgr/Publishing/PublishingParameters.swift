@@ -1,0 +1,119 @@
+internal import Foundation
+internal import Formats
+internal import HTTPProtocol
+
+/// The parameters of a request that publishes: header fields, or members of the query, by several names each and in any case.
+///
+/// A header field comes before the query.
+struct PublishingParameters: Sendable {
+  /// A parameter, with its names in the order in which they count.
+  enum Name: CaseIterable, Sendable {
+    case title, message, priority, tags, delay, click, icon, actions, attach, fileName, markdown
+    case sequence, cache, unifiedPush, email, call, template
+
+    var aliases: [String] {
+      switch self {
+      case .title: ["x-title", "title", "ti", "t"]
+      case .message: ["x-message", "message", "m"]
+      case .priority: ["x-priority", "priority", "prio", "p"]
+      case .tags: ["x-tags", "tags", "tag", "ta"]
+      case .delay: ["x-delay", "delay", "x-at", "at", "x-in", "in"]
+      case .click: ["x-click", "click"]
+      case .icon: ["x-icon", "icon"]
+      case .actions: ["x-actions", "actions", "action"]
+      case .attach: ["x-attach", "attach", "a"]
+      case .fileName: ["x-filename", "filename", "file", "f"]
+      case .markdown: ["x-markdown", "markdown", "md"]
+      case .sequence: ["x-sequence-id", "sequence-id", "sid"]
+      case .cache: ["x-cache", "cache"]
+      case .unifiedPush: ["x-unifiedpush", "unifiedpush", "up"]
+      case .email: ["x-email", "x-e-mail", "email", "e-mail", "mail", "e"]
+      case .call: ["x-call", "call"]
+      case .template: ["x-template", "template", "tpl"]
+      }
+    }
+  }
+
+  private static let names: [String: Name] = Dictionary(
+    Name.allCases.flatMap { name in name.aliases.map { ($0, name) } }, uniquingKeysWith: { $1 })
+
+  private var values: [Name: (rank: Int, value: String)] = [:]
+
+  /// Reads the parameters of a request.
+  init(_ head: RequestHead) {
+    head.forEachField { name, value in
+      let key = String(decoding: name, as: UTF8.self).lowercased()
+      if let known = Self.names[key] { accept(HeaderText.decode(value), of: known, named: key, 0) }
+    }
+    guard let query = head.query, let form = URLEncodedForm(query) else { return }
+    for pair in form.pairs {
+      let key = pair.name.lowercased()
+      if let known = Self.names[key] { accept(pair.value, of: known, named: key, 100) }
+    }
+  }
+
+  private mutating func accept(_ value: String, of name: Name, named key: String, _ base: Int) {
+    let rank = base + (name.aliases.firstIndex(of: key) ?? 0)
+    if let known = values[name], known.rank <= rank { return }
+    values[name] = (rank, value)
+  }
+
+  /// The value of a parameter; nil without one, or for an empty one.
+  subscript(name: Name) -> String? {
+    guard let value = values[name]?.value, !value.isEmpty else { return nil }
+    return value
+  }
+
+  /// Returns whether a parameter says yes.
+  func isTrue(_ name: Name) -> Bool { self[name].map(Self.isTrue) ?? false }
+
+  /// Returns whether a word says yes.
+  static func isTrue(_ text: String) -> Bool {
+    ["1", "yes", "true"].contains(text.trimmingBlanks.lowercased())
+  }
+
+  /// Returns whether a word says no.
+  static func isFalse(_ text: String) -> Bool {
+    ["0", "no", "false"].contains(text.trimmingBlanks.lowercased())
+  }
+
+  /// Splits a list of tags, separated by commas.
+  static func tags(_ text: String) -> [String] {
+    text.split(separator: ",").map { $0.trimmingBlanks }.filter { !$0.isEmpty }
+  }
+}
+
+extension PublicationFields {
+  /// Fills in what the parameters say and the fields lack.
+  mutating func complete(with parameters: PublishingParameters) {
+    // `\n` written as two characters, as one line of a header field can't say it otherwise.
+    message = message ?? parameters[.message].map { $0.replacing(#"\n"#, with: "\n") }
+    title = title ?? parameters[.title]
+    if priority == nil, let given = parameters[.priority] {
+      priority = given
+      priorityScale = .five
+    }
+    if tags.isEmpty { tags = parameters[.tags].map(PublishingParameters.tags) ?? [] }
+    link = link ?? parameters[.click]
+    icon = icon ?? parameters[.icon]
+    if actions.isEmpty, let text = parameters[.actions] { read(actions: text) }
+    isMarkdown = isMarkdown || parameters.isTrue(.markdown)
+    sequence = sequence ?? parameters[.sequence]
+    attachedURL = attachedURL ?? parameters[.attach]
+    fileName = fileName ?? parameters[.fileName]
+    delay = delay ?? parameters[.delay]
+    isUncached = isUncached || parameters[.cache].map(PublishingParameters.isFalse) ?? false
+    for (name, words) in [
+      (PublishingParameters.Name.email, "Email"), (.call, "Call"), (.template, "Template"),
+    ] where parameters[name] != nil {
+      notes.append("\(words) was ignored: it is not done here")
+    }
+  }
+
+  /// Reads actions, as JSON or in the short form.
+  mutating func read(actions text: String) {
+    do throws(ActionsSyntax.Fault) { actions = try ActionsSyntax.parse(text) } catch {
+      notes.append("Actions were dropped: \(error.reason)")
+    }
+  }
+}

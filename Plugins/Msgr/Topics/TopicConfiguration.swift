@@ -1,0 +1,94 @@
+internal import Budgets
+internal import Configuration
+internal import Platform
+
+/// The section `[msgr.topics]`.
+struct TopicConfiguration: Sendable {
+  /// Who makes topics.
+  enum Access: String, CaseIterable, Sendable {
+    /// There are no topics.
+    case off
+    /// Accounts make topics, which they own.
+    case accounts
+    /// Requests without an account make topics too, which nobody owns.
+    case open
+  }
+
+  var access = Access.accounts
+  /// What an account's new topic gives everyone.
+  var everyone = TopicLevel.deny
+  /// The hosts that ntfy's and Gotify's clients are answered at; none for those of the service.
+  var hosts: [HostName] = []
+  /// True if pages of any site may call.
+  var hasCORS = true
+  /// The time for which messages of an owned topic are kept.
+  var age = Duration.seconds(7 * 86_400)
+  /// The time for which messages of nobody's topic are kept.
+  var openAge = Duration.seconds(43_200)
+  /// The most messages of a topic.
+  var messages = 1000
+  var topicsPerAccount = 200
+  /// The topics that an address makes in a day.
+  var topicsPerAddress = 50
+  var topics = 100_000
+  /// How often an account publishes, or without one an address.
+  var publishing = RefillTable.Rate(burst: 60, refill: .seconds(5))
+  /// How often an account reads, checks or fetches a file, or without one an address.
+  var reading = RefillTable.Rate(burst: 120, refill: .seconds(1))
+  /// The streams without an account of one address.
+  var streamsPerAddress = 30
+  var keepalive = Duration.seconds(45)
+  var longestDelay = Duration.seconds(30 * 86_400)
+  /// The messages of an account or address that wait for their time.
+  var waiting = 100
+  /// The largest file; 0 for no files.
+  var attachmentBytes = 15 << 20
+  var attachmentsPerAccount = 100 << 20
+  var attachmentsPerAddress = 20 << 20
+  var attachments = 5 << 30
+  var attachmentAge = Duration.seconds(3 * 86_400)
+  var openAttachmentAge = Duration.seconds(3 * 3600)
+  /// The bytes of files that go up and down in a day for one who has uploaded.
+  var bandwidth = 500 << 20
+  /// The server that wakes iPhones; empty for none.
+  var upstream = ""
+  var upstreamToken = Secret("")
+
+  init(_ section: ConfigurationSection) {
+    let day = Duration.seconds(86_400)
+    let year = day * 366
+    let many = 1...1_000_000_000
+    access = section.choice("access", default: access)
+    everyone = section.choice("everyone", default: everyone)
+    hosts = section.values(
+      "hosts", default: hosts, expected: "a host name such as \"push.example.org\"",
+      parse: HostName.init)
+    hasCORS = section.bool("cors", default: hasCORS)
+    section.duration("age", &age, in: .seconds(1)...year)
+    section.duration("age_open", &openAge, in: .seconds(1)...year)
+    section.integer("messages", &messages, in: 1...1_000_000)
+    section.integer("topics_per_account", &topicsPerAccount, in: many)
+    section.integer("topics_per_address", &topicsPerAddress, in: many)
+    section.integer("topics", &topics, in: many)
+    section.integer("burst", &publishing.burst, in: 1...1_000_000)
+    section.duration("refill", &publishing.refill, in: .milliseconds(1)...day)
+    section.integer("subscribe_burst", &reading.burst, in: 1...1_000_000)
+    section.duration("subscribe_refill", &reading.refill, in: .milliseconds(1)...day)
+    section.integer("streams_per_address", &streamsPerAddress, in: 1...1_000_000)
+    section.duration("keepalive", &keepalive, in: .seconds(1) ... .seconds(3600))
+    section.duration("delay_max", &longestDelay, in: .seconds(1)...year)
+    section.integer("waiting", &waiting, in: 0...1_000_000)
+    section.size("attachment_bytes", &attachmentBytes, in: 0...(1 << 30))
+    section.size("attachments_per_account", &attachmentsPerAccount, in: 0...(1 << 50))
+    section.size("attachments_per_address", &attachmentsPerAddress, in: 0...(1 << 50))
+    section.size("attachments", &attachments, in: 0...(1 << 50))
+    section.duration("attachment_age", &attachmentAge, in: .seconds(1)...year)
+    section.duration("attachment_age_open", &openAttachmentAge, in: .seconds(1)...year)
+    section.size("bandwidth", &bandwidth, in: 0...(1 << 50))
+    let url = section.optionalValue(
+      "upstream", expected: "a URL with https, or with http to this machine",
+      parse: UpstreamURL.init)
+    upstream = url?.description ?? ""
+    upstreamToken = section.secret("upstream_token")
+  }
+}

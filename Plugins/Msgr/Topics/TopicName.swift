@@ -1,0 +1,57 @@
+internal import Formats
+internal import Storage
+
+/// The name of a topic: 1 to 64 of `[-_A-Za-z0-9]`, compared as bytes.
+struct TopicName: Hashable, Sendable, StoredText {
+  static let longest = 64
+  /// The beginning of a topic's name among the senders of messages.
+  static let senderPrefix = "#"
+
+  let text: String
+
+  /// Checks a name; nil for what can't be a topic, reserved names included.
+  init?(_ text: String) {
+    guard Self.isWellFormed(text), !ReservedTopics.names.contains(text) else { return nil }
+    self.text = text
+  }
+
+  init(stored text: String) { self.text = text }
+
+  /// Returns whether a text has the form of a name, be it reserved or not.
+  static func isWellFormed(_ text: String) -> Bool {
+    (1...longest).contains(text.utf8.count)
+      && text.utf8.allSatisfy { byte in
+        byte.isLetterOrDigit || byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_")
+      }
+  }
+
+  /// The sender of the topic's messages in inboxes.
+  var sender: UserName { UserName(stored: "\(Self.senderPrefix)\(text)") }
+
+  /// True for the form that UnifiedPush's topics have: `up` and 12 letters and digits.
+  var isUnifiedPush: Bool {
+    text.utf8.count == 14 && text.hasPrefix("up")
+      && text.utf8.dropFirst(2).allSatisfy(\.isLetterOrDigit)
+  }
+}
+
+/// The names that topics can't have, whatever runs, so that no name changes its meaning later.
+enum ReservedTopics {
+  /// The first parts of the routes of all services.
+  static let routes: Set<String> = [
+    "register", "login", "logout", "password", "sessions", "export", "friends", "contacts", "add",
+    "unfriend", "block", "unblock", "delete", "message", "inbox", "stream", "history", "read",
+    "subscribe", "unsubscribe", "push-key", "tokens", "publish", "msgr", "siren", "siwe",
+    "tokenscript", "contracts", "token-view", "preview", "clients", "healthz", "readyz", "metrics",
+    "version", "debug", "status",
+  ]
+  /// Those of Gotify.
+  static let gotify: Set<String> = [
+    "application", "client", "current", "user", "health", "plugin", "gotifyinfo", "auth", "image",
+  ]
+  /// Those of ntfy.
+  static let ntfy: Set<String> = [
+    "docs", "static", "file", "app", "account", "settings", "signup", "v1", "topics",
+  ]
+  static let names = routes.union(gotify).union(ntfy)
+}

@@ -1,0 +1,217 @@
+internal import CJansson
+
+/// A JSON value (RFC 8259), whose objects keep their members in order.
+package enum JSONValue: Hashable, Sendable {
+  case null
+  case truth(Bool)
+  case number(Double)
+  case text(String)
+  case list([JSONValue])
+  case object([Member])
+
+  /// A member of an object.
+  package struct Member: Hashable, Sendable {
+    package let name: String
+    package let value: JSONValue
+
+    package init(_ name: String, _ value: JSONValue) {
+      self.name = name
+      self.value = value
+    }
+  }
+
+  /// Parses a value.
+  ///
+  /// - Parameter bytes: an object or a list in UTF-8, blanks around it allowed.
+  /// - Returns: nil for anything else, a name that stands twice in an object, or half of a surrogate pair.
+  package init?(parsing bytes: [UInt8]) {
+    // Of a whole number beyond 64 bits jansson makes nothing but a double.
+    let flags = Int(JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL | JSON_ALLOW_NUL)
+    let root = unsafe bytes.withUnsafeBytes { bytes in
+      unsafe json_loadb(bytes.bindMemory(to: CChar.self).baseAddress, bytes.count, flags, nil)
+    }
+    guard let root = unsafe root else { return nil }
+    defer { unsafe json_decref(root) }
+    unsafe self.init(root)
+  }
+
+  private init(_ json: UnsafeMutablePointer<json_t>) {
+    switch unsafe json.pointee.type {
+    case JSON_STRING: self = .text(unsafe Self.text(json))
+    case JSON_REAL: self = .number(unsafe json_real_value(json))
+    case JSON_TRUE: self = .truth(true)
+    case JSON_FALSE: self = .truth(false)
+    case JSON_ARRAY: self = .list(unsafe Self.elements(json))
+    case JSON_OBJECT: self = .object(unsafe Self.members(json))
+    default: self = .null
+    }
+  }
+
+  private static func elements(_ json: UnsafeMutablePointer<json_t>) -> [JSONValue] {
+    var elements: [JSONValue] = []
+    for index in unsafe 0..<json_array_size(json) {
+      if let element = unsafe json_array_get(json, index) {
+        elements.append(unsafe JSONValue(element))
+      }
+    }
+    return elements
+  }
+
+  private static func members(_ json: UnsafeMutablePointer<json_t>) -> [Member] {
+    var members: [Member] = []
+    var place = unsafe json_object_iter(json)
+    while let member = unsafe place {
+      if let name = unsafe json_object_iter_key(member),
+        let value = unsafe json_object_iter_value(member)
+      {
+        members.append(unsafe Member(String(cString: name), JSONValue(value)))
+      }
+      unsafe place = json_object_iter_next(json, member)
+    }
+    return members
+  }
+
+  private static func text(_ json: UnsafeMutablePointer<json_t>) -> String {
+    guard let bytes = unsafe json_string_value(json) else { return "" }
+    let count = unsafe json_string_length(json)
+    return unsafe bytes.withMemoryRebound(to: UInt8.self, capacity: count) { bytes in
+      unsafe String(decoding: UnsafeBufferPointer(start: bytes, count: count), as: UTF8.self)
+    }
+  }
+}
+
+extension JSONValue {
+  /// The numbers up to which a double has each whole one.
+  private static let exact = -9_007_199_254_740_992.0...9_007_199_254_740_992.0
+
+  /// Makes an object of those members that have a value.
+  package static func object(_ members: KeyValuePairs<String, JSONValue?>) -> JSONValue {
+    .object(members.compactMap { name, value in value.map { Member(name, $0) } })
+  }
+
+  /// Makes a number.
+  package static func integer(_ number: some BinaryInteger) -> JSONValue { .number(Double(number)) }
+
+  /// The value of a member; nil without such a member, and for anything but an object.
+  package subscript(name: String) -> JSONValue? {
+    members?.first { $0.name == name }?.value
+  }
+
+  /// The members of an object; nil for anything else.
+  package var members: [Member]? {
+    if case .object(let members) = self { members } else { nil }
+  }
+
+  /// The elements of a list; nil for anything else.
+  package var elements: [JSONValue]? {
+    if case .list(let elements) = self { elements } else { nil }
+  }
+
+  /// The text; nil for anything else.
+  package var string: String? {
+    if case .text(let text) = self { text } else { nil }
+  }
+
+  /// The truth value; nil for anything else.
+  package var bool: Bool? {
+    if case .truth(let truth) = self { truth } else { nil }
+  }
+
+  /// The number, if it is a whole one that a double has exactly; nil for anything else.
+  package var integer: Int64? {
+    guard case .number(let number) = self, Self.exact.contains(number) else { return nil }
+    return Int64(exactly: number)
+  }
+
+  /// The value as JSON without blanks.
+  package var json: String {
+    var text = ""
+    write(to: &text)
+    return text
+  }
+
+  /// The value as JSON in UTF-8, without blanks.
+  package var bytes: [UInt8] { Array(json.utf8) }
+
+  private func write(to text: inout String) {
+    switch self {
+    case .null: text += "null"
+    case .truth(let truth): text += truth ? "true" : "false"
+    case .number(let number): text += integer.map { "\($0)" } ?? "\(number)"
+    case .text(let string): text += "\"\(string.escapedInJSON)\""
+    case .list(let elements):
+      text += "["
+      for (index, element) in elements.enumerated() {
+        if index > 0 { text += "," }
+        element.write(to: &text)
+      }
+      text += "]"
+    case .object(let members):
+      text += "{"
+      for (index, member) in members.enumerated() {
+        if index > 0 { text += "," }
+        text += "\"\(member.name.escapedInJSON)\":"
+        member.value.write(to: &text)
+      }
+      text += "}"
+    }
+  }
+}
+
+extension JSONValue: Codable {
+  private struct Key: CodingKey {
+    let stringValue: String
+    var intValue: Int? { nil }
+
+    init(_ name: String) { stringValue = name }
+    init?(stringValue: String) { self.init(stringValue) }
+    init?(intValue: Int) { nil }
+  }
+
+  package init(from decoder: any Decoder) throws {
+    if let container = try? decoder.container(keyedBy: Key.self) {
+      self = .object(
+        try container.allKeys.sorted { $0.stringValue < $1.stringValue }.map { key in
+          Member(key.stringValue, try container.decode(JSONValue.self, forKey: key))
+        })
+    } else if var container = try? decoder.unkeyedContainer() {
+      var elements: [JSONValue] = []
+      while !container.isAtEnd { elements.append(try container.decode(JSONValue.self)) }
+      self = .list(elements)
+    } else {
+      let container = try decoder.singleValueContainer()
+      if container.decodeNil() {
+        self = .null
+      } else if let truth = try? container.decode(Bool.self) {
+        self = .truth(truth)
+      } else if let number = try? container.decode(Double.self) {
+        self = .number(number)
+      } else {
+        self = .text(try container.decode(String.self))
+      }
+    }
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    switch self {
+    case .object(let members):
+      var container = encoder.container(keyedBy: Key.self)
+      for member in members { try container.encode(member.value, forKey: Key(member.name)) }
+    case .list(let elements):
+      var container = encoder.unkeyedContainer()
+      for element in elements { try container.encode(element) }
+    case .null:
+      var container = encoder.singleValueContainer()
+      try container.encodeNil()
+    case .truth(let truth):
+      var container = encoder.singleValueContainer()
+      try container.encode(truth)
+    case .number(let number):
+      var container = encoder.singleValueContainer()
+      if let integer { try container.encode(integer) } else { try container.encode(number) }
+    case .text(let text):
+      var container = encoder.singleValueContainer()
+      try container.encode(text)
+    }
+  }
+}
