@@ -8,14 +8,11 @@ package import Formats
 
 /// The pushes of all services in the process, with an outbox for each kind of address that one of them pushes to.
 package final class Pushes: Sendable {
-  /// The history of the tables. A service that pushes has them in its own history, before its steps that need them.
+  /// The history of the tables, which begins with version 1.0.0. A service that pushes has it before its own.
   package static let migrations = [
     Migration(
-      owner: "push", number: 1, sqlite: Resource(push_step1_sqlite_sql()).bytes,
-      postgreSQL: Resource(push_step1_postgresql_sql()).bytes),
-    Migration(
-      owner: "push", number: 2, sqlite: Resource(push_step2_sqlite_sql()).bytes,
-      postgreSQL: Resource(push_step2_postgresql_sql()).bytes),
+      owner: "push", number: 1, sqlite: Resource(push_schema_sqlite_sql()).bytes,
+      postgreSQL: Resource(push_schema_postgresql_sql()).bytes)
   ]
 
   /// The most pushes to browsers that ask for a place while all are taken.

@@ -1,64 +1,16 @@
 #include "ApptimistResources.h"
 
+BEGIN_RESOURCE(apptimist_schema_postgresql_sql)
+#embed "Schema/schema.postgresql.sql"
+END_RESOURCE(apptimist_schema_postgresql_sql)
+
+BEGIN_RESOURCE(apptimist_schema_sqlite_sql)
+#embed "Schema/schema.sqlite.sql"
+END_RESOURCE(apptimist_schema_sqlite_sql)
+
 BEGIN_RESOURCE(apptimist_chat_txt)
 #embed "chat.txt"
 END_RESOURCE(apptimist_chat_txt)
-
-BEGIN_RESOURCE(apptimist_step10_postgresql_sql)
-#embed "Schema/step10.postgresql.sql"
-END_RESOURCE(apptimist_step10_postgresql_sql)
-
-BEGIN_RESOURCE(apptimist_step10_sqlite_sql)
-#embed "Schema/step10.sqlite.sql"
-END_RESOURCE(apptimist_step10_sqlite_sql)
-
-BEGIN_RESOURCE(apptimist_step11_postgresql_sql)
-#embed "Schema/step11.postgresql.sql"
-END_RESOURCE(apptimist_step11_postgresql_sql)
-
-BEGIN_RESOURCE(apptimist_step11_sqlite_sql)
-#embed "Schema/step11.sqlite.sql"
-END_RESOURCE(apptimist_step11_sqlite_sql)
-
-BEGIN_RESOURCE(apptimist_step12_postgresql_sql)
-#embed "Schema/step12.postgresql.sql"
-END_RESOURCE(apptimist_step12_postgresql_sql)
-
-BEGIN_RESOURCE(apptimist_step12_sqlite_sql)
-#embed "Schema/step12.sqlite.sql"
-END_RESOURCE(apptimist_step12_sqlite_sql)
-
-BEGIN_RESOURCE(apptimist_step4_sqlite_sql)
-#embed "Schema/step4.sqlite.sql"
-END_RESOURCE(apptimist_step4_sqlite_sql)
-
-BEGIN_RESOURCE(apptimist_step5_postgresql_sql)
-#embed "Schema/step5.postgresql.sql"
-END_RESOURCE(apptimist_step5_postgresql_sql)
-
-BEGIN_RESOURCE(apptimist_step5_sqlite_sql)
-#embed "Schema/step5.sqlite.sql"
-END_RESOURCE(apptimist_step5_sqlite_sql)
-
-BEGIN_RESOURCE(apptimist_step6_postgresql_sql)
-#embed "Schema/step6.postgresql.sql"
-END_RESOURCE(apptimist_step6_postgresql_sql)
-
-BEGIN_RESOURCE(apptimist_step8_postgresql_sql)
-#embed "Schema/step8.postgresql.sql"
-END_RESOURCE(apptimist_step8_postgresql_sql)
-
-BEGIN_RESOURCE(apptimist_step8_sqlite_sql)
-#embed "Schema/step8.sqlite.sql"
-END_RESOURCE(apptimist_step8_sqlite_sql)
-
-BEGIN_RESOURCE(apptimist_step9_postgresql_sql)
-#embed "Schema/step9.postgresql.sql"
-END_RESOURCE(apptimist_step9_postgresql_sql)
-
-BEGIN_RESOURCE(apptimist_step9_sqlite_sql)
-#embed "Schema/step9.sqlite.sql"
-END_RESOURCE(apptimist_step9_sqlite_sql)
 
 BEGIN_RESOURCE(apptimist_account_js)
 #embed "Web/account.js"

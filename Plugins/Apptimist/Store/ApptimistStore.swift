@@ -59,20 +59,20 @@ struct ApptimistStore: Sendable {
   /// - Parameters:
   ///   - wakes: the wakes of devices, or nil if the service pushes nothing.
   ///   - closeVersion1: closes this node's sessions of version 1 of a user who has no version 1 any more.
-  ///   - inform: tells the other nodes about deliveries of this one.
   init(
     store: Store, limits: Limits, wakes: Wakes? = nil,
     closeVersion1: @escaping @Sendable (EncryptionPublicKey) async -> Void = { _ in },
-    inform: @escaping @Sendable (StreamPosition, EncryptionPublicKey, [NodeID]) -> Void = {
+    notify: @escaping @Sendable (MailboxPosition, EncryptionPublicKey, [NodeID]) -> Void = {
       _, _, _ in
     }
   ) {
-    (self.store, self.limits) = (store, limits)
+    self.store = store
+    self.limits = limits
     mailboxes = Mailboxes(limits: limits, wakes: wakes)
     deliveries =
       store.isShared
       ? SharedDeliveries(
-        store: store, mailboxes: mailboxes, inform: inform, closeVersion1: closeVersion1)
+        store: store, mailboxes: mailboxes, notify: notify, closeVersion1: closeVersion1)
       : OwnDeliveries(store, mailboxes)
   }
 }
@@ -86,34 +86,11 @@ enum StoredKind: Int, DatabaseValueConvertible {
 }
 
 extension ApptimistStore {
-  /// The history of the service's tables since version 0.1.0, as `Steps` has it. Times are milliseconds since 1970.
+  /// The tables of the service and of the outbox that its wakes use.
   static let migrations: [Migration] =
-    [
+    Pushes.migrations + [
       Migration(
-        owner: "apptimist", number: 4, sqlite: Resource(apptimist_step4_sqlite_sql()).bytes),
-      Migration(
-        owner: "apptimist", number: 5, sqlite: Resource(apptimist_step5_sqlite_sql()).bytes,
-        postgreSQL: Resource(apptimist_step5_postgresql_sql()).bytes),
-      // What is done for many at once where nodes share the store.
-      Migration(
-        owner: "apptimist", number: 6, postgreSQL: Resource(apptimist_step6_postgresql_sql()).bytes),
-      // Positions are of the store's history.
-      Migration(owner: "apptimist", number: 7, sql: "DROP TABLE IF EXISTS apptimist_epoch"),
-      Migration(
-        owner: "apptimist", number: 8, sqlite: Resource(apptimist_step8_sqlite_sql()).bytes,
-        postgreSQL: Resource(apptimist_step8_postgresql_sql()).bytes),
-      Migration(
-        owner: "apptimist", number: 9, sqlite: Resource(apptimist_step9_sqlite_sql()).bytes,
-        postgreSQL: Resource(apptimist_step9_postgresql_sql()).bytes),
-      Migration(
-        owner: "apptimist", number: 10, sqlite: Resource(apptimist_step10_sqlite_sql()).bytes,
-        postgreSQL: Resource(apptimist_step10_postgresql_sql()).bytes),
-    ] + Pushes.migrations + [
-      Migration(
-        owner: "apptimist", number: 11, sqlite: Resource(apptimist_step11_sqlite_sql()).bytes,
-        postgreSQL: Resource(apptimist_step11_postgresql_sql()).bytes),
-      Migration(
-        owner: "apptimist", number: 12, sqlite: Resource(apptimist_step12_sqlite_sql()).bytes,
-        postgreSQL: Resource(apptimist_step12_postgresql_sql()).bytes),
+        owner: "apptimist", number: 1, sqlite: Resource(apptimist_schema_sqlite_sql()).bytes,
+        postgreSQL: Resource(apptimist_schema_postgresql_sql()).bytes)
     ]
 }

@@ -1,5 +1,13 @@
 #include "TokenScriptRepoResources.h"
 
+BEGIN_RESOURCE(tokenscript_schema_postgresql_sql)
+#embed "Schema/schema.postgresql.sql"
+END_RESOURCE(tokenscript_schema_postgresql_sql)
+
+BEGIN_RESOURCE(tokenscript_schema_sqlite_sql)
+#embed "Schema/schema.sqlite.sql"
+END_RESOURCE(tokenscript_schema_sqlite_sql)
+
 BEGIN_RESOURCE(tokenscript_new_tsml)
 #embed "new.tsml"
 END_RESOURCE(tokenscript_new_tsml)
@@ -27,30 +35,6 @@ END_RESOURCE(tokenscript_USDC_tsml)
 BEGIN_RESOURCE(tokenscript_WETH_tsml)
 #embed "Demo/WETH.tsml"
 END_RESOURCE(tokenscript_WETH_tsml)
-
-BEGIN_RESOURCE(tokenscript_step10_postgresql_sql)
-#embed "Schema/step10.postgresql.sql"
-END_RESOURCE(tokenscript_step10_postgresql_sql)
-
-BEGIN_RESOURCE(tokenscript_step10_sqlite_sql)
-#embed "Schema/step10.sqlite.sql"
-END_RESOURCE(tokenscript_step10_sqlite_sql)
-
-BEGIN_RESOURCE(tokenscript_step5_sqlite_sql)
-#embed "Schema/step5.sqlite.sql"
-END_RESOURCE(tokenscript_step5_sqlite_sql)
-
-BEGIN_RESOURCE(tokenscript_step6_postgresql_sql)
-#embed "Schema/step6.postgresql.sql"
-END_RESOURCE(tokenscript_step6_postgresql_sql)
-
-BEGIN_RESOURCE(tokenscript_step8_postgresql_sql)
-#embed "Schema/step8.postgresql.sql"
-END_RESOURCE(tokenscript_step8_postgresql_sql)
-
-BEGIN_RESOURCE(tokenscript_step8_sqlite_sql)
-#embed "Schema/step8.sqlite.sql"
-END_RESOURCE(tokenscript_step8_sqlite_sql)
 
 BEGIN_RESOURCE(tokenscript_contract_css)
 #embed "Page/contract.css"

@@ -1,20 +1,8 @@
 #include <CResources.h>
 
+RESOURCE(apptimist_schema_postgresql_sql);
+RESOURCE(apptimist_schema_sqlite_sql);
 RESOURCE(apptimist_chat_txt);
-RESOURCE(apptimist_step10_postgresql_sql);
-RESOURCE(apptimist_step10_sqlite_sql);
-RESOURCE(apptimist_step11_postgresql_sql);
-RESOURCE(apptimist_step11_sqlite_sql);
-RESOURCE(apptimist_step12_postgresql_sql);
-RESOURCE(apptimist_step12_sqlite_sql);
-RESOURCE(apptimist_step4_sqlite_sql);
-RESOURCE(apptimist_step5_postgresql_sql);
-RESOURCE(apptimist_step5_sqlite_sql);
-RESOURCE(apptimist_step6_postgresql_sql);
-RESOURCE(apptimist_step8_postgresql_sql);
-RESOURCE(apptimist_step8_sqlite_sql);
-RESOURCE(apptimist_step9_postgresql_sql);
-RESOURCE(apptimist_step9_sqlite_sql);
 RESOURCE(apptimist_account_js);
 RESOURCE(apptimist_app_js);
 RESOURCE(apptimist_apptimist_js);

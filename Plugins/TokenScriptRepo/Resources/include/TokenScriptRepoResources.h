@@ -1,5 +1,7 @@
 #include <CResources.h>
 
+RESOURCE(tokenscript_schema_postgresql_sql);
+RESOURCE(tokenscript_schema_sqlite_sql);
 RESOURCE(tokenscript_new_tsml);
 RESOURCE(tokenscript_schemas_sha256);
 RESOURCE(tokenscript_DAI_2020_03_tsml);
@@ -7,12 +9,6 @@ RESOURCE(tokenscript_DAI_tsml);
 RESOURCE(tokenscript_ENS_tsml);
 RESOURCE(tokenscript_USDC_tsml);
 RESOURCE(tokenscript_WETH_tsml);
-RESOURCE(tokenscript_step10_postgresql_sql);
-RESOURCE(tokenscript_step10_sqlite_sql);
-RESOURCE(tokenscript_step5_sqlite_sql);
-RESOURCE(tokenscript_step6_postgresql_sql);
-RESOURCE(tokenscript_step8_postgresql_sql);
-RESOURCE(tokenscript_step8_sqlite_sql);
 RESOURCE(tokenscript_contract_css);
 RESOURCE(tokenscript_index_css);
 RESOURCE(tokenscript_contract_html);

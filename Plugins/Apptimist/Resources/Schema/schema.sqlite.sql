@@ -1,4 +1,5 @@
--- The tables of version 0.1.0, with which the history of upgrades begins. Later steps change them.
+-- The tables of Apptimist. Names and types mean the same in PostgreSQL, where "user" is whoever is connected, and text holds
+-- no NUL. Times are milliseconds since 1970.
 
 -- Users and forums. No row is ever deleted, so that numbers ascend with age.
 CREATE TABLE apptimist_users (
@@ -11,12 +12,17 @@ CREATE TABLE apptimist_users (
   authentication_key BLOB NOT NULL,
   -- The name in NFC with its case folded, in UTF-8.
   search_name BLOB,
-  uid TEXT,
+  uid BLOB,
+  -- Who signed for the user's address: 0 for nobody, else a key or a contract.
+  uid_proof INTEGER NOT NULL DEFAULT 0,
   name TEXT NOT NULL,
   -- Whether a device has proved, in version 2, that it has the account's secret keys.
   is_proven INTEGER NOT NULL DEFAULT 0,
   -- Whether the account has no version 1 any more.
-  is_closed INTEGER NOT NULL DEFAULT 0
+  is_closed INTEGER NOT NULL DEFAULT 0,
+  -- The bytes of the files of a user and the user's forums. With the account and not with the mailbox, which is another's to
+  -- lock: who writes files lets messages come meanwhile.
+  file_bytes INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE INDEX apptimist_users_by_name ON apptimist_users (search_name)
   WHERE search_name IS NOT NULL;
@@ -25,30 +31,28 @@ CREATE INDEX apptimist_users_by_author ON apptimist_users (author)
   WHERE author IS NOT NULL;
 -- One for each user: the sums of its queue, and the last position that was given away.
 CREATE TABLE apptimist_queues (
-  user INTEGER PRIMARY KEY REFERENCES apptimist_users,
+  owner INTEGER PRIMARY KEY REFERENCES apptimist_users,
   last_position INTEGER NOT NULL DEFAULT 0,
   entries INTEGER NOT NULL DEFAULT 0,
   bytes INTEGER NOT NULL DEFAULT 0,
   -- How many rows apptimist_dropped has for it.
-  dropped INTEGER NOT NULL DEFAULT 0,
-  -- The bytes of the files of a user and the user's forums.
-  file_bytes INTEGER NOT NULL DEFAULT 0
+  dropped INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 -- The messages whose entry is gone, so that the oldest can be forgotten.
 CREATE TABLE apptimist_dropped (
-  user INTEGER NOT NULL,
+  owner INTEGER NOT NULL,
   position INTEGER NOT NULL,
   message_id BLOB NOT NULL,
-  PRIMARY KEY (user, position)
+  PRIMARY KEY (owner, position)
 ) STRICT, WITHOUT ROWID;
 -- What each sender holds of a queue.
 CREATE TABLE apptimist_shares (
-  user INTEGER NOT NULL,
+  owner INTEGER NOT NULL,
   sender INTEGER NOT NULL,
   entries INTEGER NOT NULL,
   bytes INTEGER NOT NULL,
   oldest INTEGER NOT NULL,
-  PRIMARY KEY (user, sender)
+  PRIMARY KEY (owner, sender)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE apptimist_vouchers (
   id INTEGER PRIMARY KEY,
@@ -69,6 +73,7 @@ CREATE TABLE apptimist_files (
   UNIQUE (directory, name)
 ) STRICT;
 CREATE INDEX apptimist_files_by_directory ON apptimist_files (directory, size);
+CREATE INDEX apptimist_files_by_gate ON apptimist_files (directory) WHERE name = 'gate';
 -- The forums' secrets, boxed with a key that isn't here.
 CREATE TABLE apptimist_secrets (
   forum INTEGER PRIMARY KEY REFERENCES apptimist_users,
@@ -79,13 +84,13 @@ CREATE TABLE apptimist_ephemeral_keys (
   hash BLOB NOT NULL PRIMARY KEY,
   expires_at INTEGER NOT NULL,
   -- The user who has logged in with the key, or NULL if it was used before that was noted.
-  user INTEGER
+  owner INTEGER
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX apptimist_ephemeral_keys_by_end ON apptimist_ephemeral_keys (expires_at);
 CREATE TABLE apptimist_invitations (
   hash BLOB NOT NULL PRIMARY KEY,
   -- The only account that it is for, or NULL for any.
-  uid TEXT,
+  uid BLOB,
   uses INTEGER NOT NULL,
   expires_at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
@@ -109,7 +114,7 @@ CREATE TABLE apptimist_settled (before INTEGER NOT NULL) STRICT;
 INSERT INTO apptimist_settled VALUES (1);
 -- The queues: small rows in the order of the stream, apart from what may be large.
 CREATE TABLE apptimist_entries (
-  user INTEGER NOT NULL,
+  owner INTEGER NOT NULL,
   position INTEGER NOT NULL,
   -- 0: message, 1: place of a truncated message, 2: truncation.
   kind INTEGER NOT NULL,
@@ -122,35 +127,114 @@ CREATE TABLE apptimist_entries (
   -- Whether an entry may have another sender than the one before it. The next entry of a sender is the one right behind,
   -- or begins a run: so the index costs a row for each run only.
   begins_run INTEGER NOT NULL DEFAULT 1,
-  PRIMARY KEY (user, position)
+  PRIMARY KEY (owner, position)
 ) STRICT, WITHOUT ROWID;
 -- The messages that are or were in a queue, by the first 16 bytes of their identifiers: nobody can make a message that
 -- shares them with one of somebody else.
 CREATE TABLE apptimist_message_ids (
-  user INTEGER NOT NULL,
+  owner INTEGER NOT NULL,
   message_id BLOB NOT NULL,
   position INTEGER NOT NULL,
   is_truncated INTEGER NOT NULL DEFAULT 0,
   -- The position at which the stream says that the message was truncated.
   truncated_at INTEGER,
-  PRIMARY KEY (user, message_id)
+  PRIMARY KEY (owner, message_id)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX apptimist_entries_by_run ON apptimist_entries (user, sender, position)
-  WHERE begins_run = 1;
-CREATE INDEX apptimist_shares_by_entries ON apptimist_shares (user, entries DESC, oldest);
-CREATE INDEX apptimist_shares_by_bytes ON apptimist_shares (user, bytes DESC, oldest);
-CREATE INDEX apptimist_ephemeral_keys_by_user
-  ON apptimist_ephemeral_keys (user, expires_at) WHERE user IS NOT NULL;
+-- With the column that it selects by, so that SQLite uses it without being told.
+CREATE INDEX apptimist_entries_by_run
+  ON apptimist_entries (owner, sender, position, begins_run) WHERE begins_run = 1;
+CREATE INDEX apptimist_shares_by_entries ON apptimist_shares (owner, entries DESC, oldest);
+CREATE INDEX apptimist_shares_by_bytes ON apptimist_shares (owner, bytes DESC, oldest);
+CREATE INDEX apptimist_ephemeral_keys_by_owner
+  ON apptimist_ephemeral_keys (owner, expires_at) WHERE owner IS NOT NULL;
 CREATE INDEX apptimist_vouchers_by_voucher ON apptimist_vouchers (voucher);
 -- The positions that devices have acknowledged.
 CREATE TABLE apptimist_devices (
-  user INTEGER NOT NULL,
+  owner INTEGER NOT NULL,
   device BLOB NOT NULL,
   position INTEGER NOT NULL,
   -- Ascends with each use of any of the user's devices.
   used INTEGER NOT NULL,
-  PRIMARY KEY (user, device)
+  PRIMARY KEY (owner, device)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX apptimist_devices_by_use ON apptimist_devices (user, used);
--- One row at most: the epoch within which no position is given twice. None in a restored store.
-CREATE TABLE apptimist_epoch (epoch INTEGER NOT NULL) STRICT;
+CREATE INDEX apptimist_devices_by_use ON apptimist_devices (owner, used);
+-- What two devices of a user leave for each other: for ten minutes, and until it is read.
+CREATE TABLE apptimist_links (
+  slot TEXT NOT NULL,
+  part INTEGER NOT NULL,
+  network TEXT NOT NULL,
+  expires INTEGER NOT NULL,
+  -- NULL once it was read.
+  content BLOB,
+  PRIMARY KEY (slot, part)
+) STRICT, WITHOUT ROWID;
+-- The push addresses of devices, and when they were woken.
+CREATE TABLE apptimist_addresses (
+  owner INTEGER NOT NULL,
+  device BLOB NOT NULL,
+  -- What the outbox knows the device by.
+  outbox BLOB NOT NULL,
+  kind INTEGER NOT NULL,
+  address BLOB NOT NULL,
+  tag BLOB NOT NULL,
+  -- 0: everybody wakes the device but the keys, 1: nobody but they.
+  flags INTEGER NOT NULL,
+  keys BLOB NOT NULL,
+  bound_at INTEGER NOT NULL,
+  -- The moment at which the device has shown itself, and the same rounded down, which rarely changes.
+  shown_at INTEGER NOT NULL,
+  noted_at INTEGER NOT NULL,
+  -- The news that the last wake was queued for, or 0 if the device has shown itself that far.
+  woken INTEGER NOT NULL DEFAULT 0,
+  -- The moments from which the last wake, and the one before it, were due.
+  woken_at INTEGER NOT NULL DEFAULT 0,
+  before_at INTEGER NOT NULL DEFAULT 0,
+  PRIMARY KEY (owner, device)
+) STRICT;
+CREATE INDEX apptimist_addresses_by_address ON apptimist_addresses (kind, address);
+CREATE INDEX apptimist_addresses_by_age ON apptimist_addresses (noted_at);
+CREATE TRIGGER apptimist_addresses_gone AFTER DELETE ON apptimist_addresses BEGIN
+  DELETE FROM push_outbox
+  WHERE service = 'apptimist' AND device = old.outbox AND lease_owner IS NULL;
+END;
+-- An address has four devices.
+CREATE TRIGGER apptimist_addresses_added AFTER INSERT ON apptimist_addresses BEGIN
+  DELETE FROM apptimist_addresses WHERE (owner, device) IN (
+    SELECT owner, device FROM apptimist_addresses
+    WHERE kind = new.kind AND address = new.address
+      AND NOT (owner = new.owner AND device = new.device)
+    ORDER BY bound_at DESC, owner, device LIMIT 1000 OFFSET 3);
+END;
+CREATE TRIGGER apptimist_addresses_changed AFTER UPDATE OF kind, address ON apptimist_addresses BEGIN
+  DELETE FROM apptimist_addresses WHERE (owner, device) IN (
+    SELECT owner, device FROM apptimist_addresses
+    WHERE kind = new.kind AND address = new.address
+      AND NOT (owner = new.owner AND device = new.device)
+    ORDER BY bound_at DESC, owner, device LIMIT 1000 OFFSET 3);
+END;
+-- The open sessions of devices with an address.
+CREATE TABLE apptimist_sessions (
+  owner INTEGER NOT NULL,
+  node INTEGER NOT NULL,
+  session INTEGER NOT NULL,
+  device BLOB,
+  PRIMARY KEY (node, session)
+) STRICT;
+CREATE INDEX apptimist_sessions_by_owner ON apptimist_sessions (owner, device);
+-- What decides about a wake: whether one waits, and whether a session of the device is open.
+CREATE VIEW apptimist_sleepers AS
+SELECT a.*,
+  EXISTS (
+    SELECT 1 FROM push_outbox o
+    WHERE o.service = 'apptimist' AND o.device = a.outbox AND o.lease_owner IS NULL) AS is_waiting,
+  EXISTS (
+    SELECT 1 FROM apptimist_sessions s
+    WHERE s.owner = a.owner AND s.device = a.device) AS is_open
+FROM apptimist_addresses a;
+-- The moment at which the last round of checks of forums' gates has begun, and the forum that was checked last; NULL if the round is over. Many nodes share a round.
+CREATE TABLE apptimist_gate_rounds (
+  number INTEGER PRIMARY KEY CHECK (number = 1),
+  begun_at INTEGER NOT NULL,
+  forum INTEGER
+) STRICT;
+INSERT INTO apptimist_gate_rounds VALUES (1, 0, NULL);

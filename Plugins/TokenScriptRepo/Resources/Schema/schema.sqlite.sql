@@ -1,10 +1,7 @@
--- The tables of publications and previews; and readings have the rules in their keys, so that nodes of other rules have
--- their own.
+-- The tables of TokenScripts. Times are seconds since 1970. Nodes of other rules have readings of their own.
 --
 -- Content comes last in its row: sums over the other columns don't read it.
 
-DROP TABLE tokenscript_contracts;
-DROP TABLE tokenscript_files;
 CREATE TABLE tokenscript_files (
   path BLOB NOT NULL,
   sha256 BLOB NOT NULL,
@@ -27,6 +24,12 @@ CREATE TABLE tokenscript_files (
   warnings TEXT NOT NULL DEFAULT '',
   expires INTEGER,
   self_signed INTEGER NOT NULL DEFAULT 0,
+  authority TEXT,
+  title TEXT,
+  labels TEXT NOT NULL DEFAULT '',
+  icon TEXT,
+  cids TEXT NOT NULL DEFAULT '',
+  -- The status of the file when it was read last.
   size INTEGER,
   device INTEGER,
   inode INTEGER,
@@ -46,6 +49,38 @@ CREATE TABLE tokenscript_contracts (
   PRIMARY KEY (path, sha256, rules, place),
   FOREIGN KEY (path, sha256, rules) REFERENCES tokenscript_files ON DELETE CASCADE
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE tokenscript_sightings (
+  schema TEXT NOT NULL,
+  contract BLOB NOT NULL CHECK (length(contract) = 20),
+  sha256 BLOB NOT NULL,
+  first_seen INTEGER NOT NULL,
+  PRIMARY KEY (schema, contract, sha256)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE tokenscript_publications (
+  contract BLOB NOT NULL CHECK (length(contract) = 20),
+  schema TEXT NOT NULL,
+  bare INTEGER NOT NULL,
+  signer TEXT NOT NULL,
+  chain INTEGER NOT NULL,
+  fingerprint BLOB NOT NULL,
+  since INTEGER NOT NULL,
+  PRIMARY KEY (contract, schema, bare, signer, chain)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE tokenscript_chain_words (
+  contract BLOB NOT NULL CHECK (length(contract) = 20),
+  chain INTEGER NOT NULL CHECK (chain > 0),
+  owner BLOB,
+  scripts TEXT NOT NULL,
+  registered TEXT NOT NULL,
+  asked INTEGER NOT NULL,
+  name TEXT,
+  roles TEXT NOT NULL DEFAULT '',
+  entries TEXT NOT NULL DEFAULT '',
+  change INTEGER NOT NULL DEFAULT 0,
+  PRIMARY KEY (contract, chain)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX tokenscript_chain_words_by_change ON tokenscript_chain_words (change);
+
 CREATE TABLE tokenscript_publishing (
   id INTEGER PRIMARY KEY CHECK (id = 1),
   change INTEGER NOT NULL
@@ -106,6 +141,9 @@ CREATE TABLE tokenscript_previews (
   size INTEGER NOT NULL,
   expires INTEGER NOT NULL,
   facts TEXT NOT NULL,
+  -- The network that the preview is charged to; empty if it is none.
+  network TEXT NOT NULL DEFAULT '',
   content BLOB NOT NULL
 ) STRICT;
 CREATE INDEX tokenscript_previews_by_expiry ON tokenscript_previews (expires);
+CREATE INDEX tokenscript_previews_by_network ON tokenscript_previews (network, expires, size);

@@ -1,6 +1,6 @@
--- The pushes of all services that wait or are under way.
+-- The pushes of all services that wait or are under way. Times are milliseconds since 1970.
 CREATE TABLE push_outbox (
-  -- Never used twice, so that a late result of a push never settles another one.
+  -- Never used twice, so that the late result of a push never ends another one.
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   service TEXT NOT NULL,
   -- What order goes by, and whom the push counts for: the service's own bytes.
@@ -28,12 +28,13 @@ CREATE TABLE push_outbox (
 ) STRICT;
 CREATE INDEX push_outbox_by_device ON push_outbox (service, device, id);
 CREATE INDEX push_outbox_due ON push_outbox (kind, due_at) WHERE is_next = 1;
-CREATE INDEX push_outbox_leased ON push_outbox (account) WHERE lease_owner IS NOT NULL;
+-- Leasing changes nothing in any of the indexes.
+CREATE INDEX push_outbox_by_account ON push_outbox (account) WHERE is_next = 1;
 CREATE TRIGGER push_outbox_next AFTER DELETE ON push_outbox WHEN old.is_next = 1 BEGIN
   UPDATE push_outbox SET is_next = 1
   WHERE id = (
     SELECT min(id) FROM push_outbox WHERE service = old.service AND device = old.device);
 END;
--- The push services, by URL and topic or project, that have taken a push. One of them that refuses a device does so for
+-- The push services, by URL and topic or project, that have accepted a push. One of them that refuses a device does so for
 -- the device's sake.
 CREATE TABLE push_targets (target TEXT NOT NULL PRIMARY KEY) STRICT, WITHOUT ROWID;
