@@ -171,7 +171,7 @@ extension ApptimistConfiguration: Checking, BackedUp {
   package var keyFiles: [String: String] { ["keys": keys] }
 
   /// Puts all messages into the mailboxes that they are for.
-  package func settle(_ store: Store) async throws {
+  package func applyPendingChanges(in store: Store) async throws {
     try await ApptimistStore(store: store, limits: self.store).flushAll()
   }
 

@@ -25,7 +25,7 @@ package struct ApptimistService: Migrating, Commanding, Demonstrating, Running {
   ]
 
   private let configuration: ApptimistConfiguration
-  private let services: SessionServices
+  private let services: SessionUseCases
   private let handshake: SessionHandshake
   private let clock: @Sendable () -> Timestamp
   /// The page for people, or nil if there is none.
@@ -45,8 +45,8 @@ package struct ApptimistService: Migrating, Commanding, Demonstrating, Running {
       ? ApptimistWebApp.files(at: "\(configuration.path)/app", clock: context.clock) : nil
     let (keys, isNew) = try KeyFile(path: configuration.keys).open()
     if isNew { context.log.info("made the service's keys", ["file": configuration.keys]) }
-    services = try SessionServices(context, configuration, keys: keys)
-    try await services.nodes?.registry.lookAtHistory()
+    services = try SessionUseCases(context, configuration, keys: keys)
+    try await services.nodes?.registry.checkHistory()
     try await services.store.forgetSessions()
     handshake = SessionHandshake(
       services: services, configuration: configuration,
@@ -88,7 +88,7 @@ package struct ApptimistService: Migrating, Commanding, Demonstrating, Running {
     }
     // No HEAD: whoever asks takes it.
     router.on([.get], link) { [store = services.store, clock] _, parameters in
-      guard let content = try await store.takeLink(at: try LinkPlace(parameters), at: clock())
+      guard let content = try await store.consumeLink(at: try LinkPlace(parameters), at: clock())
       else { throw HTTPError(.notFound) }
       var fields = HeaderFields()
       fields.append(.contentType, "application/octet-stream")
@@ -144,7 +144,7 @@ package struct ApptimistService: Migrating, Commanding, Demonstrating, Running {
       if let link = services.nodes?.link { group.addTask { await link.run() } }
       group.addTask { [services, pause = min(.seconds(60), configuration.gateInterval)] in
         await Self.repeatWork(
-          every: pause, orLog: "gates wait", in: services.log, services.gates.askAgain)
+          every: pause, orLog: "gates wait", in: services.log, services.gates.recheckGates)
       }
       await Self.repeatWork(
         every: .seconds(60), orLog: "old rows can't be deleted yet", in: services.log,
@@ -169,10 +169,7 @@ extension ApptimistService: InvitingService {
 
   /// Keeps an invitation.
   ///
-  /// - Parameters:
-  ///   - invitation: the invitation.
-  ///   - context: the service's store.
-  ///   - configuration: the section `[apptimist]`.
+  /// - Parameter configuration: the section `[apptimist]`.
   /// - Returns: a note if accounts don't need invitations.
   package static func add(
     _ invitation: Invitation, _ context: ServiceContext, _ configuration: ApptimistConfiguration

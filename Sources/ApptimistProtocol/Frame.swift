@@ -13,7 +13,8 @@ public struct Frame: Sendable {
 
     /// Makes limits; the defaults are those that a service has for what devices send.
     public init(header: Int = 4 << 10, data: Int = 1 << 20) {
-      (self.header, self.data) = (header, data)
+      self.header = header
+      self.data = data
     }
 
     /// The longest message that keeps to the limits, in bytes.
@@ -30,9 +31,6 @@ public struct Frame: Sendable {
 
   /// Finds the parts of a message, without copying them.
   ///
-  /// - Parameters:
-  ///   - message: a whole binary WebSocket message.
-  ///   - limits: the limits of the parts' sizes.
   /// - Throws: `.lengthsDontAddUp` (close 1002), else `.overLimit` (close 1009).
   public init(_ message: [UInt8], limits: Limits) throws(FrameError) {
     (eHeader, eData) = try Self.parts(of: message)
@@ -90,13 +88,13 @@ public struct HeaderChannel: ~Copyable {
   /// Makes the channel of a new connection.
   ///
   /// - Parameters:
-  ///   - own: the own pair: the ephemeral one, or the service's.
   ///   - peer: the public key of the other side. The side whose key is smaller sends 1, 3, 5, …
   ///   - dataNonce: ``ServiceIdentity/dataNonce``; its first 22 bytes begin every header's nonce.
   /// - Returns: nil if the peer's key is of low order, or the own one.
   public init?(own: EncryptionKeyPair, peer: EncryptionPublicKey, dataNonce: BoxNonce) {
     guard peer != own.publicKey, let key = BoxKey(own: own, peer: peer) else { return nil }
-    (self.key, self.dataNonce) = (key, dataNonce)
+    self.key = key
+    self.dataNonce = dataNonce
     outgoing = Counter(next: own.publicKey < peer ? 1 : 2)
     incoming = Counter(next: own.publicKey < peer ? 2 : 1)
   }
@@ -107,9 +105,7 @@ public struct HeaderChannel: ~Copyable {
 
   /// Makes the WebSocket message of a PDU that will be sent.
   ///
-  /// - Parameters:
-  ///   - pdu: the header.
-  ///   - data: `eData`, which is boxed already; it is copied once.
+  /// - Parameter data: `eData`, which is boxed already; it is copied once.
   /// - Throws: `.exhausted` when every counter of this direction was used.
   public mutating func seal(
     _ pdu: PDU, data: ArraySlice<UInt8> = []

@@ -26,14 +26,20 @@ extension PDU {
       key: EncryptionPublicKey, authenticationKey: AuthenticationPublicKey, name: ShortBytes,
       uid: ShortBytes, token: ShortBytes
     ) {
-      (self.key, self.authenticationKey, self.name, self.uid) = (key, authenticationKey, name, uid)
+      self.key = key
+      self.authenticationKey = authenticationKey
+      self.name = name
+      self.uid = uid
       self.token = token
     }
 
     init(from reader: inout ByteReader) throws(WireError) {
-      (key, authenticationKey) = try reader.fields()
+      key = try reader.field()
+      authenticationKey = try reader.field()
       let texts = try reader.texts(3)
-      (name, uid, token) = (texts[0], texts[1], texts[2])
+      name = texts[0]
+      uid = texts[1]
+      token = texts[2]
     }
 
     func write(to writer: inout ByteWriter) {
@@ -63,13 +69,18 @@ extension PDU {
 
     /// Makes the PDU.
     public init(count: UInt16, key: EncryptionPublicKey, name: ShortBytes, uid: ShortBytes) {
-      (self.count, self.key, self.name, self.uid) = (count, key, name, uid)
+      self.count = count
+      self.key = key
+      self.name = name
+      self.uid = uid
     }
 
     init(from reader: inout ByteReader) throws(WireError) {
-      (count, key) = try reader.fields()
+      count = try reader.field()
+      key = try reader.field()
       let texts = try reader.texts(2)
-      (name, uid) = (texts[0], texts[1])
+      name = texts[0]
+      uid = texts[1]
     }
 
     func write(to writer: inout ByteWriter) {
@@ -104,10 +115,14 @@ extension PDU {
 
     /// Makes the PDU.
     public init(maxUsers: UInt16, text: ShortBytes) {
-      (self.maxUsers, self.text) = (maxUsers, text)
+      self.maxUsers = maxUsers
+      self.text = text
     }
 
-    init(from reader: inout ByteReader) throws(WireError) { (maxUsers, text) = try reader.fields() }
+    init(from reader: inout ByteReader) throws(WireError) {
+      maxUsers = try reader.field()
+      text = try reader.field()
+    }
 
     func write(to writer: inout ByteWriter) { writer.write(fields: maxUsers, text) }
   }
@@ -125,7 +140,9 @@ extension PDU {
     /// Makes the PDU.
     public init(key: EncryptionPublicKey) { self.key = key }
 
-    init(from reader: inout ByteReader) throws(WireError) { key = try reader.fields() }
+    init(from reader: inout ByteReader) throws(WireError) {
+      key = try reader.field()
+    }
 
     func write(to writer: inout ByteWriter) { writer.write(fields: key) }
   }
@@ -146,11 +163,13 @@ extension PDU {
 
     /// Makes the PDU.
     public init(subject: EncryptionPublicKey, signature: Signature) {
-      (self.subject, self.signature) = (subject, signature)
+      self.subject = subject
+      self.signature = signature
     }
 
     init(from reader: inout ByteReader) throws(WireError) {
-      (subject, signature) = try reader.fields()
+      subject = try reader.field()
+      signature = try reader.field()
     }
 
     func write(to writer: inout ByteWriter) { writer.write(fields: subject, signature) }
@@ -171,7 +190,8 @@ extension PDU {
 
     /// Makes the PDU.
     public init(subject: EncryptionPublicKey, vouchers: [EncryptionPublicKey]) {
-      (self.subject, self.vouchers) = (subject, vouchers)
+      self.subject = subject
+      self.vouchers = vouchers
     }
 
     init(from reader: inout ByteReader) throws(WireError) {

@@ -27,18 +27,20 @@ extension PDU {
 
     /// Makes the PDU.
     public init(directory: EncryptionPublicKey, error: ErrorCode = .done, filename: ShortBytes) {
-      (self.directory, self.error, self.filename) = (directory, error, filename)
+      self.directory = directory
+      self.error = error
+      self.filename = filename
     }
 
     init(from reader: inout ByteReader) throws(WireError) {
-      (directory, error, filename) = try reader.fields()
+      directory = try reader.field()
+      error = try reader.field()
+      filename = try reader.field()
     }
 
     func write(to writer: inout ByteWriter) { writer.write(fields: directory, error, filename) }
 
     /// Makes the reply to this request.
-    ///
-    /// - Parameter error: the result of the request.
     public func reply(_ error: ErrorCode) -> FileRequest {
       FileRequest(directory: directory, error: error, filename: filename)
     }
@@ -46,7 +48,6 @@ extension PDU {
 
   /// Makes the reply to a request about a file.
   ///
-  /// - Parameter error: the result of the request.
   /// - Returns: a PDU of the same type, or nil if this is no request about a file.
   public func fileReply(_ error: ErrorCode) -> PDU? {
     switch self {

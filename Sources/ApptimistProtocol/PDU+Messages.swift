@@ -25,11 +25,17 @@ extension PDU {
       time: UInt64, recipient: EncryptionPublicKey, to: EncryptionPublicKey,
       from: EncryptionPublicKey
     ) {
-      (self.time, self.recipient, self.to, self.from) = (time, recipient, to, from)
+      self.time = time
+      self.recipient = recipient
+      self.to = to
+      self.from = from
     }
 
     init(from reader: inout ByteReader) throws(WireError) {
-      (time, recipient, to, from) = try reader.fields()
+      time = try reader.field()
+      recipient = try reader.field()
+      to = try reader.field()
+      from = try reader.field()
     }
 
     func write(to writer: inout ByteWriter) { writer.write(fields: time, recipient, to, from) }
@@ -39,9 +45,7 @@ extension PDU {
 
     /// Makes a message's header for another recipient.
     ///
-    /// - Parameters:
-    ///   - header: the header, as ``PDU/encoded()`` gives it; bytes too short for one stay as they are.
-    ///   - recipient: the other recipient.
+    /// - Parameter header: the header, as ``PDU/encoded()`` gives it; bytes too short for one stay as they are.
     public static func header(_ header: [UInt8], for recipient: EncryptionPublicKey) -> [UInt8] {
       guard header.count >= recipientField.upperBound else { return header }
       var header = header
@@ -72,7 +76,9 @@ extension PDU {
     /// Makes the PDU.
     public init(message: MessageID) { self.message = message }
 
-    init(from reader: inout ByteReader) throws(WireError) { message = try reader.fields() }
+    init(from reader: inout ByteReader) throws(WireError) {
+      message = try reader.field()
+    }
 
     func write(to writer: inout ByteWriter) { writer.write(fields: message) }
   }
@@ -97,11 +103,17 @@ extension PDU {
 
     /// Makes the PDU.
     public init(user: EncryptionPublicKey, signature: Signature, max: UInt16, head: MessageID) {
-      (self.user, self.signature, self.max, self.head) = (user, signature, max, head)
+      self.user = user
+      self.signature = signature
+      self.max = max
+      self.head = head
     }
 
     init(from reader: inout ByteReader) throws(WireError) {
-      (user, signature, max, head) = try reader.fields()
+      user = try reader.field()
+      signature = try reader.field()
+      max = try reader.field()
+      head = try reader.field()
     }
 
     func write(to writer: inout ByteWriter) { writer.write(fields: user, signature, max, head) }

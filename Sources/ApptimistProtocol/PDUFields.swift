@@ -63,12 +63,12 @@ extension ShortBytes: HeaderField {
 }
 
 extension ByteReader {
-  /// Takes fields, in the order in which they are assigned.
-  mutating func fields<each Field: HeaderField>() throws(WireError) -> (repeat each Field) {
-    (repeat try (each Field)(from: &self))
+  /// Reads the next field.
+  mutating func field<Field: HeaderField>() throws(WireError) -> Field {
+    try Field(from: &self)
   }
 
-  /// Takes texts, all of whose lengths come before the first of them.
+  /// Reads texts, all of whose lengths come before the first of them.
   mutating func texts(_ count: Int) throws(WireError) -> [ShortBytes] {
     var lengths: [UInt8] = []
     for _ in 0..<count { lengths.append(try read(UInt8.self)) }

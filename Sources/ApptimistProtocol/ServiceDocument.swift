@@ -19,26 +19,28 @@ public struct ServiceDocument: Hashable, Sendable, Encodable {
 
   /// Makes the document of a service that speaks version 1 alone.
   public init(service: String, identity: ServiceIdentity) {
-    (self.service, self.identity) = (service, identity)
+    self.service = service
+    self.identity = identity
     versions = [Int(PDU.version)]
-    (versionsSignature, push, pushKey) = (nil, nil, nil)
+    versionsSignature = nil
+    push = nil
+    pushKey = nil
   }
 
   /// Makes the document of a service that speaks versions 1 and 2.
   ///
   /// - Parameters:
-  ///   - service: the service's name.
-  ///   - identity: the service's public keys.
-  ///   - authentication: the service's authentication pair.
   ///   - push: the names of the kinds of push addresses that it wakes devices at.
   ///   - pushKey: the point that browsers subscribe with, in hexadecimal digits.
   public init(
     service: String, identity: ServiceIdentity, signedWith authentication: AuthenticationKeyPair,
     push: [String]? = nil, pushKey: String? = nil
   ) {
-    (self.push, self.pushKey) = (push, pushKey)
+    self.push = push
+    self.pushKey = pushKey
     let versions = [PDU.version, Version2.number]
-    (self.service, self.identity) = (service, identity)
+    self.service = service
+    self.identity = identity
     self.versions = versions.map(Int.init)
     versionsSignature = authentication.sign(
       Version2.service(identity.encryptionKey, speaks: versions))
@@ -60,7 +62,8 @@ public struct ServiceDocument: Hashable, Sendable, Encodable {
     service = members.service
     self.identity = identity
     versions = members.versions
-    (push, pushKey) = (members.push, members.pushKey)
+    push = members.push
+    pushKey = members.pushKey
     versionsSignature = try members.signature2.map { hex throws(ServiceDocumentError) in
       guard let signature = Signature(hex: hex) else { throw .malformed }
       let versions = members.versions.compactMap(UInt8.init(exactly:))
@@ -130,7 +133,8 @@ public struct ServiceIdentity: Hashable, Sendable {
     guard !encryptionKey.isLowOrder,
       authenticationKey.verifies(signature, over: encryptionKey)
     else { return nil }
-    (self.encryptionKey, self.authenticationKey) = (encryptionKey, authenticationKey)
+    self.encryptionKey = encryptionKey
+    self.authenticationKey = authenticationKey
     self.signature = signature
   }
 

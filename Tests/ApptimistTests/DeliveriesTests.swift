@@ -71,7 +71,7 @@ extension DeliveriesTests {
     }
     try await waitUntil { isLocked.withLock { $0 } }
     #expect(
-      try await store.send(1, from: 1, to: 2) == .delivered(StreamPosition(rawValue: 1)))
+      try await store.send(1, from: 1, to: 2) == .delivered(MailboxPosition(rawValue: 1)))
     isDelivered.withLock { $0 = true }
     #expect(try await wasInTime)
     await store.store.close()
@@ -118,13 +118,13 @@ extension DeliveriesTests {
         start = clock.now
         let written = try await store.write([1], to: "file \(number)", of: 2, by: 2)
         times.append(clock.now - start)
-        #expect(delivered == .delivered(StreamPosition(rawValue: Int64(number))))
+        #expect(delivered == .delivered(MailboxPosition(rawValue: Int64(number))))
         #expect(written == .done)
       }
       #expect(!isOver.withLock { $0 })
       #expect(times.sorted()[times.count * 3 / 4] < .milliseconds(100), "\(times)")
       try await held
-      #expect(try await late.value == .delivered(StreamPosition(rawValue: 1)))
+      #expect(try await late.value == .delivered(MailboxPosition(rawValue: 1)))
     }
   }
 
@@ -311,7 +311,7 @@ private struct Side: Sendable {
       return ""
     case .acknowledge(let position, let device, let user):
       let last = try await store.lastPosition(of: StoreFixture.key(user))
-      let acknowledged = min(StreamPosition(rawValue: Int64(position)), last)
+      let acknowledged = min(MailboxPosition(rawValue: Int64(position)), last)
       let device = Acknowledgement.Device(user: StoreFixture.key(user), id: .test(device))
       try await store.acknowledge([Acknowledgement(device: device, position: acknowledged)])
       return ""

@@ -141,9 +141,9 @@ private final class TokenEndpoint: Responder {
     }
 
     /// Lets the interval pass, and asks again.
-    func askAgain() async throws {
+    func recheckGates() async throws {
       clock.advance(by: gates.interval + .seconds(1))
-      try await gates.askAgain()
+      try await gates.recheckGates()
     }
   }
 
@@ -298,23 +298,23 @@ private final class TokenEndpoint: Responder {
       }
       // An endpoint that fails changes nothing.
       endpoint.state.withLock { $0.status = .internalServerError }
-      try await parts.askAgain()
+      try await parts.recheckGates()
       #expect(try await parts.readers() == all)
       endpoint.state.withLock {
         $0.status = .ok
         $0.silent = [Self.address(6)]
       }
       // Not yet.
-      try await parts.gates.askAgain()
+      try await parts.gates.recheckGates()
       #expect(try await parts.readers() == all)
-      try await parts.askAgain()
+      try await parts.recheckGates()
       #expect(try await parts.readers() == [1, 2, 3, 4, 6, 8])
       #expect(endpoint.state.withLock { $0.batches } == [8, 8])
       // A gate that is ended asks for nothing, nor does one that is none.
       _ = try await parts.store.write(keys: all, to: "subscribers", of: Self.forum, by: 1)
       for text in ["", "a file"] {
         _ = try await parts.store.write(Array(text.utf8), to: "gate", of: Self.forum, by: 1)
-        try await parts.askAgain()
+        try await parts.recheckGates()
       }
       #expect(try await parts.readers() == all)
       #expect(endpoint.state.withLock { $0.batches }.count == 2)
@@ -327,7 +327,7 @@ private final class TokenEndpoint: Responder {
     _ = try await store.write(Array(Self.gate.utf8), to: "gate", of: Self.forum, by: 1)
     _ = try await store.write(keys: [2, 9], to: "subscribers", of: Self.forum, by: 1)
     #expect(try await parts.join(3) == .internalError)
-    try await parts.askAgain()
+    try await parts.recheckGates()
     #expect(try await parts.readers() == [2, 9])
   }
 
@@ -340,7 +340,7 @@ private final class TokenEndpoint: Responder {
       endpoint.state.withLock { state in
         for user in 101...350 where user != 200 { state.balances[Self.address(user)] = 10 }
       }
-      try await parts.askAgain()
+      try await parts.recheckGates()
       #expect(endpoint.state.withLock { $0.batches } == [100, 100, 50])
       #expect(try await parts.readers() == Array(101...350).filter { $0 != 200 })
     }
@@ -372,7 +372,7 @@ private final class TokenEndpoint: Responder {
       #expect(try await store.nextGate(at: now - .seconds(1), every: .seconds(60)) != nil)
       _ = try await take()
       endpoint.state.withLock { $0.status = .internalServerError }
-      try await parts.askAgain()
+      try await parts.recheckGates()
       #expect(endpoint.state.withLock { $0.batches } == [1, 1])
     }
   }
@@ -394,7 +394,7 @@ private final class TokenEndpoint: Responder {
         }
       }
       #expect(try await parts.join(2) == .internalError)
-      try await parts.askAgain()
+      try await parts.recheckGates()
       #expect(try await parts.readers() == [4, 5])
       // Who becomes a moderator meanwhile stays, and who joins.
       endpoint.state.withLock {
@@ -404,7 +404,7 @@ private final class TokenEndpoint: Responder {
             keys: [4, 5, 6], to: "subscribers", of: Self.forum, by: 1)
         }
       }
-      try await parts.askAgain()
+      try await parts.recheckGates()
       #expect(try await parts.readers() == [4, 6])
     }
   }
@@ -459,10 +459,10 @@ private final class TokenEndpoint: Responder {
       try await chain.set(slot, to: value)
       let after = try await joins(2...5)
       #expect(after.count == before.count + 1)
-      try await parts.askAgain()
+      try await parts.recheckGates()
       #expect(try await parts.readers() == before + after.filter { !before.contains($0) })
       try await chain.set(slot, to: "0")
-      try await parts.askAgain()
+      try await parts.recheckGates()
       #expect(try await parts.readers() == before)
     }
     // No contract, and one that knows none of it.

@@ -84,7 +84,7 @@ struct JavaScriptDeviceTests {
     let line = try await server.line(with: "listening at=http://127.0.0.1:")
     let port = (line.split(separator: "listening at=http://127.0.0.1:").last ?? "")
       .prefix { $0.isNumber }
-    let response = try await HTTPClient().send(
+    let response = try await WebClient().send(
       OutgoingRequest(.get, "http://127.0.0.1:\(port)/siren/service.json"))
     let document = String(decoding: response.body, as: UTF8.self)
     struct Keys: Decodable { let encryptionKey: String }

@@ -38,11 +38,11 @@ struct MailboxModel {
   }
 
   mutating func deliver(_ copy: MessageCopy, from sender: Int) -> Delivered {
-    if let known = known[copy.id] { return .known(StreamPosition(rawValue: known.position)) }
+    if let known = known[copy.id] { return .known(MailboxPosition(rawValue: known.position)) }
     // Known before room is made: it is the newest, and never the one that is forgotten.
     known[copy.id] = (last + 1, false)
     append(copy.id, from: sender, .message, copy, size: copy.header.count + copy.data.count)
-    return .delivered(StreamPosition(rawValue: last))
+    return .delivered(MailboxPosition(rawValue: last))
   }
 
   mutating func truncate(_ id: MessageID) -> Truncation {
@@ -55,7 +55,7 @@ struct MailboxModel {
       entries[index].size = 0
     }
     append(id, from: owner, .truncation, nil, size: 66)
-    return .first(StreamPosition(rawValue: last))
+    return .first(MailboxPosition(rawValue: last))
   }
 
   private mutating func append(
@@ -88,10 +88,10 @@ struct MailboxModel {
   }
 
   /// The entries of a stream behind a position.
-  func stream(after position: Int64) -> [StreamEntry] {
+  func stream(after position: Int64) -> [MailboxEntry] {
     entries.filter { $0.position > position && $0.kind != .place }.map { entry in
-      StreamEntry(
-        position: StreamPosition(rawValue: entry.position), id: entry.id,
+      MailboxEntry(
+        position: MailboxPosition(rawValue: entry.position), id: entry.id,
         content: entry.copy.map { .message(header: $0.header, data: $0.data) } ?? .truncation)
     }
   }

@@ -154,7 +154,7 @@ internal import Testing
       }
       try receiver.send(.truncate(PDU.Truncate(message: ids[1])))
       var store = ApptimistStore(store: nodes[0].store, limits: ApptimistStore.Limits())
-      var page = StreamPage(entries: [], end: .zero, isLast: false)
+      var page = MailboxPage(entries: [], end: .zero, isLast: false)
       try await waitUntil {
         page = try await store.page(
           of: users.1.key, after: .zero, maxBytes: 1 << 20, maxEntries: 100)
@@ -163,9 +163,9 @@ internal import Testing
       let messages = page.entries.filter { $0.content != .truncation }
       #expect(messages.count == 3)
       let places = [Int64](-1...9).map {
-        (user: users.1.key, position: StreamPosition(rawValue: max($0, 0)))
+        (user: users.1.key, position: MailboxPosition(rawValue: max($0, 0)))
       }
-      let strangers = [(user: TestUser("carol").key, position: StreamPosition(rawValue: 1))]
+      let strangers = [(user: TestUser("carol").key, position: MailboxPosition(rawValue: 1))]
       let read = try await store.messages(at: strangers + places)
       #expect(read.map(\.entry).sorted { $0.position < $1.position } == messages)
       #expect(read.allSatisfy { $0.user == users.1.key && !$0.isClosed })

@@ -43,12 +43,12 @@ struct OIDCTests {
       "Keycloak", "Authelia", "Dex",
     ]
     for name in good {
-      #expect(try await issuer.verdict(name, by: provider) == .accepted, "\(name)")
+      #expect(try await issuer.decision(name, by: provider) == .accepted, "\(name)")
     }
     for (reason, names) in Self.refused {
       for name in names {
-        let verdict = try await issuer.verdict(name, by: provider)
-        #expect(verdict == .refused(reason: reason.rawValue), "\(name)")
+        let decision = try await issuer.decision(name, by: provider)
+        #expect(decision == .refused(reason: reason.rawValue), "\(name)")
       }
     }
     // The script knows no such algorithm by these names either, whatever the library says about them.
@@ -56,11 +56,11 @@ struct OIDCTests {
       "none", "nOnE", "no algorithm", "HMAC with the PEM", "HMAC with the DER",
       "HMAC with the modulus", "HMAC with the shared key", "RS384", "PS256", "ES384",
     ]
-    let unfit: [IdentityProvider.Verdict] = [.malformed, .algorithm].map {
+    let unfit: [IdentityProvider.IdentityDecision] = [.malformed, .algorithm].map {
       (reason: IDTokenRules.Refusal) in .refused(reason: reason.rawValue)
     }
     for name in algorithms {
-      #expect(unfit.contains(try await issuer.verdict(name, by: provider)), "\(name)")
+      #expect(unfit.contains(try await issuer.decision(name, by: provider)), "\(name)")
     }
     // All that took one look at the keys: the unknown ones came too soon after it for another.
     #expect(try await issuer.requests == 1)
@@ -85,13 +85,13 @@ struct OIDCTests {
         authenticationKey: authentic
           ? issuer.authenticationKey : AuthenticationKeyPair.generate(for: .session).publicKey,
         uid: "\(issuer.url)#ann", token: token)
-      let verdict = await provider.judge(applicant) { true }
-      #expect((verdict == .accepted) == (own && authentic))
+      let decision = await provider.evaluate(applicant) { true }
+      #expect((decision == .accepted) == (own && authentic))
     }
     let lenient = try issuer.provider { $0.nonce = .optional }
-    #expect(try await issuer.verdict("no nonce", by: lenient) == .accepted)
+    #expect(try await issuer.decision("no nonce", by: lenient) == .accepted)
     #expect(
-      try await issuer.verdict("nonce", by: lenient)
+      try await issuer.decision("nonce", by: lenient)
         == .refused(reason: IDTokenRules.Refusal.nonce.rawValue))
   }
 
@@ -99,43 +99,44 @@ struct OIDCTests {
     let issuer = try await StandInIssuer()
     let email = try issuer.provider { $0.claim = "email" }
     let ann = "ann@example.com"
-    #expect(try await issuer.verdict("RS256", by: email, uid: ann) == .accepted)
-    #expect(try await issuer.verdict("verified in words", by: email, uid: ann) == .accepted)
+    #expect(try await issuer.decision("RS256", by: email, uid: ann) == .accepted)
+    #expect(try await issuer.decision("verified in words", by: email, uid: ann) == .accepted)
     for name in ["unverified", "not verified"] {
       #expect(
-        try await issuer.verdict(name, by: email, uid: ann)
+        try await issuer.decision(name, by: email, uid: ann)
           == .refused(reason: IDTokenRules.Refusal.unverified.rawValue))
     }
-    let identity = IdentityProvider.Verdict.refused(reason: IDTokenRules.Refusal.identity.rawValue)
-    #expect(try await issuer.verdict("RS256", by: email, uid: "Ann@example.com") == identity)
-    #expect(try await issuer.verdict("RS256", by: email) == identity)
+    let identity = IdentityProvider.IdentityDecision.refused(
+      reason: IDTokenRules.Refusal.identity.rawValue)
+    #expect(try await issuer.decision("RS256", by: email, uid: "Ann@example.com") == identity)
+    #expect(try await issuer.decision("RS256", by: email) == identity)
     let name = try issuer.provider { $0.claim = "preferred_username" }
-    #expect(try await issuer.verdict("RS256", by: name, uid: "ann") == .accepted)
+    #expect(try await issuer.decision("RS256", by: name, uid: "ann") == .accepted)
     let missing = try issuer.provider { $0.claim = "nickname" }
-    #expect(try await issuer.verdict("RS256", by: missing, uid: "ann") == identity)
-    #expect(try await issuer.verdict("RS256", by: missing, uid: "") == identity)
+    #expect(try await issuer.decision("RS256", by: missing, uid: "ann") == identity)
+    #expect(try await issuer.decision("RS256", by: missing, uid: "") == identity)
   }
 
   @Test func fetchesKeysOnceForAnUnknownOne() async throws {
     let issuer = try await StandInIssuer()
     let provider = try issuer.provider()
-    let unknown = IdentityProvider.Verdict.refused(
+    let unknown = IdentityProvider.IdentityDecision.refused(
       reason: IDTokenRules.Refusal.unknownKey.rawValue)
-    #expect(try await issuer.verdict("RS256", by: provider) == .accepted)
+    #expect(try await issuer.decision("RS256", by: provider) == .accepted)
     try await issuer.control("rotate")
     // So soon after the last look nobody asks again.
-    #expect(try await issuer.verdict("RS256", by: provider) == unknown)
+    #expect(try await issuer.decision("RS256", by: provider) == unknown)
     issuer.clock.advance(by: .seconds(11))
     // Nor for a client that may not, or for a key that is known and doesn't fit.
-    #expect(try await issuer.verdict("RS256", by: provider, mayFetch: false) == unknown)
+    #expect(try await issuer.decision("RS256", by: provider, mayFetch: false) == unknown)
     #expect(try await issuer.requests == 1)
-    #expect(try await issuer.verdict("RS256", by: provider) == .accepted)
+    #expect(try await issuer.decision("RS256", by: provider) == .accepted)
     #expect(try await issuer.requests == 2)
-    for _ in 1...5 { #expect(try await issuer.verdict("unknown key", by: provider) == unknown) }
+    for _ in 1...5 { #expect(try await issuer.decision("unknown key", by: provider) == unknown) }
     #expect(try await issuer.requests == 2)
     // After an hour the keys are looked at again, even if all tokens name known ones.
     issuer.clock.advance(by: .seconds(3600))
-    #expect(try await issuer.verdict("ES256", by: provider) == .accepted)
+    #expect(try await issuer.decision("ES256", by: provider) == .accepted)
     #expect(try await issuer.requests == 3)
   }
 
@@ -143,7 +144,7 @@ struct OIDCTests {
     let issuer = try await StandInIssuer()
     let provider = try issuer.provider()
     let verdicts = try await withThrowingTaskGroup { group in
-      for _ in 1...20 { group.addTask { try await issuer.verdict("ES256", by: provider) } }
+      for _ in 1...20 { group.addTask { try await issuer.decision("ES256", by: provider) } }
       return try await group.reduce(into: []) { $0.append($1) }
     }
     #expect(verdicts == Array(repeating: .accepted, count: 20))
@@ -158,22 +159,22 @@ struct OIDCTests {
     let issuer = try await StandInIssuer()
     let provider = try issuer.provider()
     try await issuer.control("mode", ["is": mode])
-    guard case .unavailable(let reason) = try await issuer.verdict("RS256", by: provider) else {
-      Issue.record("a verdict without keys")
+    guard case .unavailable(let reason) = try await issuer.decision("RS256", by: provider) else {
+      Issue.record("a decision without keys")
       return
     }
     #expect(reason.contains(words), "\(reason)")
     try await issuer.control("mode", ["is": "good"])
     // Who comes next is told the same at once, and the one after the pause is served.
-    let again = try await issuer.verdict("RS256", by: provider)
+    let again = try await issuer.decision("RS256", by: provider)
     #expect(again == .unavailable(reason: reason))
     #expect(try await issuer.requests == 0)
     issuer.clock.advance(by: .seconds(11))
-    #expect(try await issuer.verdict("RS256", by: provider) == .accepted)
+    #expect(try await issuer.decision("RS256", by: provider) == .accepted)
     // An issuer that is down hasn't withdrawn its keys.
     try await issuer.control("mode", ["is": mode])
     issuer.clock.advance(by: .seconds(60))
-    #expect(try await issuer.verdict("ES256", by: provider) == .accepted)
+    #expect(try await issuer.decision("ES256", by: provider) == .accepted)
   }
 
   @Test func readsAndChecksTheSection() throws {

@@ -119,10 +119,10 @@ final class Bench {
   }
 
   func page(
-    _ entries: [StreamEntry], end: Int64, isLast: Bool = true
+    _ entries: [MailboxEntry], end: Int64, isLast: Bool = true
   ) throws -> [Did] {
     try handle(
-      .read(StreamPage(entries: entries, end: StreamPosition(rawValue: end), isLast: isLast)))
+      .read(MailboxPage(entries: entries, end: MailboxPosition(rawValue: end), isLast: isLast)))
   }
 
   func nextRead() -> Int64? { isBackedUp ? nil : session.nextRead()?.rawValue }
@@ -135,10 +135,10 @@ final class Bench {
 
   static func entry(
     _ position: Int64, from sender: EncryptionPublicKey, to user: EncryptionPublicKey
-  ) -> StreamEntry {
+  ) -> MailboxEntry {
     let header = message(position, from: sender, to: user).encoded()
-    return StreamEntry(
-      position: StreamPosition(rawValue: position), id: MessageID(header: header, data: []),
+    return MailboxEntry(
+      position: MailboxPosition(rawValue: position), id: MessageID(header: header, data: []),
       content: .message(header: header, data: []))
   }
 
@@ -148,6 +148,6 @@ final class Bench {
     _ = try reply(.claimed(true))
     #expect(
       try reply(.account(KnownAccount(user))) == [.asked("start")])
-    #expect(try reply(.started(StreamPosition(rawValue: position))) == [.joined(user.key)])
+    #expect(try reply(.started(MailboxPosition(rawValue: position))) == [.joined(user.key)])
   }
 }

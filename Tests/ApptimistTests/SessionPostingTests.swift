@@ -74,11 +74,11 @@ internal import TestSupport
     #expect(
       try bench.page([entry(7)], end: 7)
         == [.sent(Bench.message(7, from: bench.user.key, to: bench.user.key))])
-    #expect(try bench.reply(.posted([StreamPosition(rawValue: 8)])) == [.asked("post")])
+    #expect(try bench.reply(.posted([MailboxPosition(rawValue: 8)])) == [.asked("post")])
     _ = try bench.queue(12, from: other)
     #expect(bench.nextRead() == 8)
     #expect(try bench.page([entry(2), entry(3)].map { $0.moved(by: 7) }, end: 10) == [])
-    let own = [9, 10].map { StreamPosition(rawValue: $0) }
+    let own = [9, 10].map { MailboxPosition(rawValue: $0) }
     #expect(try bench.reply(.posted(own)) == [])
     #expect(bench.nextRead() == 10)
   }
@@ -170,10 +170,10 @@ internal import TestSupport
   }
 }
 
-extension StreamEntry {
+extension MailboxEntry {
   /// The same entry at a later position.
-  fileprivate func moved(by distance: Int64) -> StreamEntry {
-    StreamEntry(
-      position: StreamPosition(rawValue: position.rawValue + distance), id: id, content: content)
+  fileprivate func moved(by distance: Int64) -> MailboxEntry {
+    MailboxEntry(
+      position: MailboxPosition(rawValue: position.rawValue + distance), id: id, content: content)
   }
 }

@@ -103,7 +103,7 @@ internal import Testing
       try bench.page(entries, end: 3)
         == [.sent(Bench.message(1, from: other, to: bench.user.key))])
     #expect(bench.nextRead() == nil)
-    #expect(try bench.reply(.posted([StreamPosition(rawValue: 2)])) == [])
+    #expect(try bench.reply(.posted([MailboxPosition(rawValue: 2)])) == [])
     #expect(bench.nextRead() == 2)
     #expect(
       try bench.page([entries[2]], end: 3)

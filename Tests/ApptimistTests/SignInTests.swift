@@ -79,13 +79,13 @@ internal import Platform
   @Test func vectorsAreJudged() async throws {
     let client = try Self.client()
     let token = try #require(Hex.decode(vectors.token.utf8))
-    func verdict(_ applicant: Applicant) async -> IdentityProvider.Verdict {
-      await client.judge(applicant) { true }
+    func decision(_ applicant: Applicant) async -> IdentityProvider.IdentityDecision {
+      await client.evaluate(applicant) { true }
     }
-    #expect(await verdict(applicant(token)) == .signed(.key))
+    #expect(await decision(applicant(token)) == .signed(.key))
     for one in vectors.refused {
       let signature = try #require(Hex.decode(one.signature.utf8))
-      guard case .refused = await verdict(applicant(Self.token(one.message, signature))) else {
+      guard case .refused = await decision(applicant(Self.token(one.message, signature))) else {
         Issue.record("\(one.why)")
         continue
       }
@@ -93,24 +93,24 @@ internal import Platform
     for uid in [
       "", vectors.uid.replacing(":1:", with: ":2:"), vectors.uid.uppercased(), vectors.uid + "0",
     ] {
-      guard case .refused = await verdict(applicant(token, uid: uid)) else {
+      guard case .refused = await decision(applicant(token, uid: uid)) else {
         Issue.record("\(uid)")
         continue
       }
     }
     // Cut anywhere, or with a byte more, it is refused.
     for count in 0..<token.count {
-      guard case .refused = await verdict(applicant(Array(token.prefix(count)))) else {
+      guard case .refused = await decision(applicant(Array(token.prefix(count)))) else {
         Issue.record("\(count) bytes")
         continue
       }
     }
-    #expect(await verdict(applicant(token + [0])) == .refused(reason: "the signature is wrong"))
+    #expect(await decision(applicant(token + [0])) == .refused(reason: "the signature is wrong"))
     let others = Applicant(
       encryptionKey: key,
       authenticationKey: AuthenticationKeyPair.generate(for: .session).publicKey,
       uid: vectors.uid, token: token)
-    #expect(await verdict(others) == .refused(reason: SignInRefusal.nonce.rawValue))
+    #expect(await decision(others) == .refused(reason: SignInRefusal.nonce.rawValue))
   }
 
   @Test func messagesAreWritten() throws {
@@ -202,13 +202,13 @@ internal import Platform
     }
     let own = try parts(wallet)
     let good = applicant(Self.token(own.message, own.signature), uid: own.uid)
-    #expect(await client.judge(good) { true } == .signed(.contract))
+    #expect(await client.evaluate(good) { true } == .signed(.contract))
     let later = try parts(future)
     let deployed = applicant(
       Self.token(later.message, chain.wrapped(later.signature)), uid: later.uid)
-    #expect(await client.judge(deployed) { true } == .signed(.contract))
+    #expect(await client.evaluate(deployed) { true } == .signed(.contract))
     let wrong = applicant(Self.token(own.message, later.signature), uid: own.uid)
-    #expect(await client.judge(wrong) { true } == .refused(reason: "the signature is wrong"))
+    #expect(await client.evaluate(wrong) { true } == .refused(reason: "the signature is wrong"))
 
     // Floods are bounded by the network, keys need no call.
     let calls = try await chain.calls()
@@ -237,8 +237,8 @@ internal import Platform
     #expect(outcomes == [.notPermitted, .notPermitted, .overQuota, .overQuota, .overQuota])
     #expect(try await chain.calls() == calls + 2)
     try await chain.stop()
-    guard case .unavailable = await client.judge(good, mayAsk: { true }) else {
-      Issue.record("a verdict without an endpoint")
+    guard case .unavailable = await client.evaluate(good, mayAsk: { true }) else {
+      Issue.record("a decision without an endpoint")
       return
     }
   }

@@ -21,7 +21,7 @@ final class StandInIssuer: Sendable {
   let authenticationKey = AuthenticationKeyPair.generate(for: .session).publicKey
   let url: String
   private let process: ChildProcess
-  private let client: HTTPClient
+  private let client: WebClient
 
   init() async throws {
     let script = URL(filePath: #filePath).deletingLastPathComponent()
@@ -30,7 +30,7 @@ final class StandInIssuer: Sendable {
     process = try ChildProcess(Self.python, ["-B", script], input: nil)
     let line = try await process.line(with: "port ", on: .output)
     url = "http://127.0.0.1:\(try #require(line.split(separator: " ").last))"
-    client = try HTTPClient()
+    client = try WebClient()
   }
 
   deinit { process.signal(SIGTERM) }
@@ -70,13 +70,13 @@ final class StandInIssuer: Sendable {
     return try OIDCClient(configuration) { [clock] in clock.now }
   }
 
-  /// The verdict on a token of a case.
-  func verdict(
+  /// The decision on a token of a case.
+  func decision(
     _ name: String, by provider: OIDCClient, uid: String? = nil, mayFetch: Bool = true
-  ) async throws -> IdentityProvider.Verdict {
+  ) async throws -> IdentityProvider.IdentityDecision {
     let applicant = Applicant(
       encryptionKey: encryptionKey, authenticationKey: authenticationKey,
       uid: uid ?? "\(url)#ann", token: try await token(name))
-    return await provider.judge(applicant) { mayFetch }
+    return await provider.evaluate(applicant) { mayFetch }
   }
 }

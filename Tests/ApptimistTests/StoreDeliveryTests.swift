@@ -16,7 +16,9 @@ internal import TestSupport
 
   init() { fixture = StoreFixture() }
 
-  private static func at(_ position: Int64) -> StreamPosition { StreamPosition(rawValue: position) }
+  private static func at(_ position: Int64) -> MailboxPosition {
+    MailboxPosition(rawValue: position)
+  }
 
   /// Limits with which all deliveries are pending until somebody reads.
   private static var patient: ApptimistStore.Limits {
@@ -50,7 +52,7 @@ internal import TestSupport
           let id = MailboxModel.copy(of: number, [UInt8(number)], for: user).id
           let number = AccountNumber(rawValue: Int64(user))
           let mailbox = PendingDeliveries.Mailbox(user: number, last: last)
-          let position = deliveries.takePosition(in: mailbox, of: key, for: id)
+          let position = deliveries.reservePosition(in: mailbox, of: key, for: id)
           addressees.append(Addressee(key: key, user: number, position: position, id: id))
         }
         try store.mailboxes.log(
@@ -99,7 +101,7 @@ internal import TestSupport
       let entries = numbers.enumerated().map { index, number in
         let copy = MailboxModel.copy(
           of: number, Array(repeating: UInt8(number), count: size), for: user)
-        return StreamEntry(
+        return MailboxEntry(
           position: Self.at(Int64(index + 1)), id: copy.id,
           content: .message(header: copy.header, data: copy.data))
       }

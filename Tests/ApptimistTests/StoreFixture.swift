@@ -122,9 +122,9 @@ extension ApptimistStore {
 
   /// Reads all entries behind a position, in pages.
   func entries(
-    of user: Int, after start: StreamPosition = .zero, maxBytes: Int = .max, maxEntries: Int = 1000
-  ) async throws -> [StreamEntry] {
-    var entries: [StreamEntry] = []
+    of user: Int, after start: MailboxPosition = .zero, maxBytes: Int = .max, maxEntries: Int = 1000
+  ) async throws -> [MailboxEntry] {
+    var entries: [MailboxEntry] = []
     var end = start
     while true {
       let page = try await page(
@@ -136,7 +136,7 @@ extension ApptimistStore {
   }
 
   /// The last position that a user's mailbox has given away.
-  func lastPosition(of user: EncryptionPublicKey) async throws -> StreamPosition {
+  func lastPosition(of user: EncryptionPublicKey) async throws -> MailboxPosition {
     try await readMailbox(of: user) { user, snapshot in
       try mailboxes.state(of: user, snapshot).last
     }

@@ -33,13 +33,13 @@ internal import Platform
   @Test func aPartIsReadOnceWithinTenMinutes() async throws {
     let store = try await fixture.open()
     let place = Self.place(1)
-    #expect(try await store.takeLink(at: place, at: now) == nil)
+    #expect(try await store.consumeLink(at: place, at: now) == nil)
     #expect(try await refusal(place, from: "a", at: now, in: store) == nil)
     #expect(try await refusal(place, from: "b", at: now, in: store) == .conflict)
-    #expect(try await store.takeLink(at: Self.place(1, 2), at: now) == nil)
+    #expect(try await store.consumeLink(at: Self.place(1, 2), at: now) == nil)
     // Of all who ask at once one gets it.
     let taken = try await withThrowingTaskGroup(of: [UInt8]?.self) { group in
-      for _ in 0..<8 { group.addTask { [now] in try await store.takeLink(at: place, at: now) } }
+      for _ in 0..<8 { group.addTask { [now] in try await store.consumeLink(at: place, at: now) } }
       var taken: [[UInt8]] = []
       for try await content in group { if let content { taken.append(content) } }
       return taken
@@ -48,7 +48,7 @@ internal import Platform
     #expect(try await refusal(place, from: "a", at: now, in: store) == .conflict)
     let later = now + .seconds(600)
     #expect(try await refusal(place, from: "a", at: later, in: store) == nil)
-    #expect(try await store.takeLink(at: place, at: later + .seconds(600)) == nil)
+    #expect(try await store.consumeLink(at: place, at: later + .seconds(600)) == nil)
     while try await store.expire(at: later + .seconds(600)) {}
     #expect(try await store.count("SELECT count(*) FROM apptimist_links") == 0)
   }
@@ -74,8 +74,8 @@ internal import Platform
     #expect(try await store.count("SELECT count(DISTINCT slot) FROM apptimist_links") == 1000)
     #expect(
       try await store.count("SELECT count(*) FROM apptimist_links WHERE network = 'greedy'") == 20)
-    #expect(try await store.takeLink(at: Self.place(100), at: moment) == [1, 2, 3])
-    #expect(try await store.takeLink(at: Self.place(2000), at: moment) == [1, 2, 3])
+    #expect(try await store.consumeLink(at: Self.place(100), at: moment) == [1, 2, 3])
+    #expect(try await store.consumeLink(at: Self.place(2000), at: moment) == [1, 2, 3])
   }
 
   @Test func ofADeletedAccountOnlyTheKeyIsLeft() async throws {

@@ -11,18 +11,20 @@ internal import Testing
 
   init() { fixture = StoreFixture() }
 
-  private static func at(_ position: Int64) -> StreamPosition { StreamPosition(rawValue: position) }
+  private static func at(_ position: Int64) -> MailboxPosition {
+    MailboxPosition(rawValue: position)
+  }
 
   private static func message(
     _ id: Int, at position: Int64, header: [UInt8] = [1], data: [UInt8] = [2]
-  ) -> StreamEntry {
-    StreamEntry(
+  ) -> MailboxEntry {
+    MailboxEntry(
       position: at(position), id: StoreFixture.id(id),
       content: .message(header: header, data: data))
   }
 
-  private static func truncation(_ id: Int, at position: Int64) -> StreamEntry {
-    StreamEntry(position: at(position), id: StoreFixture.id(id), content: .truncation)
+  private static func truncation(_ id: Int, at position: Int64) -> MailboxEntry {
+    MailboxEntry(position: at(position), id: StoreFixture.id(id), content: .truncation)
   }
 
   @Test func messagesKeepTheirOrderAndBytesAlsoAfterARestart() async throws {
@@ -139,7 +141,7 @@ internal import Testing
     }
     for id in [1, 4, 7] { _ = try await store.truncate(id, of: 2) }
     var ids: [MessageID] = []
-    var end = StreamPosition.zero
+    var end = MailboxPosition.zero
     while true {
       let page = try await store.page(
         of: StoreFixture.key(2), after: end, maxBytes: maxBytes, maxEntries: maxEntries)
@@ -158,7 +160,7 @@ internal import Testing
     #expect(end == Self.at(10))
     let beyond = try await store.page(
       of: StoreFixture.key(2), after: Self.at(50), maxBytes: 1, maxEntries: 1)
-    #expect(beyond == StreamPage(entries: [], end: Self.at(50), isLast: true))
+    #expect(beyond == MailboxPage(entries: [], end: Self.at(50), isLast: true))
   }
 
   /// Messages of a sender that differ in the recipient only, but for the last, whose data differs.
@@ -177,8 +179,8 @@ internal import Testing
     }
   }
 
-  private static func entry(_ copy: MessageCopy, at position: Int64) -> StreamEntry {
-    StreamEntry(
+  private static func entry(_ copy: MessageCopy, at position: Int64) -> MailboxEntry {
+    MailboxEntry(
       position: at(position), id: copy.id,
       content: .message(header: copy.header, data: copy.data))
   }
@@ -319,10 +321,10 @@ internal import Testing
   @Test func sixtyFourSendersAtOnceLeaveNoGap() async throws {
     let store = try await fixture.open()
     try await store.makeUsers(1...64)
-    let positions = try await withThrowingTaskGroup(of: [StreamPosition].self) { group in
+    let positions = try await withThrowingTaskGroup(of: [MailboxPosition].self) { group in
       for sender in 1...64 {
         group.addTask {
-          var positions: [StreamPosition] = []
+          var positions: [MailboxPosition] = []
           for number in 0..<5 {
             let queued = try await store.send(sender * 100 + number, from: sender, to: 1)
             if case .delivered(let position) = queued { positions.append(position) }
@@ -330,7 +332,7 @@ internal import Testing
           return positions
         }
       }
-      return try await group.reduce(into: [StreamPosition]()) { all, some in
+      return try await group.reduce(into: [MailboxPosition]()) { all, some in
         #expect(some == some.sorted())
         all += some
       }

@@ -13,7 +13,7 @@ final class StoreRace: Sendable {
   /// The acknowledgement of an entry.
   struct Acknowledgement: Hashable, Sendable {
     let user: Int
-    let position: StreamPosition
+    let position: MailboxPosition
     let id: MessageID
   }
 
@@ -67,7 +67,7 @@ final class StoreRace: Sendable {
   func send(_ count: Int, as sender: Int) async throws {
     defer { progress.withLock { $0.done += 1 } }
     var generator = SeededGenerator(seed: seed &+ UInt64(sender))
-    var sent: [(copies: [MessageCopy], positions: [StreamPosition])] = []
+    var sent: [(copies: [MessageCopy], positions: [MailboxPosition])] = []
     for number in 0..<count {
       let data = Array(repeating: UInt8(sender), count: generator.pick(0...200))
       let users = (1...3).filter { _ in generator.pick(0...1) == 0 }
@@ -75,7 +75,7 @@ final class StoreRace: Sendable {
       let queued = try await persist {
         try await store.deliver(copies, from: StoreFixture.login(sender % 3 + 1))
       }
-      var positions: [StreamPosition] = []
+      var positions: [MailboxPosition] = []
       for result in queued {
         guard case .delivered(let position) = result else {
           Issue.record("\(result) instead of a position, seed \(seed)")
@@ -106,7 +106,7 @@ final class StoreRace: Sendable {
   }
 
   private func truncate(
-    _ id: MessageID, at position: StreamPosition, of user: Int
+    _ id: MessageID, at position: MailboxPosition, of user: Int
   ) async throws {
     let truncation = try await persist {
       try await store.truncate(id, of: StoreFixture.login(user))
@@ -123,7 +123,7 @@ final class StoreRace: Sendable {
   }
 
   private func expectAtOnce(
-    _ id: MessageID, at position: StreamPosition, isTruncation: Bool, of user: Int
+    _ id: MessageID, at position: MailboxPosition, isTruncation: Bool, of user: Int
   ) async throws {
     let page = try await persist {
       try await store.page(
@@ -137,8 +137,8 @@ final class StoreRace: Sendable {
   /// Reads a user's stream until nothing more comes.
   func follow(_ user: Int) async throws {
     var generator = SeededGenerator(seed: seed &- UInt64(user))
-    var told: [StreamEntry] = []
-    var cursor = StreamPosition.zero
+    var told: [MailboxEntry] = []
+    var cursor = MailboxPosition.zero
     while true {
       let isLastRound = isOver
       if let last = told.last {

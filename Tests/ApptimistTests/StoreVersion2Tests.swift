@@ -18,7 +18,7 @@ internal import Platform
 
   private static func beginning(
     of device: Acknowledgement.Device, in store: ApptimistStore
-  ) async throws -> StreamPosition? {
+  ) async throws -> MailboxPosition? {
     let login = Version2.Login(
       user: device.user, signature: Signature(), possession: Version2.Possession(),
       device: device.id)
@@ -32,19 +32,19 @@ internal import Platform
     for id in 1...3 { _ = try await store.send(id, from: 2, to: 1) }
     for number in 1...64 as ClosedRange<UInt8> {
       try await store.acknowledge([
-        Acknowledgement(device: Self.device(number), position: StreamPosition(rawValue: 2))
+        Acknowledgement(device: Self.device(number), position: MailboxPosition(rawValue: 2))
       ])
     }
     // The first one logs in again, so that the second is the one unused for longest.
     try await store.use(Self.device(1))
     try await store.acknowledge([
-      Acknowledgement(device: Self.device(65), position: StreamPosition(rawValue: 3))
+      Acknowledgement(device: Self.device(65), position: MailboxPosition(rawValue: 3))
     ])
     #expect(try await store.count("SELECT count(*) FROM apptimist_devices") == 64)
     let kept: [(UInt8, Int64)] = [(1, 2), (2, 0), (3, 2), (64, 2), (65, 3)]
     for (number, position) in kept {
       let start = try await Self.beginning(of: Self.device(number), in: store)
-      #expect(start == StreamPosition(rawValue: position), "device \(number)")
+      #expect(start == MailboxPosition(rawValue: position), "device \(number)")
     }
     // One that was never there leaves no trace by logging in.
     try await store.use(Self.device(99))
@@ -143,7 +143,7 @@ internal import Platform
     _ = try await store.send(1, from: 2, to: 1)
     let first = try await store.epoch()
     #expect(try await store.epoch() == first && first != 0)
-    let position = StreamPosition(rawValue: 1)
+    let position = MailboxPosition(rawValue: 1)
     try await store.acknowledge([Acknowledgement(device: Self.device(1), position: position)])
     #expect(try await Self.beginning(of: Self.device(1), in: store) == position)
     try Backup.make(

@@ -6,7 +6,7 @@ internal import Testing
 @testable import Apptimist
 
 @Suite struct StreamCursorTests {
-  private func position(_ number: Int64) -> StreamPosition { StreamPosition(rawValue: number) }
+  private func position(_ number: Int64) -> MailboxPosition { MailboxPosition(rawValue: number) }
 
   @Test func readsUntilNothingIsLeft() {
     var stream = StreamCursor(after: position(3), ownLimit: 10)
@@ -75,10 +75,10 @@ internal import Testing
 
   @Test func leavesOutItsOwn() {
     var stream = StreamCursor(after: .zero, ownLimit: 10)
-    stream.noteOwn(position(1))
+    stream.recordOwn(position(1))
     #expect(stream.position == position(1))
-    stream.noteOwn(position(3))
-    stream.noteOwn(position(4))
+    stream.recordOwn(position(3))
+    stream.recordOwn(position(4))
     #expect(stream.wants(position(2)) && !stream.wants(position(3)) && !stream.wants(position(1)))
     stream.pass(position(2))
     #expect(stream.position == position(4))
@@ -88,7 +88,7 @@ internal import Testing
 
   @Test func forgetsTheOldestOfItsOwnBeyondTheLimit() {
     var stream = StreamCursor(after: .zero, ownLimit: 2)
-    for number in [2, 4, 6] as [Int64] { stream.noteOwn(position(number)) }
+    for number in [2, 4, 6] as [Int64] { stream.recordOwn(position(number)) }
     #expect(stream.wants(position(2)))
     #expect(!stream.wants(position(4)) && !stream.wants(position(6)))
   }
@@ -101,7 +101,7 @@ internal import Testing
     stream.finishRead(end: nil, isLast: false)
     let read21 = stream.nextRead()
     #expect(read21 == nil)
-    stream.noteOwn(position(1))
+    stream.recordOwn(position(1))
     stream.release()
     let read22 = stream.nextRead()
     #expect(read22 == position(1))
@@ -111,8 +111,8 @@ internal import Testing
 extension StreamCursor {
   /// Whether an entry is to be sent when it is told.
   fileprivate mutating func sends(_ number: Int64, isReady: Bool) -> Bool {
-    let position = StreamPosition(rawValue: number)
-    let entry = StreamEntry(position: position, id: MessageID(), content: .truncation)
+    let position = MailboxPosition(rawValue: number)
+    let entry = MailboxEntry(position: position, id: MessageID(), content: .truncation)
     return note(.entry(Entry(entry)), isReady: isReady)?.position == position
   }
 }

@@ -22,7 +22,7 @@ struct TestServer: Sendable {
   let folder: TemporaryFolder
   let store: Store
   let service: ApptimistService
-  let http: HTTPServer
+  let http: WebServer
   let metrics: Metrics
   let port: UInt16
   let identity: ServiceIdentity
@@ -59,7 +59,7 @@ struct TestServer: Sendable {
     let background = store.isShared ? Task { try await service.run() } : nil
     var router = Router(service: ApptimistService.name)
     service.register(on: &router)
-    let http = try HTTPServer(
+    let http = try WebServer(
       options: ServerOptions(endpoints: [.tcp(.loopback, port: 0)], threads: 2),
       responder: try RouteTable([router], log: context.log)
     ) { _ in }

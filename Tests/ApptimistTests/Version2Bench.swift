@@ -126,10 +126,10 @@ final class Version2Bench {
     let account = KnownAccount(
       isForum: false, authenticationKey: user.authentication.publicKey)
     #expect(try reply(.account(account)) == [.asked("begin")])
-    let start = StreamPosition(rawValue: position)
+    let start = MailboxPosition(rawValue: position)
     let did = try reply(
       .began(
-        StreamBeginning(epoch: 9, first: start.next, last: start, start: start, isClosed: false)))
+        StreamStart(epoch: 9, first: start.next, last: start, start: start, isClosed: false)))
     #expect(did.first == .joined(user.key))
     let place = UInt64(position)
     let beginning = Version2.Start(

@@ -71,7 +71,7 @@ internal import Testing
     #expect(try bench.send(.pause) == [])
     #expect(bench.isWaiting)
     let first = PostOutcome.queued(
-      isKnown: false, own: StreamPosition(rawValue: 1), isOwnNew: true)
+      isKnown: false, own: MailboxPosition(rawValue: 1), isOwnNew: true)
     #expect(
       try bench.reply(.outcomes([first])) == [
         bench.answer(5, .success(.placed(isKnown: false, position: 1)), to: 2), .asked("post"),
@@ -92,7 +92,7 @@ internal import Testing
     let bench = try Version2Bench()
     try bench.establish()
     _ = try bench.send(bench.message(1))
-    let own = StreamPosition(rawValue: 1)
+    let own = MailboxPosition(rawValue: 1)
     _ = try bench.reply(.outcomes([.queued(isKnown: false, own: own, isOwnNew: true)]))
     #expect(try bench.send(.ack(.init(position: 1))) == [bench.answer(19, .failure(.badField))])
     let did = try bench.queued(2)
@@ -113,7 +113,7 @@ internal import Testing
     try bench.establish()
     _ = try bench.send(bench.message(1))
     let known = PostOutcome.queued(
-      isKnown: true, own: StreamPosition(rawValue: 1), isOwnNew: false)
+      isKnown: true, own: MailboxPosition(rawValue: 1), isOwnNew: false)
     _ = try bench.reply(.outcomes([known]))
     guard case .sent(.message(_, at: 1)) = try bench.queued(1).first else {
       Issue.record("nothing was streamed")
@@ -158,7 +158,7 @@ internal import Testing
     #expect(try bench.send(.truncate(.init(message: MessageID()))) == [.asked("truncate")])
     #expect(try bench.reply(.truncated(.again)) == [.asked("truncation")])
     #expect(
-      try bench.reply(.position(StreamPosition(rawValue: 8)))
+      try bench.reply(.position(MailboxPosition(rawValue: 8)))
         == [bench.answer(6, .success(.placed(isKnown: true, position: 8)))])
     _ = try bench.send(.truncate(.init(message: MessageID())))
     #expect(try bench.reply(.truncated(.never)) == [bench.answer(6, .failure(.notFound))])

@@ -20,7 +20,7 @@ internal import Platform
     isOpen: Bool = false
   ) -> Duration? {
     SleepingDevice(
-      woken: StreamPosition(rawValue: woken), wokenAt: Self.now - ago, isWaiting: isWaiting,
+      woken: MailboxPosition(rawValue: woken), wokenAt: Self.now - ago, isWaiting: isWaiting,
       isOpen: isOpen
     ).wake(at: Self.now, Self.limits).map { Self.now.duration(to: $0) }
   }
@@ -157,11 +157,11 @@ extension Version2.DeviceID {
     for id in 1...3 { try await send(id, from: 2, to: 1, store) }
     let device = Acknowledgement.Device(user: StoreFixture.key(1), id: .test(1))
     try await store.acknowledge([
-      Acknowledgement(device: device, position: StreamPosition(rawValue: 2))
+      Acknowledgement(device: device, position: MailboxPosition(rawValue: 2))
     ])
     #expect(try await waiting(store) == 1)
     try await store.acknowledge([
-      Acknowledgement(device: device, position: StreamPosition(rawValue: 3))
+      Acknowledgement(device: device, position: MailboxPosition(rawValue: 3))
     ])
     #expect(try await waiting(store) == 0)
     // None was sent: the next is due at once.

@@ -30,7 +30,9 @@ actor ChatSession {
     _ device: Device, _ folder: ChatFolder, at place: StreamPlace,
     print: @escaping @Sendable (String) -> Void
   ) throws {
-    (self.device, self.folder, installation) = (device, folder, place.installation)
+    self.device = device
+    self.folder = folder
+    installation = place.installation
     self.print = { print($0.printable) }
     copyID = String(installation.hex.prefix(16))
     people = try folder.people()
@@ -54,7 +56,8 @@ actor ChatSession {
 
   private func show(_ message: DeviceMessage) async {
     if !isRead { await refresh() }
-    let (from, to) = (message.from, message.to)
+    let from = message.from
+    let to = message.to
     guard people.state(of: from) != "blocked", people.state(of: to) != "left" else {
       return await truncate(message.id)
     }
@@ -72,7 +75,8 @@ actor ChatSession {
   private func show(
     _ content: MessageContent, of message: DeviceMessage, _ protection: MessageProtection
   ) async {
-    let (from, to) = (message.from, message.to)
+    let from = message.from
+    let to = message.to
     if from == device.user, to == device.user {
       if content.changed != nil { await refresh() }
       // What went to a forum comes from there, too.
@@ -174,7 +178,8 @@ actor ChatSession {
   // MARK: - Other devices
 
   private func beginLink() throws {
-    let (link, client) = (DeviceLink(at: device.url), try HTTPClient())
+    let link = DeviceLink(at: device.url)
+    let client = try WebClient()
     print("* a linked device has your account for good: link only yours; its digits are a secret")
     print("* open this there, or start it with --link")
     print("* \(link.code)")
@@ -200,7 +205,7 @@ actor ChatSession {
     guard digits == link.digits(of: key), let part = link.answer(account, to: key) else {
       throw ChatError(description: "the digits are wrong, and this link is over: /link again")
     }
-    try await link.put(part, as: .answer, by: HTTPClient())
+    try await link.put(part, as: .answer, by: WebClient())
     print("* linked")
   }
 
@@ -232,7 +237,7 @@ actor ChatSession {
       case "/me": print("* \(device.user.hex)")
       case "/to": try await turn(to: rest)
       case "/search": tell(of: try await device.search(name: rest, limit: 20))
-      case "/who": try await tellOf(try await find(rest))
+      case "/who": try await printUser(try await find(rest))
       case "/vouch": try await vouch(for: try await find(rest))
       case "/allow": await change(try await find(rest), ["state": .text("allowed")])
       case "/block": await change(try await find(rest), ["state": .text("blocked")])
@@ -300,7 +305,7 @@ actor ChatSession {
     for user in users { print("* \(user.key.hex) \(user.name)") }
   }
 
-  private func tellOf(_ user: DeviceUser) async throws {
+  private func printUser(_ user: DeviceUser) async throws {
     let vouchers = try await device.vouchers(of: user.key)
     print("* \(user.key.hex) \(user.name), vouchers: \(vouchers.count)")
     for voucher in vouchers.prefix(20) {

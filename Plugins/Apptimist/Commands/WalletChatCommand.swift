@@ -122,7 +122,8 @@ struct WalletChatCommand: Command {
     guard let link = context.arguments["link"].flatMap({ DeviceLink($0) }) else {
       throw CommandError.usage("--link: expected the address that your other device shows")
     }
-    let (client, pair) = (try HTTPClient(), EncryptionKeyPair.generate())
+    let client = try WebClient()
+    let pair = EncryptionKeyPair.generate()
     try await link.put(link.request(from: pair, name: "awd wallet chat"), as: .request, by: client)
     context.print("* type these digits at your other device: \(link.digits(of: pair.publicKey))")
     guard let part = try? await link.wait(for: .answer, by: client),
@@ -156,7 +157,7 @@ struct WalletChatCommand: Command {
     guard let url = WebSocketURL(account.service.url) else {
       throw CommandError.refused("the account names no service: \(account.service.url)")
     }
-    let document = try await ServicePin.document(from: url, client: HTTPClient())
+    let document = try await ServicePin.document(from: url, client: WebClient())
     guard let keys = account.keys(at: document.identity) else {
       throw CommandError.refused("\(url) has other keys than the service of the account")
     }
@@ -195,7 +196,7 @@ struct WalletChatCommand: Command {
     if let pinned, pinned.versions == .version2 { return try check(pinned, against: key) }
     let document: ServiceDocument
     do {
-      document = try await ServicePin.document(from: url, client: try HTTPClient())
+      document = try await ServicePin.document(from: url, client: try WebClient())
     } catch {
       guard let pinned else { throw error }
       return try check(pinned, against: key)
@@ -246,7 +247,8 @@ struct ChatFolder: Sendable {
     guard var bytes = try read("keys") else { return nil }
     defer { wipe(&bytes) }
     guard bytes.count == 64 else { throw malformed("keys") }
-    var (secret, seed) = (Array(bytes[..<32]), Array(bytes[32...]))
+    var secret = Array(bytes[..<32])
+    var seed = Array(bytes[32...])
     defer {
       wipe(&secret)
       wipe(&seed)

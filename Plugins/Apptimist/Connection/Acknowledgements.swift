@@ -10,7 +10,7 @@ final class Acknowledgements: Sendable {
   private static let delay = Duration.milliseconds(500)
 
   private struct State {
-    var positions: [Acknowledgement.Device: StreamPosition] = [:]
+    var positions: [Acknowledgement.Device: MailboxPosition] = [:]
     var isScheduled = false
   }
 

@@ -68,7 +68,7 @@ final class ClientAccounting: Sendable {
   }
 
   /// Takes back an act that was counted and not done.
-  func uncount(_ act: Act, of network: ClientNetwork?) {
+  func refund(_ act: Act, of network: ClientNetwork?) {
     if let network { lastHour.uncount(Counted.act(act, network)) }
   }
 

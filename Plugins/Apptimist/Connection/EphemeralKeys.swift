@@ -18,14 +18,15 @@ final class EphemeralKeys: Sendable {
   ///
   /// - Parameters:
   ///   - store: remembers the keys with which users have logged in.
-  ///   - keys: the service's keys.
   ///   - age: the time for which a key is remembered.
-  ///   - clock: tells the time.
   init(
     store: ApptimistStore, keys: ServiceKeys, age: Duration,
     clock: @escaping @Sendable () -> Timestamp
   ) {
-    (self.store, self.keys, self.age, self.clock) = (store, keys, age, clock)
+    self.store = store
+    self.keys = keys
+    self.age = age
+    self.clock = clock
   }
 
   /// Returns whether a device with this key may connect.

@@ -23,7 +23,7 @@ final class SessionConnection: WebSocketHandler, HubMember, @unchecked Sendable 
   let id: SessionID
   let loop: EventLoop
   private let socket: WebSocketSession
-  private let services: SessionServices
+  private let services: SessionUseCases
   private let network: ClientNetwork?
   /// The place among the sessions of the client's network: among those that aren't logged in, then among
   /// those that are.
@@ -42,12 +42,16 @@ final class SessionConnection: WebSocketHandler, HubMember, @unchecked Sendable 
   /// Takes a connection that has just been upgraded.
   init(
     _ socket: WebSocketSession, id: SessionID, network: ClientNetwork?,
-    place: Holding<ClientNetwork>, services: SessionServices, longestMessage: Int,
+    place: Holding<ClientNetwork>, services: SessionUseCases, longestMessage: Int,
     session: Session
   ) {
-    (self.network, self.place, self.socket) = (network, place, socket)
+    self.network = network
+    self.place = place
+    self.socket = socket
     loop = socket.loop
-    (self.id, self.services, self.longestMessage) = (id, services, longestMessage)
+    self.id = id
+    self.services = services
+    self.longestMessage = longestMessage
     epoch = services.nodes?.registry.epoch ?? 0
     self.session = session
     handle(.opened)
@@ -73,7 +77,7 @@ final class SessionConnection: WebSocketHandler, HubMember, @unchecked Sendable 
   }
 
   /// Takes news of the user's mailbox, which other sessions have made.
-  func take(_ news: [EntryUpdate<StreamPosition, StreamEntry>]) {
+  func take(_ news: [EntryUpdate<MailboxPosition, MailboxEntry>]) {
     for item in news where !isOver { handle(.news(item, isBackedUp: isBackedUp)) }
     socket.flush()
   }
@@ -128,7 +132,8 @@ final class SessionConnection: WebSocketHandler, HubMember, @unchecked Sendable 
       services.ended(id)
       return perform(session.handle(.ended))
     }
-    (self.place, self.login) = (place, login)
+    self.place = place
+    self.login = login
     socket.limitMessages(to: longestMessage)
     services.hub.join(self, of: login.user)?.evict()
     services.nodes?.joined(id, of: login.user)
@@ -169,7 +174,7 @@ final class SessionConnection: WebSocketHandler, HubMember, @unchecked Sendable 
     }
   }
 
-  private func read(_ login: AccountLogin, after position: StreamPosition) {
+  private func read(_ login: AccountLogin, after position: MailboxPosition) {
     Task(executorPreference: loop) { [self] in
       let owner = WorkOwner(client: network, account: login.user)
       let page = await WorkOwner.$current.withValue(owner) {

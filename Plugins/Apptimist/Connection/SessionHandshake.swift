@@ -11,7 +11,7 @@ internal import Transport
 
 /// Checks the handshakes of devices and opens their sessions (page "Connection").
 struct SessionHandshake: Sendable {
-  let services: SessionServices
+  let services: SessionUseCases
   let configuration: ApptimistConfiguration
   /// True if devices come by TLS that ends before this server.
   let isSecureOutside: Bool

@@ -58,9 +58,11 @@ final class SessionRegistry: MemberRegistry {
   private let limit: Int
   private let state = Lock(State())
 
-  /// - Parameter limit: the most sessions of a user, on all nodes.
   init(_ store: ApptimistStore, _ hub: SessionHub, node: NodeID, limit: Int) {
-    (self.store, self.hub, self.node, self.limit) = (store, hub, node, limit)
+    self.store = store
+    self.hub = hub
+    self.node = node
+    self.limit = limit
   }
 
   func key(of user: EncryptionPublicKey) -> [UInt8] { user.bytes }
@@ -79,8 +81,8 @@ final class SessionRegistry: MemberRegistry {
   }
 
   func entries(
-    at places: [(user: EncryptionPublicKey, position: StreamPosition)]
-  ) async throws -> [(user: EncryptionPublicKey, entry: Entry<StreamPosition, StreamEntry>)] {
+    at places: [(user: EncryptionPublicKey, position: MailboxPosition)]
+  ) async throws -> [(user: EncryptionPublicKey, entry: Entry<MailboxPosition, MailboxEntry>)] {
     try await store.messages(at: places).filter { message in
       // A session that has lost its account finds out when it reads.
       hub.members(of: message.user).allSatisfy { session in
@@ -91,7 +93,7 @@ final class SessionRegistry: MemberRegistry {
 
   func look(
     at members: [(user: EncryptionPublicKey, member: SessionConnection)]
-  ) async throws -> [(user: EncryptionPublicKey, last: StreamPosition)] {
+  ) async throws -> [(user: EncryptionPublicKey, last: MailboxPosition)] {
     let users = Set(members.map(\.user))
     let states = try await store.states(of: Array(users))
     for user in users.subtracting(states.map(\.user)) { hub.closeAll(of: user) }
@@ -104,7 +106,7 @@ final class SessionRegistry: MemberRegistry {
 
   /// Looks which history the store has. Sessions that were opened in another one come again: their positions may be given
   /// again.
-  func lookAtHistory() async throws {
+  func checkHistory() async throws {
     let epoch = try await store.epoch()
     state.withLock { $0.epoch = epoch }
     for (_, session) in hub.members where session.epoch != epoch {
@@ -113,7 +115,7 @@ final class SessionRegistry: MemberRegistry {
   }
 
   func noted() async throws -> Set<SessionID>? {
-    try await lookAtHistory()
+    try await checkHistory()
     guard let stored = try await store.sessions(of: node) else { return nil }
     state.withLock { state in
       state.hasReturned = state.joined != stored.joined

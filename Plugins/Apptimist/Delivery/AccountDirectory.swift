@@ -28,7 +28,8 @@ final class AccountDirectory: Sendable {
   private let state = Lock(State())
 
   init(_ store: ApptimistStore, readsForumsAnew: Bool = false) {
-    (self.store, self.readsForumsAnew) = (store, readsForumsAnew)
+    self.store = store
+    self.readsForumsAnew = readsForumsAnew
   }
 
   /// Resolves a key.

@@ -64,8 +64,6 @@ struct ForumFanOut: Sendable {
   ///
   /// - Parameters:
   ///   - post: a user's message to a forum, who may post there.
-  ///   - forum: the forum.
-  ///   - readers: the recipients.
   ///   - client: the client in whose turn the post is opened.
   /// - Returns: the error that applies if the service was given the forum's secret, and the data does not open with it or
   ///   is not signed.
@@ -94,7 +92,6 @@ struct ForumFanOut: Sendable {
 
   /// Opens a post with its forum's secret.
   ///
-  /// - Parameter boxed: the secret as it is stored.
   /// - Returns: the error that applies if it does not open.
   private func open(_ post: Post, _ boxed: [UInt8]) -> Result<ForumSealing, ErrorCode> {
     guard let sealed = keys.storage.open(boxed),
@@ -111,7 +108,6 @@ struct ForumFanOut: Sendable {
 extension Forum {
   /// The readers of a post (page "Forums and events").
   ///
-  /// - Parameter sender: the user who posts.
   /// - Returns: the readers in no particular order, or nil if the sender may not post.
   func readers(for sender: EncryptionPublicKey) -> Set<EncryptionPublicKey>? {
     guard moderators.isEmpty else { return moderators.contains(sender) ? subscribers : moderators }
@@ -137,7 +133,9 @@ struct ForumSealing: Sendable {
   ///
   /// - Throws: `.dataDoesNotOpen` or `.wrongProof`.
   init(_ post: Post, forum: EncryptionKeyPair, _ keys: ServiceKeys) throws(ErrorCode) {
-    (self.post, self.forum, self.keys) = (post, forum, keys)
+    self.post = post
+    self.forum = forum
+    self.keys = keys
     id = MessageID(header: post.header, data: post.data[...])
     switch post.origin {
     case .version1:

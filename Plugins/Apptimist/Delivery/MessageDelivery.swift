@@ -25,9 +25,7 @@ struct MessageDelivery: Sendable {
 
   /// Delivers a user's posts, in order, to all who get them: on disk, and then to their sessions.
   ///
-  /// - Parameters:
-  ///   - posts: posts of one user.
-  ///   - requester: the session that sent them, which is not told of them.
+  /// - Parameter requester: the session that sent them, which is not told of them.
   /// - Returns: what became of each post.
   func deliver(_ posts: [Post], from requester: Requester) async throws -> PostOutcomes {
     var outcomes = PostOutcomes(count: posts.count)
@@ -39,7 +37,7 @@ struct MessageDelivery: Sendable {
         if try await isInForum(post.message) {
           outcomes.refuse(index, .badField)
         } else {
-          outcomes.noteDirect(index)
+          outcomes.recordDirect(index)
           group.add([MessageCopy(post)], of: index)
         }
       case .forum(let forum) where post.message.to == post.message.recipient:
@@ -112,7 +110,7 @@ struct MessageDelivery: Sendable {
       for ((index, copy), result) in zip(zip(piece.indices, piece), delivered) {
         outcomes.note(result, of: group.posts[index], isOwn: copy.recipient == login.user)
         guard case .delivered(let position) = result else { continue }
-        let entry = StreamEntry(
+        let entry = MailboxEntry(
           position: position, id: copy.id, content: .message(header: copy.header, data: copy.data))
         news.append((copy.recipient, .entry(Entry(entry))))
       }
@@ -125,19 +123,23 @@ struct MessageDelivery: Sendable {
   /// Cuts copies into pieces that take a short time each, between posts if possible.
   private static func pieces(of copies: [MessageCopy]) -> [ArraySlice<MessageCopy>] {
     var pieces: [ArraySlice<MessageCopy>] = []
-    var (start, index, bytes) = (0, 0, 0)
+    var start = 0
+    var index = 0
+    var bytes = 0
     while index < copies.count {
       // A piece writes the data of a post once.
       let post = copies[index...].prefix { $0.isSame(as: copies[index]) }
       let size = copies[index].data.count
       if index > start, post.endIndex - start > pieceCopies || bytes + size > pieceBytes {
         pieces.append(copies[start..<index])
-        (start, bytes) = (index, 0)
+        start = index
+        bytes = 0
       }
       bytes += size
       while post.endIndex - start > pieceCopies {
         pieces.append(copies[start..<start + pieceCopies])
-        (start, bytes) = (start + pieceCopies, size)
+        start = start + pieceCopies
+        bytes = size
       }
       index = post.endIndex
     }
@@ -149,7 +151,7 @@ struct MessageDelivery: Sendable {
     let login = try requester.loggedIn()
     let truncation = try await store.truncate(id, of: login)
     if case .first(let position) = truncation {
-      let entry = StreamEntry(position: position, id: id, content: .truncation)
+      let entry = MailboxEntry(position: position, id: id, content: .truncation)
       hub.tell([(login.user, .entry(Entry(entry)))], except: requester.session)
     }
     return truncation
@@ -157,7 +159,6 @@ struct MessageDelivery: Sendable {
 }
 
 extension MessageCopy {
-  /// Makes the copy for the addressee of a post.
   fileprivate init(_ post: Post) {
     self.init(
       recipient: post.message.recipient, id: MessageID(header: post.header, data: post.data[...]),
@@ -190,20 +191,20 @@ struct PostOutcomes {
     /// True if it is for a user.
     var isDirect = false
     /// The position in the sender's own mailbox.
-    var own: StreamPosition?
+    var own: MailboxPosition?
     /// True if that was given now.
     var isOwnNew = false
   }
 
   private var posts: [Progress]
   /// The positions in the sender's own mailbox that were given now.
-  private(set) var own: [StreamPosition] = []
+  private(set) var own: [MailboxPosition] = []
 
   /// Begins with nothing delivered.
   init(count: Int) { posts = [Progress](repeating: Progress(), count: count) }
 
   /// Notes that a post has one copy, for a user.
-  mutating func noteDirect(_ post: Int) { posts[post].isDirect = true }
+  mutating func recordDirect(_ post: Int) { posts[post].isDirect = true }
 
   /// Notes that a post is refused.
   mutating func refuse(_ post: Int, _ error: ErrorCode) { posts[post].error = error }

@@ -24,9 +24,7 @@ final class FileService: Sendable {
   /// Makes the service.
   ///
   /// - Parameters:
-  ///   - store: keeps the files.
   ///   - directory: is told of forums that change.
-  ///   - keys: the service's keys.
   ///   - node: this node, or nil if the store is this process's own.
   ///   - gateChains: the chains on which somebody's tokens can be asked for.
   ///   - locks: an empty table, with its limits.
@@ -36,8 +34,12 @@ final class FileService: Sendable {
     gateChains: Set<ChainID>, locks: LockTable,
     clock: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
   ) {
-    (self.store, self.directory, self.keys, self.node) = (store, directory, keys, node)
-    (self.gateChains, self.clock) = (gateChains, clock)
+    self.store = store
+    self.directory = directory
+    self.keys = keys
+    self.node = node
+    self.gateChains = gateChains
+    self.clock = clock
     self.locks = Lock(locks)
   }
 
@@ -72,7 +74,6 @@ final class FileService: Sendable {
   /// Changes the readers of a forum for the service, once nobody else has them locked.
   ///
   /// - Parameters:
-  ///   - forum: the forum.
   ///   - session: the session for which it is done, or that of nobody.
   ///   - change: makes the change, for the holder of locks in a store that other nodes share.
   /// - Returns: the outcome of the change; `.internalError` if the readers stay locked.

@@ -26,9 +26,7 @@ struct LockTable: Sendable {
 
   /// Makes a table without locks.
   ///
-  /// - Parameters:
-  ///   - lease: the time after which a lock ends that is not renewed.
-  ///   - limit: the most locks of a session.
+  /// - Parameter lease: the time after which a lock ends that is not renewed.
   init(lease: Duration, limit: Int) { (self.lease, self.limit) = (lease, limit) }
 
   /// Locks a file for a session, or renews its lock.

@@ -42,7 +42,7 @@ struct GateService: Sendable {
   }
 
   /// Asks about all readers of the forums whose turn it is, and takes out who holds too little.
-  func askAgain() async throws {
+  func recheckGates() async throws {
     // Whose contract keeps an endpoint busy doesn't keep it from others.
     var failed: Set<EncryptionPublicKey> = []
     while let key = try await store.nextGate(at: clock(), every: interval) {

@@ -79,11 +79,11 @@ struct AccountService: Sendable {
     let applicant = Applicant(
       encryptionKey: new.key, authenticationKey: new.authenticationKey, uid: new.uid,
       token: new.token)
-    let verdict = await identity.judge(applicant) { [clients, identity] in
+    let decision = await identity.evaluate(applicant) { [clients, identity] in
       if case .siwe = identity { return clients.may(.askChain, network) }
       return clients.may(.fetchKeys, network)
     }
-    switch verdict {
+    switch decision {
     case .refused(let reason): throw Refusal.identity(reason: reason)
     case .unavailable(let reason): throw Refusal.unavailable(reason: reason)
     case .tooManyQuestions: throw Refusal.tooManyQuestions
@@ -93,7 +93,7 @@ struct AccountService: Sendable {
     }
     let isCounted = clients.may(.makeAccount, network)
     var isCreated = false
-    defer { if isCounted, !isCreated { clients.uncount(.makeAccount, of: network) } }
+    defer { if isCounted, !isCreated { clients.refund(.makeAccount, of: network) } }
     let made = try await store.createUser(
       new, invitation: invitation, proof: proof, mayCreate: isCounted, at: clock())
     switch made {
@@ -113,7 +113,6 @@ struct AccountService: Sendable {
   /// - Parameters:
   ///   - search: the search, whose cursor is good.
   ///   - place: the place behind which to go on, or nil from the beginning.
-  ///   - max: the most accounts.
   func search(
     _ search: AccountSearch, behind place: SearchPlace?, max: Int, from network: ClientNetwork?
   ) async throws -> [(user: Version2.User, place: SearchPlace)] {

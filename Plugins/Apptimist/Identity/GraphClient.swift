@@ -7,7 +7,7 @@ internal import Platform
 
 /// Asks Facebook's Graph whether a token is good.
 struct GraphClient: Sendable {
-  private let client: HTTPClient
+  private let client: WebClient
   private let app: FacebookConfiguration
   private let clock: @Sendable () -> Timestamp
 
@@ -18,16 +18,15 @@ struct GraphClient: Sendable {
     var options = HTTPClientOptions()
     options.timeout = app.timeout
     options.bodyLimit = 64 << 10
-    client = try HTTPClient(options)
-    (self.app, self.clock) = (app, clock)
+    client = try WebClient(options)
+    self.app = app
+    self.clock = clock
   }
 
   /// Asks Facebook whether a token was given to a user of the app, and still holds.
   ///
-  /// - Parameters:
-  ///   - uid: the user's number.
-  ///   - token: the token that the device got from Facebook.
-  func judge(uid: String, token: [UInt8]) async -> IdentityProvider.Verdict {
+  /// - Parameter token: the token that the device got from Facebook.
+  func evaluate(uid: String, token: [UInt8]) async -> IdentityProvider.IdentityDecision {
     guard let token = String(validating: token, as: UTF8.self), !token.isEmpty, !uid.isEmpty else {
       return .refused(reason: "there is no uid, or no token of Facebook's")
     }

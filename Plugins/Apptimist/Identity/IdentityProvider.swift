@@ -14,8 +14,8 @@ enum IdentityProvider: Sendable {
   /// Holders of an Ethereum account whose wallet has signed for the keys of the account may.
   case siwe(SignInClient)
 
-  /// A provider's verdict on somebody.
-  enum Verdict: Hashable, Sendable {
+  /// A provider's decision on somebody.
+  enum IdentityDecision: Hashable, Sendable {
     case accepted
     /// Accepted by a signature for the identity.
     case signed(UIDProof)
@@ -31,10 +31,6 @@ enum IdentityProvider: Sendable {
 
   /// Makes the provider that the configuration names.
   ///
-  /// - Parameters:
-  ///   - configuration: names the provider.
-  ///   - checker: asks chains about signatures.
-  ///   - clock: tells the time.
   /// - Throws: ``HTTPClientError`` if no client can be made.
   init(
     _ configuration: ApptimistConfiguration, _ checker: AccountChecker,
@@ -60,17 +56,15 @@ enum IdentityProvider: Sendable {
 
   /// Judges somebody.
   ///
-  /// - Parameters:
-  ///   - applicant: who shall have an account, and the proof of the identity.
-  ///   - mayAsk: says whether an issuer or a chain may be asked because of this token alone.
-  func judge(_ applicant: Applicant, mayAsk: @Sendable () -> Bool) async -> Verdict {
+  /// - Parameter mayAsk: says whether an issuer or a chain may be asked because of this token alone.
+  func evaluate(_ applicant: Applicant, mayAsk: @Sendable () -> Bool) async -> IdentityDecision {
     switch self {
     case .open: .accepted
     case .invite: .invited(InvitationHash(ofToken: applicant.token))
     case .facebook(let graph):
-      await graph.judge(uid: applicant.uid, token: applicant.token)
-    case .oidc(let client): await client.judge(applicant, mayFetch: mayAsk)
-    case .siwe(let client): await client.judge(applicant, mayAsk: mayAsk)
+      await graph.evaluate(uid: applicant.uid, token: applicant.token)
+    case .oidc(let client): await client.evaluate(applicant, mayFetch: mayAsk)
+    case .siwe(let client): await client.evaluate(applicant, mayAsk: mayAsk)
     }
   }
 }

@@ -23,12 +23,10 @@ struct SignInClient: Sendable {
 
   /// Judges somebody by a token: the length of the message in two bytes, the message, and its signature.
   ///
-  /// - Parameters:
-  ///   - applicant: who shall have an account, and the token.
-  ///   - mayAsk: says whether a chain's endpoint may be asked.
-  func judge(
+  /// - Parameter mayAsk: says whether a chain's endpoint may be asked.
+  func evaluate(
     _ applicant: Applicant, mayAsk: @Sendable () -> Bool
-  ) async -> IdentityProvider.Verdict {
+  ) async -> IdentityProvider.IdentityDecision {
     let token = applicant.token
     do throws(SignInRefusal) {
       let length = token.prefix(2).reduce(0) { $0 << 8 | Int($1) }

@@ -148,7 +148,9 @@ struct ServiceKeys: Sendable {
 
   /// Takes keys that are kept.
   init(encryption: EncryptionKeyPair, authentication: AuthenticationKeyPair, storage: SecretBox) {
-    (self.encryption, self.authentication, self.storage) = (encryption, authentication, storage)
+    self.encryption = encryption
+    self.authentication = authentication
+    self.storage = storage
     identity = ServiceIdentity(encryption: encryption, authentication: authentication)
     func derived(_ purpose: String) -> [UInt8] {
       storage.withKey { KeyedHash(key: $0).hash([UInt8](purpose.utf8)).bytes }

@@ -35,7 +35,8 @@ struct RefusedState: ~Copyable {
     _ context: inout SessionContext
   ) {
     self.link = link
-    (self.request, self.error) = (request, error)
+    self.request = request
+    self.error = error
     context.count(.refused)
     context.actions.append(.wait(context.setup.silence))
   }

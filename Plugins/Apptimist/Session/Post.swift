@@ -46,7 +46,7 @@ enum PostOutcome: Hashable, Sendable {
   /// - isKnown: whether all of them had been queued before.
   /// - own: the position of the one in the sender's own mailbox.
   /// - isOwnNew: whether that one was queued now.
-  case queued(isKnown: Bool, own: StreamPosition?, isOwnNew: Bool)
+  case queued(isKnown: Bool, own: MailboxPosition?, isOwnNew: Bool)
   /// It is refused.
   case refused(ErrorCode)
 }
@@ -59,7 +59,7 @@ struct Posting {
   private var gathered: [Post] = []
   private var gatheredBytes = 0
   /// A PDU that came behind all of these, and waits for them.
-  var postponed: PostponedPDU?
+  var postponed: DeferredPDU?
 
   init(posts: [Post]) { self.posts = posts }
 

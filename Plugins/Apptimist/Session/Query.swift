@@ -44,7 +44,7 @@ enum Query: Sendable {
   /// Looks up the position at which the stream tells of a truncation.
   indirect case truncation(of: MessageID)
   /// Keeps the position that a device has acknowledged: at once, or with others within a second.
-  indirect case acknowledge(StreamPosition, device: Version2.DeviceID, isAnswered: Bool)
+  indirect case acknowledge(MailboxPosition, device: Version2.DeviceID, isAnswered: Bool)
   /// Binds a device to a push address, or unbinds it.
   indirect case push(Version2.Push, data: [UInt8], device: Version2.DeviceID)
   /// Asks whether there is an account.
@@ -80,9 +80,9 @@ enum Reply: Sendable {
   /// Tells whether the ephemeral key is this connection's; false also if a login with it was noted before.
   case claimed(Bool)
   /// The entry of the mailbox after which the stream begins.
-  case started(StreamPosition)
+  case started(MailboxPosition)
   /// The positions in the sender's own mailbox, of the messages that were delivered there.
-  case posted([StreamPosition])
+  case posted([MailboxPosition])
   /// The result of a truncation.
   case truncated(Truncation)
   /// The users who vouch.
@@ -98,9 +98,9 @@ enum Reply: Sendable {
   /// The account, or nil if there is none.
   case account(KnownAccount?)
   /// The place at which the stream begins, or nil if the account has changed meanwhile.
-  case began(StreamBeginning?)
+  case began(StreamStart?)
   /// The position of an entry, zero if it is not there.
-  case position(StreamPosition)
+  case position(MailboxPosition)
   /// A part of the users who vouch.
   case voucherPage([Version2.Voucher], next: Version2.Cursor)
   /// A part of the accounts that were found.
@@ -148,7 +148,7 @@ enum UserRequest {
 /// The result of a request for truncation.
 enum Truncation: Hashable, Sendable {
   /// The message's content is deleted, and the stream tells so at this position.
-  case first(StreamPosition)
+  case first(MailboxPosition)
   /// The message was truncated before.
   case again
   /// The message was never in the mailbox.

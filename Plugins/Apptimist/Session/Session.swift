@@ -16,9 +16,7 @@ final class Session {
 
   /// Opens a session.
   ///
-  /// - Parameters:
-  ///   - setup: the keys and limits of the session.
-  ///   - version2: what version 2 needs beside them, or nil for version 1.
+  /// - Parameter version2: what version 2 needs beside them, or nil for version 1.
   /// - Returns: nil if no secret can be agreed on with the device's key.
   init?(_ setup: SessionSetup, _ version2: Version2Setup? = nil) {
     isVersion1 = version2 == nil
@@ -38,7 +36,7 @@ final class Session {
   /// - Returns: the actions, to be done in order.
   func handle(_ event: SessionEvent) -> SessionActions {
     state.handle(event, &context)
-    return context.takeActions()
+    return context.removeActions()
   }
 
   /// True if nothing can be received until a reply comes.
@@ -64,7 +62,7 @@ final class Session {
   /// Decides whether to read the user's mailbox; to be asked whenever the socket can take more.
   ///
   /// - Returns: the position after which to read, or nil if nothing is to be read now.
-  func nextRead() -> StreamPosition? { state.nextRead() }
+  func nextRead() -> MailboxPosition? { state.nextRead() }
 }
 
 /// The keys and limits of one session.
@@ -123,7 +121,7 @@ struct SessionContext {
     return .close(1008)
   }
 
-  mutating func takeActions() -> SessionActions {
+  mutating func removeActions() -> SessionActions {
     var taken = SessionActions()
     swap(&taken, &actions)
     return taken
@@ -174,7 +172,7 @@ enum SessionState: ~Copyable {
     }
   }
 
-  mutating func nextRead() -> StreamPosition? {
+  mutating func nextRead() -> MailboxPosition? {
     guard wantsRead else { return nil }
     switch consume self {
     case .established(var state):

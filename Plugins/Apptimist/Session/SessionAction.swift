@@ -69,9 +69,9 @@ enum SessionEvent: Sendable {
   /// The reply to the open query came.
   case replied(Reply)
   /// The user's mailbox has further entries, which others made.
-  case news(EntryUpdate<StreamPosition, StreamEntry>, isBackedUp: Bool)
+  case news(EntryUpdate<MailboxPosition, MailboxEntry>, isBackedUp: Bool)
   /// A part of the mailbox was read, or nil if that failed.
-  case read(StreamPage?)
+  case read(MailboxPage?)
   /// The time is over for which the session asked.
   case timedOut
   /// The user has opened too many sessions after this one.

@@ -2,7 +2,7 @@ internal import Cluster
 
 /// The cursor of a session's stream, which pauses when the device wants it, and leaves out what the session has made.
 struct StreamCursor: Sendable {
-  private var cursor: Cursor<StreamPosition>
+  private var cursor: Cursor<MailboxPosition>
   /// True if the device wants no stream for now.
   var isPaused = false
   /// True if the next entry waits until it is known whether this session made it.
@@ -14,12 +14,12 @@ struct StreamCursor: Sendable {
   ///   - start: the position after which the stream begins.
   ///   - ownLimit: the most entries that a mailbox has. It drops the oldest of a sender first, so
   ///     older ones of this session's are not there any more.
-  init(after start: StreamPosition, ownLimit: Int) {
+  init(after start: MailboxPosition, ownLimit: Int) {
     cursor = Cursor(after: start, runLimit: ownLimit)
   }
 
   /// The last entry that was sent, or needed no sending.
-  var position: StreamPosition { cursor.position }
+  var position: MailboxPosition { cursor.position }
 
   /// True if the session is to read on.
   var wantsRead: Bool { !isPaused && !isHeld && cursor.wantsRead }
@@ -27,34 +27,32 @@ struct StreamCursor: Sendable {
   /// Begins to read on, if it is time to.
   ///
   /// - Returns: the position after which to read, or nil if nothing is to be read now.
-  mutating func nextRead() -> StreamPosition? { isPaused || isHeld ? nil : cursor.nextRead() }
+  mutating func nextRead() -> MailboxPosition? { isPaused || isHeld ? nil : cursor.nextRead() }
 
   /// Takes note of news.
   ///
-  /// - Parameters:
-  ///   - news: the news.
-  ///   - isReady: whether an entry could be sent now.
+  /// - Parameter isReady: whether an entry could be sent now.
   /// - Returns: the entry that is to be sent now, or nil if there is none.
-  mutating func note(_ news: EntryUpdate<StreamPosition, StreamEntry>, isReady: Bool)
-    -> StreamEntry?
+  mutating func note(_ news: EntryUpdate<MailboxPosition, MailboxEntry>, isReady: Bool)
+    -> MailboxEntry?
   {
     cursor.note(news, isReady: isReady && !isPaused && !isHeld)?.content
   }
 
   /// Takes note of an entry that this session made and that its stream leaves out.
-  mutating func noteOwn(_ entry: StreamPosition) { cursor.skip(entry, after: entry.previous) }
+  mutating func recordOwn(_ entry: MailboxPosition) { cursor.skip(entry, after: entry.previous) }
 
   /// Returns whether an entry is to be sent: it is neither behind the cursor nor the session's own.
-  func wants(_ entry: StreamPosition) -> Bool { cursor.wants(entry) }
+  func wants(_ entry: MailboxPosition) -> Bool { cursor.wants(entry) }
 
   /// Moves past an entry that was sent, or is not to be.
-  mutating func pass(_ entry: StreamPosition) { cursor.pass(entry) }
+  mutating func pass(_ entry: MailboxPosition) { cursor.pass(entry) }
 
   /// Stops before an entry that this session may have made.
   mutating func hold() {
     isHeld = true
     _ = cursor.note(
-      EntryUpdate<StreamPosition, StreamEntry>.rumor(upTo: position.next), isReady: false)
+      EntryUpdate<MailboxPosition, MailboxEntry>.rumor(upTo: position.next), isReady: false)
   }
 
   /// Goes on after ``hold()``.
@@ -65,7 +63,7 @@ struct StreamCursor: Sendable {
   /// - Parameters:
   ///   - end: the position up to which the mailbox was read, or nil if the page isn't used.
   ///   - isLast: whether nothing was behind it.
-  mutating func finishRead(end: StreamPosition?, isLast: Bool) {
+  mutating func finishRead(end: MailboxPosition?, isLast: Bool) {
     cursor.finishRead(end: end, isLast: isLast)
   }
 }

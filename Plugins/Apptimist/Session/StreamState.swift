@@ -13,7 +13,7 @@ protocol StreamState: ~Copyable {
   static var evictionCode: UInt16 { get }
 
   /// Sends an entry.
-  mutating func send(_ entry: StreamEntry, _ context: inout SessionContext) throws(SessionEnd)
+  mutating func send(_ entry: MailboxEntry, _ context: inout SessionContext) throws(SessionEnd)
   /// Takes a message that came.
   mutating func take(
     _ message: WebSocketMessage, _ context: inout SessionContext) throws(SessionEnd)
@@ -24,7 +24,7 @@ protocol StreamState: ~Copyable {
 }
 
 /// The state of a session after an event.
-enum StreamProgress {
+enum StreamOutcome {
   case goesOn
   /// The connection is over: requests that came are still done.
   case isOver
@@ -38,7 +38,7 @@ enum StreamMaking {
   case truncation(MessageID)
 
   /// Returns whether an entry may be one of them.
-  func mayMake(_ entry: StreamEntry) -> Bool {
+  func mayMake(_ entry: MailboxEntry) -> Bool {
     switch (self, entry.content) {
     case (.posts(let posts), .message(let header, _)):
       // A copy from a forum differs in its recipient.
@@ -51,7 +51,7 @@ enum StreamMaking {
 
 extension StreamState where Self: ~Copyable {
   /// Takes an event.
-  mutating func take(_ event: SessionEvent, _ context: inout SessionContext) -> StreamProgress {
+  mutating func take(_ event: SessionEvent, _ context: inout SessionContext) -> StreamOutcome {
     do throws(SessionEnd) {
       switch event {
       case .received(let message) where !isWaiting: try take(message, &context)
@@ -77,7 +77,7 @@ extension StreamState where Self: ~Copyable {
   }
 
   /// Takes a part of the mailbox that was read.
-  mutating func take(_ page: StreamPage?, _ context: inout SessionContext) throws(SessionEnd) {
+  mutating func take(_ page: MailboxPage?, _ context: inout SessionContext) throws(SessionEnd) {
     guard let page else { throw .close(1011) }
     guard !page.isForbidden else { throw .close(1008) }
     guard !cursor.isPaused else { return cursor.finishRead(end: nil, isLast: false) }
@@ -91,7 +91,7 @@ extension StreamState where Self: ~Copyable {
   ///
   /// - Returns: whether it was sent.
   mutating func deliver(
-    _ entry: StreamEntry, _ context: inout SessionContext
+    _ entry: MailboxEntry, _ context: inout SessionContext
   ) throws(SessionEnd) -> Bool {
     guard making?.mayMake(entry) != true else {
       cursor.hold()

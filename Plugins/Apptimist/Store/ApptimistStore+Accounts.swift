@@ -31,17 +31,16 @@ extension ApptimistStore {
   /// Makes a user's account.
   ///
   /// - Parameters:
-  ///   - new: the account.
   ///   - invitation: an invitation that is used once to make the account, if one is needed. A retry
   ///     needs none.
   ///   - proof: the signature for the uid, if the service has seen one.
   ///   - mayCreate: whether an account may be made that is not there.
-  ///   - now: the time, for the invitation's end.
   func createUser(
     _ new: NewAccount, invitation: InvitationHash? = nil, proof: UIDProof? = nil,
     mayCreate: Bool = true, at now: Timestamp
   ) async throws -> NewUser {
-    let (uid, name) = (StoredUID(new.uid), new.name.text)
+    let uid = StoredUID(new.uid)
+    let name = new.name.text
     let searchName = SearchText(name)?.bytes
     return try await deliveries.write(isolation: .serializable) { pending, transaction in
       // Compared by the store, byte by byte: Swift takes canonically equivalent texts for equal.
@@ -155,10 +154,7 @@ extension ApptimistStore {
   /// Notes that a user has logged in with an ephemeral key, and forgets the user's oldest one if there
   /// are too many.
   ///
-  /// - Parameters:
-  ///   - hash: the hash of the key.
-  ///   - user: the user.
-  ///   - end: the time until which it is remembered.
+  /// - Parameter end: the time until which it is remembered.
   /// - Returns: false if it had been used before, or if there is no such user.
   func remember(
     _ hash: EphemeralKeyHash, of user: EncryptionPublicKey, until end: Timestamp
@@ -184,7 +180,6 @@ extension ApptimistStore {
   /// Keeps an invitation.
   ///
   /// - Parameters:
-  ///   - hash: the hash of its token.
   ///   - uid: the uid that it is for, or nil for anybody's.
   ///   - uses: the number of accounts that can be made with it.
   ///   - end: the time from which it is not good any more.
@@ -273,7 +268,6 @@ extension ApptimistStore {
   /// Notes that a device has proved to be an account's; in most cases that is known.
   ///
   /// - Parameters:
-  ///   - user: the account.
   ///   - authenticationKey: the key with which the device has signed.
   ///   - closes: whether the account is to have no version 1 from now on.
   /// - Returns: false if the account has another key by now.

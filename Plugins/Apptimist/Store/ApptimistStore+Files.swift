@@ -15,9 +15,6 @@ struct StoredDirectory {
 extension ApptimistStore {
   /// Looks up the rights of a user in a directory.
   ///
-  /// - Parameters:
-  ///   - user: the user.
-  ///   - directory: the key of a user or forum.
   /// - Returns: nil if there is no such directory.
   func access(
     of user: EncryptionPublicKey, to directory: EncryptionPublicKey
@@ -34,10 +31,8 @@ extension ApptimistStore {
 
   /// Reads a file.
   ///
-  /// - Parameters:
-  ///   - name: the file's name. The content of `author` is the author's key; there never is a
-  ///     `secret`.
-  ///   - directory: the key of a user or forum.
+  /// - Parameter name: the file's name. The content of `author` is the author's key; there never is a
+  ///   `secret`.
   /// - Returns: the content, or nil if there is no such file.
   func file(_ name: Filename, in directory: EncryptionPublicKey) async throws -> [UInt8]? {
     try await store.read { snapshot in
@@ -50,10 +45,7 @@ extension ApptimistStore {
   /// Writes a new file, or one in the place of the old one.
   ///
   /// - Parameters:
-  ///   - content: the new content.
   ///   - name: any name but `author` and `secret`, for which there is ``escrow(_:of:by:)``.
-  ///   - directory: the key of a user or forum.
-  ///   - login: the login of the user who writes it.
   ///   - holder: the session, if the store has the locks.
   func write(
     _ content: [UInt8], to name: Filename, in directory: EncryptionPublicKey,
@@ -116,8 +108,6 @@ extension ApptimistStore {
   ///
   /// - Parameters:
   ///   - name: any name but `author` and `secret`.
-  ///   - directory: the key of a user or forum.
-  ///   - login: of the user who removes it.
   ///   - holder: the session, if the store has the locks.
   func remove(
     _ name: Filename, in directory: EncryptionPublicKey, by login: AccountLogin,
@@ -136,11 +126,8 @@ extension ApptimistStore {
   /// Changes something in a directory, if there is one and the user may.
   ///
   /// - Parameters:
-  ///   - directory: the key of a user or forum.
   ///   - name: the file that is changed, or nil if it is all of the directory.
-  ///   - login: of the user who changes it.
   ///   - holder: the session, if the store has the locks: one of another session is in its way, and its own one ends.
-  ///   - body: makes the change.
   func change(
     _ directory: EncryptionPublicKey, _ name: Filename? = nil, by login: AccountLogin,
     holder: NodeSession? = nil,

@@ -27,9 +27,6 @@ enum MessageRecipient: Sendable {
 extension ApptimistStore {
   /// Makes a forum.
   ///
-  /// - Parameters:
-  ///   - new: the forum.
-  ///   - author: the login of the user who makes it.
   /// - Returns: done, also if the forum is there with the same keys and author, as a device of version 2 may ask.
   func createForum(_ new: NewAccount, author: AccountLogin) async throws -> ErrorCode {
     let searchName = SearchText(new.name.text)?.bytes
@@ -63,9 +60,6 @@ extension ApptimistStore {
 
   /// Removes a forum with its files and its escrowed secret; its key stays taken, and the author's.
   ///
-  /// - Parameters:
-  ///   - key: the forum's key.
-  ///   - login: of the user who asks for it.
   /// - Returns: the error that applies; with any, nothing is changed.
   func removeForum(_ key: EncryptionPublicKey, by login: AccountLogin) async throws -> ErrorCode {
     try await change(key, by: login) { forum, transaction in
@@ -146,8 +140,6 @@ extension ApptimistStore {
   ///
   /// - Parameters:
   ///   - boxed: the secret, boxed with a key that is not in the database, or nil to end the escrow.
-  ///   - forum: the forum.
-  ///   - login: of the user who asks for it.
   ///   - holder: the session, if the store has the locks.
   /// - Returns: `.notPermitted` also for a user's directory.
   func escrow(
@@ -217,9 +209,6 @@ extension ApptimistStore {
   /// Changes the readers of a forum by its gate, if that is still the one that was asked about.
   ///
   /// - Parameters:
-  ///   - forum: the forum.
-  ///   - gate: the gate's file.
-  ///   - new: a user who becomes a reader.
   ///   - lacking: users who are none any more, unless they have another role.
   ///   - holder: the session, if the store has the locks.
   /// - Returns: the error that applies; with any, nothing is changed.

@@ -18,7 +18,8 @@ extension LinkPlace {
       slot.utf8.allSatisfy("0123456789abcdef".utf8.contains),
       let part = ["1", "2"].firstIndex(of: parameters.text("part"))
     else { throw HTTPError(.notFound) }
-    (self.slot, self.part) = (slot, part + 1)
+    self.slot = slot
+    self.part = part + 1
   }
 }
 
@@ -30,11 +31,6 @@ extension ApptimistStore {
 
   /// Keeps a part for ten minutes. Where all slots are taken, whichever network has most loses its oldest one.
   ///
-  /// - Parameters:
-  ///   - content: the part.
-  ///   - place: its place.
-  ///   - network: the client's network.
-  ///   - now: the present time.
   /// - Throws: 409 if the place is taken, or was; 429 if the network has too many.
   func keep(
     _ content: [UInt8], at place: LinkPlace, from network: String, at now: Timestamp
@@ -74,7 +70,7 @@ extension ApptimistStore {
   /// Takes a part out, which only the first reader gets.
   ///
   /// - Returns: nil if there is none.
-  func takeLink(at place: LinkPlace, at now: Timestamp) async throws -> [UInt8]? {
+  func consumeLink(at place: LinkPlace, at now: Timestamp) async throws -> [UInt8]? {
     let content: [UInt8]? = try await store.read(isOneQuery: true) { snapshot in
       try snapshot.value(
         """

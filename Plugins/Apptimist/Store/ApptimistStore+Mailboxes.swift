@@ -10,9 +10,7 @@ extension ApptimistStore {
 
   /// Deletes a message's content from a user's mailbox; its place stays, and the stream tells it.
   ///
-  /// - Parameters:
-  ///   - id: the message.
-  ///   - login: of the user who asks for it; nothing is changed if it holds no more.
+  /// - Parameter login: of the user who asks for it; nothing is changed if it holds no more.
   func truncate(_ id: MessageID, of login: AccountLogin) async throws -> Truncation {
     let (truncation, nodes) = try await deliveries.write(isolation: .rowLocks) {
       pending, transaction -> (Truncation, [NodeID]) in
@@ -24,7 +22,7 @@ extension ApptimistStore {
         """
         SELECT position, is_truncated FROM apptimist_message_ids WHERE owner = ? AND message_id = ?
         """, number, KnownID(id)
-      ) { row in (position: try row[0] as StreamPosition, isTruncated: try row[1] as Bool) }
+      ) { row in (position: try row[0] as MailboxPosition, isTruncated: try row[1] as Bool) }
       guard let known else { return (.never, []) }
       guard !known.isTruncated else { return (.again, []) }
       var mailbox = try mailboxes.state(of: number, transaction)
@@ -42,7 +40,7 @@ extension ApptimistStore {
       try mailboxes.save(&mailbox, transaction)
       return (.first(mailbox.last), try deliveries.nodes(of: number, transaction))
     }
-    if case .first(let position) = truncation { deliveries.inform(position, login.user, nodes) }
+    if case .first(let position) = truncation { deliveries.notify(position, login.user, nodes) }
     return truncation
   }
 

@@ -7,7 +7,7 @@ extension ApptimistStore {
   /// The state of a user's mailbox and account, for a node that has sessions of the user.
   struct UserState: Sendable {
     let user: EncryptionPublicKey
-    let last: StreamPosition
+    let last: MailboxPosition
     let isClosed: Bool
   }
 
@@ -30,12 +30,12 @@ extension ApptimistStore {
     let user: EncryptionPublicKey
     let authenticationKey: AuthenticationPublicKey
     let isClosed: Bool
-    let entry: StreamEntry
+    let entry: MailboxEntry
   }
 
   /// Reads the messages at positions of users' mailboxes: as many of the first ones as fit into a page.
   func messages(
-    at places: [(user: EncryptionPublicKey, position: StreamPosition)]
+    at places: [(user: EncryptionPublicKey, position: MailboxPosition)]
   ) async throws -> [StoredMessage] {
     let keys = places.flatMap(\.user.bytes)
     let positions = places.map { "\($0.position.rawValue)" }.joined(separator: " ")
@@ -55,25 +55,21 @@ extension ApptimistStore {
         """, positions, keys, limits.pageBytes
       ) { row in
         let user: EncryptionPublicKey = try row[0]
-        let content = StreamEntry.Content.message(
+        let content = MailboxEntry.Content.message(
           header: PDU.Message.header(try row[5], for: user), data: try row[6])
         return StoredMessage(
           user: user, authenticationKey: try row[1], isClosed: try row[2],
-          entry: StreamEntry(position: try row[3], id: try row[4], content: content))
+          entry: MailboxEntry(position: try row[3], id: try row[4], content: content))
       }
     }
   }
 
   /// Notes a session of a user, and forgets the user's oldest ones if there are too many.
   ///
-  /// - Parameters:
-  ///   - session: the session.
-  ///   - user: its user.
-  ///   - limit: the most sessions of a user.
   /// - Returns: the sessions that have to end, and the last position of the mailbox: its nodes are told of all behind it.
   func join(
     _ session: NodeSession, of user: EncryptionPublicKey, limit: Int
-  ) async throws -> (evicted: [NodeSession], last: StreamPosition) {
+  ) async throws -> (evicted: [NodeSession], last: MailboxPosition) {
     try await store.write(isolation: .rowLocks) { transaction in
       guard let owner = try userNumber(of: user, transaction) else { return ([], .zero) }
       try deliveries.lock(mailboxOf: owner, transaction)
@@ -119,11 +115,7 @@ extension ApptimistStore {
 
   /// Locks a file for a session, or renews its lock, and reads the file.
   ///
-  /// - Parameters:
-  ///   - file: the file.
-  ///   - holder: the session.
-  ///   - lease: the time after which the lock ends unless it is renewed.
-  ///   - limit: the most locks of a session.
+  /// - Parameter lease: the time after which the lock ends unless it is renewed.
   /// - Returns: the content, or nil if there is no such file; or the error that applies.
   func lock(
     _ file: FileAddress, for holder: NodeSession, lease: Duration, limit: Int

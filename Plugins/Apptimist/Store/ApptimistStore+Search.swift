@@ -109,7 +109,8 @@ struct NamePattern: Sendable {
   ///   - steps: the number of bytes that may be compared; loses those that were. When it comes to 0,
   ///     the result is false.
   func matches(_ name: Span<UInt8>, steps: inout Int) -> Bool {
-    var (place, next) = (0, 0)
+    var place = 0
+    var next = 0
     var retry: (place: Int, next: Int)?
     while place < name.count {
       steps -= 1
@@ -195,7 +196,6 @@ extension ApptimistStore {
   /// - Parameters:
   ///   - name: the name or glob; an empty one matches nothing.
   ///   - place: the place behind which to go on, or nil from the beginning.
-  ///   - max: the most accounts.
   /// - Returns: no more than is found among half a million names that start like the pattern.
   func accounts(
     name: String, behind place: SearchPlace?, max: Int
@@ -242,10 +242,7 @@ extension ApptimistStore {
 
   /// Lists a part of the users who vouch for an account, the oldest first.
   ///
-  /// - Parameters:
-  ///   - subject: the account.
-  ///   - place: the place behind which to go on; 0 from the beginning.
-  ///   - max: the most users.
+  /// - Parameter place: the place behind which to go on; 0 from the beginning.
   /// - Returns: them with their places, or nil if there is no such account.
   func vouchers(
     of subject: EncryptionPublicKey, behind place: Int64, max: Int

@@ -14,7 +14,7 @@ extension ApptimistStore {
   /// - Returns: the position behind which the stream starts.
   func start(
     of user: EncryptionPublicKey, head: MessageID, max: Int
-  ) async throws -> StreamPosition {
+  ) async throws -> MailboxPosition {
     try await readMailbox(of: user) { user, snapshot in
       let start = try head.isZero ? nil : mailboxes.position(of: head, in: user, snapshot)
       return try notBefore(max, start ?? .zero, in: user, snapshot)
@@ -23,10 +23,10 @@ extension ApptimistStore {
 
   /// Moves a start up to the newest messages, if it lies further back than wanted.
   func notBefore(
-    _ max: Int, _ start: StreamPosition, in user: AccountNumber, _ snapshot: borrowing Snapshot
-  ) throws -> StreamPosition {
+    _ max: Int, _ start: MailboxPosition, in user: AccountNumber, _ snapshot: borrowing Snapshot
+  ) throws -> MailboxPosition {
     guard max > 0 else { return start }
-    let earliest: StreamPosition? = try snapshot.value(
+    let earliest: MailboxPosition? = try snapshot.value(
       """
       SELECT position FROM apptimist_entries WHERE owner = ? AND kind <> ?
       ORDER BY position DESC LIMIT 1 OFFSET ?
@@ -38,14 +38,13 @@ extension ApptimistStore {
   ///
   /// - Parameters:
   ///   - user: the user whose mailbox it is.
-  ///   - position: the start or another page's end.
   ///   - maxBytes: the most bytes of headers and data that are read, unless the first entry has more.
   ///   - maxEntries: the most entries that are read, at least 1.
   ///   - login: the login of the session that reads, or nil if none does.
   func page(
-    of user: EncryptionPublicKey, after position: StreamPosition, maxBytes: Int, maxEntries: Int,
+    of user: EncryptionPublicKey, after position: MailboxPosition, maxBytes: Int, maxEntries: Int,
     login: AccountLogin? = nil
-  ) async throws -> StreamPage {
+  ) async throws -> MailboxPage {
     try await deliveries.flush(user)
     let limit = Swift.max(1, maxEntries)
     return try await store.read(isOneQuery: true) { snapshot in
@@ -82,7 +81,7 @@ private struct PageInProgress {
   struct Full: Error {}
 
   /// The page so far.
-  private(set) var page: StreamPage
+  private(set) var page: MailboxPage
   private let user: EncryptionPublicKey
   private let login: AccountLogin?
   private let maxBytes: Int
@@ -90,23 +89,26 @@ private struct PageInProgress {
   private var bytes = 0
 
   init(
-    behind position: StreamPosition, of user: EncryptionPublicKey, _ login: AccountLogin?,
+    behind position: MailboxPosition, of user: EncryptionPublicKey, _ login: AccountLogin?,
     _ maxBytes: Int, _ limit: Int
   ) {
-    page = StreamPage(entries: [], end: position, isLast: true)
-    (self.user, self.login, self.maxBytes, self.limit) = (user, login, maxBytes, limit)
+    page = MailboxPage(entries: [], end: position, isLast: true)
+    self.user = user
+    self.login = login
+    self.maxBytes = maxBytes
+    self.limit = limit
   }
 
   /// Takes the next row.
   ///
   /// - Throws: ``Full`` if its entry doesn't belong to the page, or the error of a column.
   mutating func take(_ row: borrowing Row) throws {
-    let last: StreamPosition = try row[0]
+    let last: MailboxPosition = try row[0]
     if let login, !login.holds(authenticationKey: try row[7], isClosed: try row[8]) {
       page.isForbidden = true
       throw Full()
     }
-    guard let position: StreamPosition = try row[1] else {
+    guard let position: MailboxPosition = try row[1] else {
       page.end = max(page.end, last)
       return
     }
@@ -119,11 +121,11 @@ private struct PageInProgress {
       page.end = page.entries.last?.position ?? page.end
       throw Full()
     }
-    let content: StreamEntry.Content =
+    let content: MailboxEntry.Content =
       if let header {
         .message(header: PDU.Message.header(header, for: user), data: try row[6])
       } else { .truncation }
-    page.entries.append(StreamEntry(position: position, id: try row[2], content: content))
+    page.entries.append(MailboxEntry(position: position, id: try row[2], content: content))
     page.isLast = page.entries.count < limit
     page.end = page.isLast ? max(position, last) : position
   }
@@ -138,14 +140,14 @@ struct Acknowledgement: Sendable {
   }
 
   let device: Device
-  let position: StreamPosition
+  let position: MailboxPosition
 }
 
 extension ApptimistStore {
   /// Keeps what devices have acknowledged; a lower position than before changes nothing.
   func acknowledge(_ acknowledgements: [Acknowledgement]) async throws {
-    let spared = try await store.write { transaction in
-      var spared = 0
+    let cancelled = try await store.write { transaction in
+      var cancelled = 0
       for acknowledgement in acknowledgements {
         guard let user = try userNumber(of: acknowledgement.device.user, transaction) else {
           continue
@@ -164,31 +166,31 @@ extension ApptimistStore {
           DELETE FROM apptimist_devices WHERE owner = ?1 AND used <=
             (SELECT used FROM apptimist_devices WHERE owner = ?1 ORDER BY used DESC LIMIT 1 OFFSET ?2)
           """, user, limits.devices)
-        spared +=
+        cancelled +=
           try mailboxes.wakes?.show(
             upTo: acknowledgement.position, acknowledgement.device.id, of: user, transaction) ?? 0
       }
-      return spared
+      return cancelled
     }
-    mailboxes.wakes?.tell(0, spared, false)
+    mailboxes.wakes?.tell(0, cancelled, false)
   }
 
   /// Looks up the place at which a device's stream begins (page "The stream").
   ///
   /// - Returns: nil if there is no such user.
-  func beginning(_ request: StreamRequest) async throws -> StreamBeginning? {
+  func beginning(_ request: StreamRequest) async throws -> StreamStart? {
     try await readMailbox(of: request.user) { user, snapshot in
       let epoch = try Self.epoch(snapshot)
       let last = try mailboxes.state(of: user, snapshot).last
-      let first: StreamPosition? = try snapshot.value(
+      let first: MailboxPosition? = try snapshot.value(
         "SELECT position FROM apptimist_entries WHERE owner = ? ORDER BY position LIMIT 1", user)
-      let start: StreamPosition
+      let start: MailboxPosition
       if let after = request.after {
         // A place that nobody was given is of another history, too.
-        let has = StreamPosition(rawValue: Int64(clamping: after))
+        let has = MailboxPosition(rawValue: Int64(clamping: after))
         start = request.epoch == epoch && has <= last ? has : .zero
       } else {
-        let acknowledged: StreamPosition? = try snapshot.value(
+        let acknowledged: MailboxPosition? = try snapshot.value(
           "SELECT position FROM apptimist_devices WHERE owner = ? AND device = ?", user,
           request.device)
         let head =
@@ -196,7 +198,7 @@ extension ApptimistStore {
           ? mailboxes.position(of: request.head, in: user, snapshot) : nil
         start = acknowledged ?? head ?? .zero
       }
-      return StreamBeginning(
+      return StreamStart(
         epoch: epoch, first: first ?? last.next, last: last,
         start: try notBefore(request.max, min(start, last), in: user, snapshot),
         isClosed: try Self.isClosed(user, snapshot))
@@ -225,10 +227,10 @@ extension ApptimistStore {
   }
 
   /// Looks up the position at which a user's stream tells of a truncation; zero if it is not known.
-  func truncation(of id: MessageID, user: EncryptionPublicKey) async throws -> StreamPosition {
+  func truncation(of id: MessageID, user: EncryptionPublicKey) async throws -> MailboxPosition {
     try await store.read { snapshot in
       guard let number = try userNumber(of: user, snapshot) else { return .zero }
-      let position: StreamPosition?? = try snapshot.value(
+      let position: MailboxPosition?? = try snapshot.value(
         "SELECT truncated_at FROM apptimist_message_ids WHERE owner = ? AND message_id = ?", number,
         KnownID(id))
       return (position ?? nil) ?? .zero

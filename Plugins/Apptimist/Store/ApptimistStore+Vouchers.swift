@@ -5,7 +5,6 @@ extension ApptimistStore {
   /// Notes that a user vouches for another account; doing so again changes nothing.
   ///
   /// - Parameters:
-  ///   - subject: a user or forum.
   ///   - login: the user's, whose signature has been checked.
   ///   - signature: the signature of version 2, which is kept for others to verify.
   /// - Returns: false if there is no such account, or the login holds no more.

@@ -19,9 +19,9 @@ struct MessageCopy: Sendable {
 
 /// The result of a delivery to one recipient.
 enum Delivered: Hashable, Sendable {
-  case delivered(StreamPosition)
+  case delivered(MailboxPosition)
   /// The message is or was in the mailbox, and is not delivered again.
-  case known(StreamPosition)
+  case known(MailboxPosition)
   /// There is no such user.
   case unknownRecipient
 }
@@ -46,9 +46,7 @@ protocol Deliveries: Sendable {
 
   /// Changes mailboxes in another way, in a transaction.
   ///
-  /// - Parameters:
-  ///   - isolation: the way in which it is kept apart from those of other nodes.
-  ///   - body: changes the mailboxes.
+  /// - Parameter isolation: the way in which it is kept apart from those of other nodes.
   func write<Value: Sendable>(
     isolation: Isolation, _ body: @escaping MailboxChange<Value>
   ) async throws -> Value
@@ -66,5 +64,5 @@ protocol Deliveries: Sendable {
   func nodes(of user: AccountNumber, _ transaction: borrowing Transaction) throws -> [NodeID]
 
   /// Tells nodes of a new entry in the mailbox of a user, which was made by ``write(isolation:_:)``.
-  var inform: @Sendable (StreamPosition, EncryptionPublicKey, [NodeID]) -> Void { get }
+  var notify: @Sendable (MailboxPosition, EncryptionPublicKey, [NodeID]) -> Void { get }
 }

@@ -7,7 +7,7 @@ internal import Formats
 struct Addressee {
   let key: EncryptionPublicKey
   let user: AccountNumber
-  let position: StreamPosition
+  let position: MailboxPosition
   /// The identifier by which this user knows the message.
   let id: MessageID
 }
@@ -61,7 +61,7 @@ extension Mailboxes {
           continue
         }
       }
-      let position = deliveries.takePosition(in: mailbox, of: copy.recipient, for: copy.id)
+      let position = deliveries.reservePosition(in: mailbox, of: copy.recipient, for: copy.id)
       let addressee = Addressee(
         key: copy.recipient, user: mailbox.user, position: position, id: copy.id)
       addressees.append(addressee)
@@ -120,7 +120,7 @@ extension Mailboxes {
   /// - Returns: nil if the message is not known.
   func position(
     of id: MessageID, in user: AccountNumber, _ database: borrowing some Queryable & ~Copyable
-  ) throws -> StreamPosition? {
+  ) throws -> MailboxPosition? {
     try database.value(
       "SELECT position FROM apptimist_message_ids WHERE owner = ? AND message_id = ?", user,
       KnownID(id))
@@ -144,8 +144,10 @@ extension Mailboxes {
       WHERE id >= ? AND length(recipients) > 0 ORDER BY id
       """, numbers.flushed
     ) { row in
-      let (message, sender): (LogNumber, AccountNumber) = (try row[0], try row[1])
-      let (header, data): ([UInt8], [UInt8]) = (try row[3], try row[4])
+      let message: LogNumber = try row[0]
+      let sender: AccountNumber = try row[1]
+      let header: [UInt8] = try row[3]
+      let data: [UInt8] = try row[4]
       var addressees: [Addressee] = []
       for (user, position) in try Self.recipients(in: row[2]) {
         guard let (key, last) = try end(of: user, transaction) else { throw InconsistentMailbox() }
@@ -157,7 +159,7 @@ extension Mailboxes {
         addressees.append(
           Addressee(
             key: key, user: user,
-            position: deliveries.takePosition(in: mailbox, of: key, for: id), id: id))
+            position: deliveries.reservePosition(in: mailbox, of: key, for: id), id: id))
       }
       deliveries.add(message, size: header.count + data.count, from: sender, for: addressees)
     }
@@ -166,7 +168,7 @@ extension Mailboxes {
 
   private func end(
     of user: AccountNumber, _ transaction: borrowing Transaction
-  ) throws -> (EncryptionPublicKey, StreamPosition)? {
+  ) throws -> (EncryptionPublicKey, MailboxPosition)? {
     try transaction.one(
       """
       SELECT u.key, q.last_position FROM apptimist_users u JOIN apptimist_queues q ON q.owner = u.id
@@ -177,10 +179,7 @@ extension Mailboxes {
 
   /// Writes a message into the message log, once for all who get it.
   ///
-  /// - Parameters:
-  ///   - message: its header, as any of them gets it, and its data.
-  ///   - sender: the user who sent it.
-  ///   - addressees: the users who get it, with the positions that were taken.
+  /// - Parameter addressees: the users who get it, with the positions that were taken.
   func log(
     _ message: MessageCopy, from sender: AccountNumber, for addressees: [Addressee],
     _ deliveries: inout PendingDeliveries, _ transaction: borrowing Transaction
@@ -211,13 +210,13 @@ extension Mailboxes {
 
   private static func recipients(
     in bytes: [UInt8]
-  ) throws -> [(user: AccountNumber, position: StreamPosition)] {
+  ) throws -> [(user: AccountNumber, position: MailboxPosition)] {
     var reader = ByteReader(bytes)
-    var recipients: [(user: AccountNumber, position: StreamPosition)] = []
+    var recipients: [(user: AccountNumber, position: MailboxPosition)] = []
     while reader.remaining > 0 {
       let user = Int64(bitPattern: try reader.read(UInt64.self))
       let position = Int64(bitPattern: try reader.read(UInt64.self))
-      recipients.append((AccountNumber(rawValue: user), StreamPosition(rawValue: position)))
+      recipients.append((AccountNumber(rawValue: user), MailboxPosition(rawValue: position)))
     }
     return recipients
   }

@@ -13,7 +13,7 @@ enum EntryKind: Int, DatabaseValueConvertible {
 struct StoredMailbox {
   let user: AccountNumber
   /// The last position that was given away.
-  var last: StreamPosition
+  var last: MailboxPosition
   var entries: Int
   var bytes: Int
   /// The number of dropped messages whose identifiers are still known.
@@ -25,7 +25,7 @@ struct StoredMailbox {
 /// Entries of one sender, one after the other, that the sender's share does not count yet.
 struct ShareAddition {
   let sender: AccountNumber
-  let oldest: StreamPosition
+  let oldest: MailboxPosition
   var entries = 0
   var bytes = 0
 }
@@ -71,11 +71,9 @@ struct Mailboxes: Sendable {
   /// Puts an entry behind all others.
   ///
   /// - Parameters:
-  ///   - kind: the entry's kind.
   ///   - id: the message that it is, or that it truncates.
   ///   - size: the bytes that it counts.
   ///   - sender: the user to whose share it belongs.
-  ///   - message: a message's number in the message log.
   ///   - mailbox: the mailbox, which has room for it.
   func append(
     _ kind: EntryKind, _ id: MessageID, size: Int, from sender: AccountNumber, message: LogNumber?,
@@ -115,7 +113,7 @@ struct Mailboxes: Sendable {
 
   /// Deletes a message's content and leaves its place, if the mailbox has not dropped it.
   func clear(
-    _ position: StreamPosition, in mailbox: inout StoredMailbox,
+    _ position: MailboxPosition, in mailbox: inout StoredMailbox,
     _ transaction: borrowing Transaction
   ) throws {
     let entry = try transaction.one(
@@ -161,7 +159,7 @@ struct Mailboxes: Sendable {
         SELECT sender, oldest FROM apptimist_shares WHERE owner = ?
         ORDER BY bytes DESC, oldest LIMIT 1
         """
-      let share: (sender: AccountNumber, oldest: StreamPosition)? = try transaction.one(
+      let share: (sender: AccountNumber, oldest: MailboxPosition)? = try transaction.one(
         largestShare, mailbox.user
       ) { row in (try row[0], try row[1]) }
       guard let share else { return }
@@ -171,7 +169,7 @@ struct Mailboxes: Sendable {
 
   /// Drops a sender's oldest entry; a message stays known.
   private func drop(
-    _ position: StreamPosition, of sender: AccountNumber, from mailbox: inout StoredMailbox,
+    _ position: MailboxPosition, of sender: AccountNumber, from mailbox: inout StoredMailbox,
     _ transaction: borrowing Transaction
   ) throws {
     let entry = try transaction.one(
@@ -208,12 +206,11 @@ struct Mailboxes: Sendable {
   ///
   /// - Parameters:
   ///   - position: the place of the sender's oldest entry, which is gone.
-  ///   - sender: the sender.
   ///   - user: the user whose mailbox it is.
   private func position(
-    after position: StreamPosition, of sender: AccountNumber, in user: AccountNumber,
+    after position: MailboxPosition, of sender: AccountNumber, in user: AccountNumber,
     _ transaction: borrowing Transaction
-  ) throws -> StreamPosition? {
+  ) throws -> MailboxPosition? {
     let isNext: Bool? = try transaction.value(
       "SELECT sender = ? FROM apptimist_entries WHERE owner = ? AND position = ?", sender, user,
       position.next)
@@ -227,7 +224,7 @@ struct Mailboxes: Sendable {
 
   /// Notes that a known message has lost its place, and forgets the oldest such if they are many.
   private func remember(
-    _ id: MessageID, droppedFrom position: StreamPosition, in mailbox: inout StoredMailbox,
+    _ id: MessageID, droppedFrom position: MailboxPosition, in mailbox: inout StoredMailbox,
     _ transaction: borrowing Transaction
   ) throws {
     try transaction.execute(

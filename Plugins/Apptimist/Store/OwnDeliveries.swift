@@ -69,7 +69,7 @@ final class OwnDeliveries: Deliveries {
 
   func nodes(of user: AccountNumber, _ transaction: borrowing Transaction) -> [NodeID] { [] }
 
-  let inform: @Sendable (StreamPosition, EncryptionPublicKey, [NodeID]) -> Void = { _, _, _ in }
+  let notify: @Sendable (MailboxPosition, EncryptionPublicKey, [NodeID]) -> Void = { _, _, _ in }
 
   // MARK: - On the writer's thread
 
@@ -80,7 +80,7 @@ final class OwnDeliveries: Deliveries {
     var deliveries = try pending.withLock { $0.take() } ?? mailboxes.pending(transaction)
     let value = try body(&deliveries, transaction)
     // Before anybody can be told of it.
-    let added = deliveries.takeAdded()
+    let added = deliveries.removeAdded()
     lacking.withLock { $0?.formUnion(added) }
     pending.withLock { $0 = deliveries }
     return value
@@ -92,7 +92,7 @@ final class OwnDeliveries: Deliveries {
       pending.withLock { $0 = nil }
       return lacking.withLock { $0 = nil }
     }
-    let flushed = deliveries.takeFlushed()
+    let flushed = deliveries.removeFlushed()
     lacking.withLock { lacking in
       if lacking == nil { lacking = Set(deliveries.recipients) } else { lacking?.subtract(flushed) }
     }

@@ -7,7 +7,7 @@ struct PendingDeliveries {
   /// A message that one user is still to get.
   struct Delivery {
     let user: AccountNumber
-    let position: StreamPosition
+    let position: MailboxPosition
     let id: MessageID
     let sender: AccountNumber
     /// The message in the message log.
@@ -20,7 +20,7 @@ struct PendingDeliveries {
   struct Mailbox {
     let user: AccountNumber
     /// The last position that is given away.
-    var last: StreamPosition
+    var last: MailboxPosition
     /// True if a device of the user may have a push address.
     var isBound = false
   }
@@ -84,7 +84,8 @@ struct PendingDeliveries {
   ///   - next: the number of the next message, or nil if the database gives it.
   ///   - recorded: the oldest message that somebody is still to get, as far as the file says.
   init(next: LogNumber? = nil, recorded: LogNumber = LogNumber(rawValue: 0)) {
-    (self.next, self.recorded) = (next, recorded)
+    self.next = next
+    self.recorded = recorded
   }
 
   /// The users for whom deliveries are pending.
@@ -125,9 +126,9 @@ struct PendingDeliveries {
   mutating func forgetSender(_ user: EncryptionPublicKey) { senders[user] = nil }
 
   /// Gives the next position of a mailbox to a message that is about to be added.
-  mutating func takePosition(
+  mutating func reservePosition(
     in mailbox: Mailbox, of recipient: EncryptionPublicKey, for id: MessageID
-  ) -> StreamPosition {
+  ) -> MailboxPosition {
     mailboxes[recipient] = Mailbox(
       user: mailbox.user, last: mailbox.last.next, isBound: mailbox.isBound)
     known.insert(Known(user: mailbox.user, id: KnownID(id)))
@@ -139,8 +140,6 @@ struct PendingDeliveries {
   /// - Parameters:
   ///   - message: the message in the message log, a later one than all before.
   ///   - size: the bytes that it counts.
-  ///   - sender: the user who sent it.
-  ///   - recipients: the recipients, with their positions.
   mutating func add(
     _ message: LogNumber, size: Int, from sender: AccountNumber, for recipients: [Addressee]
   ) {
@@ -189,7 +188,7 @@ struct PendingDeliveries {
   }
 
   /// Returns the users for whom something was added since the last call.
-  mutating func takeAdded() -> Set<EncryptionPublicKey> {
+  mutating func removeAdded() -> Set<EncryptionPublicKey> {
     // Only now: a mailbox whose position is taken must stay until the message is added.
     if mailboxes.count > Self.capacity {
       mailboxes = mailboxes.filter { deliveries[$0.key] != nil }
@@ -199,7 +198,7 @@ struct PendingDeliveries {
   }
 
   /// Returns the users to whose mailboxes all was flushed since the last call.
-  mutating func takeFlushed() -> Set<EncryptionPublicKey> {
+  mutating func removeFlushed() -> Set<EncryptionPublicKey> {
     defer { flushed = [] }
     return flushed.filter { deliveries[$0] == nil }
   }

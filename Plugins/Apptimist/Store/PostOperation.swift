@@ -59,8 +59,12 @@ enum PostOperation: BatchOperation {
 
   static func write(_ inputs: [Input], to parameters: inout PostgreSQLParameters) throws {
     // The place of each message's input, and those of each copy's message and recipient, counted from 1.
-    var (posts, headers, datas): ([Int64], [[UInt8]], [[UInt8]]) = ([], [], [])
-    var (messages, recipients, ids): ([Int64], [Int64], [[UInt8]]) = ([], [], [])
+    var posts: [Int64] = []
+    var headers: [[UInt8]] = []
+    var datas: [[UInt8]] = []
+    var messages: [Int64] = []
+    var recipients: [Int64] = []
+    var ids: [[UInt8]] = []
     var keys: [[UInt8]] = []
     var places: [EncryptionPublicKey: Int64] = [:]
     for (post, input) in inputs.enumerated() {
@@ -96,7 +100,8 @@ enum PostOperation: BatchOperation {
     try parameters.append(limits.mailboxEntries)
     try parameters.append(limits.mailboxBytes)
     let wakes = inputs[0].mailboxes.wakes
-    let (times, now) = (wakes?.limits ?? WakeLimits(), wakes?.clock() ?? Timestamp.now())
+    let times = wakes?.limits ?? WakeLimits()
+    let now = wakes?.clock() ?? Timestamp.now()
     try parameters.append(wakes?.queue.kinds.mask ?? 0)
     try parameters.append(now)
     try parameters.append(times.again.milliseconds)
@@ -116,7 +121,7 @@ enum PostOperation: BatchOperation {
     var outcomes: [Outcome?] = []
     while reader.remaining > 0 {
       let state = try reader.read(UInt8.self)
-      let position = StreamPosition(rawValue: Int64(bitPattern: try reader.read(UInt64.self)))
+      let position = MailboxPosition(rawValue: Int64(bitPattern: try reader.read(UInt64.self)))
       var nodes: [NodeID] = []
       for _ in 0..<(try reader.read(UInt8.self)) {
         nodes.append(NodeID(rawValue: Int64(bitPattern: try reader.read(UInt64.self))))

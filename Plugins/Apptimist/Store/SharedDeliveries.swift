@@ -10,7 +10,7 @@ struct SharedDeliveries: Deliveries {
   let store: Store
   let mailboxes: Mailboxes
   /// Tells nodes that the mailbox of a user has entries up to a position.
-  var inform: @Sendable (StreamPosition, EncryptionPublicKey, [NodeID]) -> Void = { _, _, _ in }
+  var notify: @Sendable (MailboxPosition, EncryptionPublicKey, [NodeID]) -> Void = { _, _, _ in }
   /// Closes this node's sessions of version 1 of a user who has no version 1 any more.
   var closeVersion1: @Sendable (EncryptionPublicKey) async -> Void = { _ in }
 
@@ -34,7 +34,7 @@ struct SharedDeliveries: Deliveries {
     var outcomes = output.outcomes
     mailboxes.wakes?.tell(output.wakes, 0, output.wakes > 0)
     guard outcomes.count == piece.count else { throw InconsistentMailbox() }
-    await informNodes(of: outcomes, for: piece)
+    await notifyNodes(of: outcomes, for: piece)
     let full = outcomes.indices.filter { outcomes[$0] == nil }
     for start in stride(from: 0, to: full.count, by: Self.copiesForFull) {
       let part = full[start..<min(start + Self.copiesForFull, full.count)]
@@ -44,7 +44,7 @@ struct SharedDeliveries: Deliveries {
         try PostOperation.run(input, transaction)
       }
       mailboxes.wakes?.tell(rest.wakes, 0, rest.wakes > 0)
-      await informNodes(of: rest.outcomes, for: input.copies)
+      await notifyNodes(of: rest.outcomes, for: input.copies)
       for (index, outcome) in zip(part, rest.outcomes) { outcomes[index] = outcome }
     }
     return outcomes.compactMap { $0?.result }
@@ -52,13 +52,13 @@ struct SharedDeliveries: Deliveries {
 
   /// Tells other nodes of what was delivered. This node's sessions are told later: those of version 1 that a closing on
   /// another node has ended are closed before.
-  private func informNodes(
+  private func notifyNodes(
     of outcomes: [PostOperation.Outcome?], for copies: ArraySlice<MessageCopy>
   ) async {
     for (copy, outcome) in zip(copies, outcomes) {
       guard let outcome, case .delivered(let position) = outcome.result else { continue }
       if outcome.isClosed { await closeVersion1(copy.recipient) }
-      inform(position, copy.recipient, outcome.nodes)
+      notify(position, copy.recipient, outcome.nodes)
     }
   }
 

@@ -37,7 +37,7 @@ extension LogNumber {
   }
 }
 
-extension StreamPosition: DatabaseValueConvertible {
+extension MailboxPosition: DatabaseValueConvertible {
   /// Reads an INTEGER that can be counted on from.
   package init?(databaseValue: DatabaseValue) {
     guard case .integer(let value) = databaseValue, countable.contains(value) else { return nil }

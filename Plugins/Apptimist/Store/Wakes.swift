@@ -21,7 +21,7 @@ struct WakeLimits: Sendable {
 /// A device that pushes wake, as it is when news come (page "Wakes").
 struct SleepingDevice: Hashable {
   /// The news that the last wake was queued for, or zero if the device has shown itself that far.
-  let woken: StreamPosition
+  let woken: MailboxPosition
   /// The moment from which the last wake was due.
   let wokenAt: Timestamp
   /// True if a wake waits that isn't under way.
@@ -58,17 +58,14 @@ struct Wakes: Sendable {
   let limits: WakeLimits
   let clock: @Sendable () -> Timestamp
   /// Takes the number of wakes that were queued, and of those that went, and whether one may be due, once that is committed.
-  let tell: @Sendable (_ queued: Int, _ spared: Int, _ isDue: Bool) -> Void
+  let tell: @Sendable (_ queued: Int, _ cancelled: Int, _ isDue: Bool) -> Void
 
   /// A ninetieth of the age in milliseconds: rounded down to it, a moment rarely changes in its index.
   var step: Int64 { limits.age.milliseconds / 90 + 1 }
 
   /// Queues wakes for news, in the transaction that queues the message.
   ///
-  /// - Parameters:
-  ///   - news: the users that get the message and haven't sent it, with its positions.
-  ///   - header: the message's header, as any of them gets it.
-  ///   - transaction: the transaction.
+  /// - Parameter news: the users that get the message and haven't sent it, with its positions.
   /// - Returns: the number of wakes.
   func note(
     _ news: [Addressee], of header: [UInt8], _ transaction: borrowing Transaction
@@ -77,10 +74,10 @@ struct Wakes: Sendable {
     let positions = news.map { "\"\($0.user.rawValue)\":\($0.position.rawValue)" }
     var wakes:
       [(
-        owner: AccountNumber, device: [UInt8], position: StreamPosition, due: Timestamp,
+        owner: AccountNumber, device: [UInt8], position: MailboxPosition, due: Timestamp,
         outbox: [UInt8], address: PushAddress, tag: [UInt8]
       )] = []
-    var waiting: [(outbox: [UInt8], StreamPosition)] = []
+    var waiting: [(outbox: [UInt8], MailboxPosition)] = []
     try transaction.forEach(
       """
       SELECT a.owner, a.device, n.position, a.woken, a.woken_at, a.is_waiting, a.is_open, a.outbox,
@@ -95,7 +92,8 @@ struct Wakes: Sendable {
       """, "{\(positions.joined(separator: ","))}", queue.kinds.mask,
       Array(header.dropFirst(42).prefix(32)), Array(header.dropFirst(74).prefix(32))
     ) { row in
-      let (owner, position): (AccountNumber, StreamPosition) = (try row[0], try row[2])
+      let owner: AccountNumber = try row[0]
+      let position: MailboxPosition = try row[2]
       let device = SleepingDevice(
         woken: try row[3], wokenAt: try row[4], isWaiting: try row[5], isOpen: try row[6])
       if device.isWaiting { waiting.append((try row[7], position)) }
@@ -125,14 +123,10 @@ struct Wakes: Sendable {
 
   /// Notes that a device shows itself: a wake that isn't under way goes with the newest news that the device has.
   ///
-  /// - Parameters:
-  ///   - position: the news that the device has; by default all that is queued.
-  ///   - device: the device.
-  ///   - user: its user.
-  ///   - transaction: the transaction.
+  /// - Parameter position: the news that the device has; by default all that is queued.
   /// - Returns: the number of wakes that go.
   func show(
-    upTo position: StreamPosition = StreamPosition(rawValue: .max), _ device: Version2.DeviceID,
+    upTo position: MailboxPosition = MailboxPosition(rawValue: .max), _ device: Version2.DeviceID,
     of user: AccountNumber, _ transaction: borrowing Transaction
   ) throws -> Int {
     let outbox: [UInt8]? = try transaction.value(
@@ -142,13 +136,13 @@ struct Wakes: Sendable {
       WHERE owner = ?4 AND device = ?5 RETURNING outbox
       """, clock(), step, position, user, device)
     guard let outbox else { return 0 }
-    let spared = try queue.drop(outbox, upTo: position.rawValue, transaction)
-    guard spared > 0 else { return 0 }
+    let cancelled = try queue.drop(outbox, upTo: position.rawValue, transaction)
+    guard cancelled > 0 else { return 0 }
     // As if it had never been queued.
     try transaction.execute(
       "UPDATE apptimist_addresses SET woken_at = before_at WHERE owner = ? AND device = ?", user,
       device)
-    return spared
+    return cancelled
   }
 
   /// Makes the wake of a device due that is held, if the device's last session has ended.
@@ -248,8 +242,6 @@ extension ApptimistStore {
   ///
   /// - Parameters:
   ///   - binding: the binding, or nil for none.
-  ///   - device: the device.
-  ///   - session: the device's session.
   ///   - login: the session's login; nothing is changed if it holds no more.
   func bind(
     _ binding: WakeBinding?, to device: Version2.DeviceID, in session: NodeSession,
@@ -282,12 +274,12 @@ extension ApptimistStore {
   /// Notes that a device logs in, and so shows itself: all that is queued is answered for.
   func show(_ device: Acknowledgement.Device, in session: NodeSession) async throws {
     guard let wakes, try await binding(of: device) != nil else { return }
-    let spared = try await store.write(isolation: .rowLocks) { transaction in
+    let cancelled = try await store.write(isolation: .rowLocks) { transaction in
       guard let user = try userNumber(of: device.user, transaction) else { return 0 }
       try note(session, of: user, device.id, transaction)
       return try wakes.show(device.id, of: user, transaction)
     }
-    wakes.tell(0, spared, false)
+    wakes.tell(0, cancelled, false)
   }
 
   /// Forgets a session that is over, and its locks.

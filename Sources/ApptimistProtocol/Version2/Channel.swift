@@ -14,20 +14,18 @@ extension Version2 {
     /// Makes the channel of a connection.
     ///
     /// - Parameters:
-    ///   - sending: the key of what this side sends.
-    ///   - receiving: the key of what the other side sends.
     ///   - sent: the number of the next message to send; 0 but in tests.
     ///   - received: the number of the next message to receive; 0 but in tests.
     public init(sending: BoxKey, receiving: BoxKey, sent: UInt64 = 0, received: UInt64 = 0) {
-      (self.sending, self.receiving, self.sent) = (sending, receiving, sent)
+      self.sending = sending
+      self.receiving = receiving
+      self.sent = sent
       self.received = received
     }
 
     /// Makes the WebSocket message of a PDU that will be sent.
     ///
-    /// - Parameters:
-    ///   - pdu: the header.
-    ///   - data: the data; it is copied once.
+    /// - Parameter data: the data; it is copied once.
     public mutating func seal(_ pdu: DevicePDU, data: [UInt8] = []) -> [UInt8] {
       seal(data: data) { pdu.write(to: &$0) }
     }
@@ -37,7 +35,6 @@ extension Version2 {
     /// - Parameters:
     ///   - pdu: the header. Before the box of ``ServicePDU/hello(_:)`` the service's ephemeral key goes.
     ///   - data: the data; it is copied once.
-    ///   - ephemeralKey: the service's ephemeral key, in front of the first box.
     public mutating func seal(
       _ pdu: ServicePDU, data: [UInt8] = [], behind ephemeralKey: EncryptionPublicKey? = nil
     ) -> [UInt8] { seal(data: data, prefix: ephemeralKey?.bytes ?? []) { pdu.write(to: &$0) } }
@@ -46,7 +43,6 @@ extension Version2 {
     ///
     /// - Parameters:
     ///   - header: the header, as ``PDU/encoded()`` gives it.
-    ///   - position: the message's position.
     ///   - data: the data; it is copied once.
     public mutating func seal(version1 header: [UInt8], at position: UInt64, data: [UInt8])
       -> [UInt8]
@@ -59,10 +55,6 @@ extension Version2 {
     }
 
     /// Makes the WebSocket message of a header in clear, which may also be a malformed one.
-    ///
-    /// - Parameters:
-    ///   - header: the header.
-    ///   - data: the data.
     public mutating func seal(header: [UInt8], data: [UInt8] = []) -> [UInt8] {
       seal(data: data) { $0.write(header) }
     }
@@ -89,7 +81,6 @@ extension Version2 {
 
     /// Opens a message that came: it has to be exactly the next one.
     ///
-    /// - Parameter message: the box; of the first message from the service what follows the ephemeral key.
     /// - Returns: the frame, or nil if it does not open.
     public mutating func open(_ message: ArraySlice<UInt8>) -> [UInt8]? {
       guard let frame = receiving.open(message, nonce: BoxNonce(counter: received)) else {

@@ -58,13 +58,13 @@ extension Version2 {
 
     /// Makes the PDU.
     public init(request: UInt32, _ body: Body) {
-      (self.request, self.body) = (request, body)
+      self.request = request
+      self.body = body
       type = body.parts.type.rawValue
     }
 
     /// Reads a header.
     ///
-    /// - Parameter header: the whole header. The caller limits its length.
     /// - Throws: ``DevicePDUError``.
     public init(decoding header: ArraySlice<UInt8>) throws(DevicePDUError) {
       let start: HeaderStart
@@ -260,13 +260,27 @@ extension Version2 {
       flags: Flags = [], max: UInt32 = 0, epoch: UInt64 = 0, after: UInt64 = acknowledged,
       head: MessageID = MessageID()
     ) {
-      (self.user, self.signature, self.possession) = (user, signature, possession)
-      (self.device, self.flags, self.max, self.epoch) = (device, flags, max, epoch)
-      (self.after, self.head) = (after, head)
+      self.user = user
+      self.signature = signature
+      self.possession = possession
+      self.device = device
+      self.flags = flags
+      self.max = max
+      self.epoch = epoch
+      self.after = after
+      self.head = head
     }
 
     init(from reader: inout ByteReader) throws(WireError) {
-      (user, signature, possession, device, flags, max, epoch, after, head) = try reader.fields()
+      user = try reader.field()
+      signature = try reader.field()
+      possession = try reader.field()
+      device = try reader.field()
+      flags = try reader.field()
+      max = try reader.field()
+      epoch = try reader.field()
+      after = try reader.field()
+      head = try reader.field()
     }
 
     func write(to writer: inout ByteWriter) {
@@ -296,14 +310,24 @@ extension Version2 {
       key: EncryptionPublicKey, authenticationKey: AuthenticationPublicKey, signature: Signature,
       possession: Possession, flags: Flags = [], name: ShortBytes, uid: ShortBytes = .empty
     ) {
-      (self.key, self.authenticationKey, self.signature) = (key, authenticationKey, signature)
-      (self.possession, self.flags, self.name, self.uid) = (possession, flags, name, uid)
+      self.key = key
+      self.authenticationKey = authenticationKey
+      self.signature = signature
+      self.possession = possession
+      self.flags = flags
+      self.name = name
+      self.uid = uid
     }
 
     init(from reader: inout ByteReader) throws(WireError) {
-      (key, authenticationKey, signature, possession, flags) = try reader.fields()
+      key = try reader.field()
+      authenticationKey = try reader.field()
+      signature = try reader.field()
+      possession = try reader.field()
+      flags = try reader.field()
       let texts = try reader.texts(2)
-      (name, uid) = (texts[0], texts[1])
+      name = texts[0]
+      uid = texts[1]
     }
 
     func write(to writer: inout ByteWriter) {
@@ -321,10 +345,14 @@ extension Version2 {
 
     /// Makes the fields.
     public init(max: UInt16 = 0, cursor: Cursor = Cursor()) {
-      (self.max, self.cursor) = (max, cursor)
+      self.max = max
+      self.cursor = cursor
     }
 
-    init(from reader: inout ByteReader) throws(WireError) { (max, cursor) = try reader.fields() }
+    init(from reader: inout ByteReader) throws(WireError) {
+      max = try reader.field()
+      cursor = try reader.field()
+    }
 
     func write(to writer: inout ByteWriter) { writer.write(fields: max, cursor) }
   }
@@ -338,10 +366,14 @@ extension Version2 {
 
     /// Makes the PDU's fields.
     public init(subject: EncryptionPublicKey, page: PageQuery = PageQuery()) {
-      (self.subject, self.page) = (subject, page)
+      self.subject = subject
+      self.page = page
     }
 
-    init(from reader: inout ByteReader) throws(WireError) { (subject, page) = try reader.fields() }
+    init(from reader: inout ByteReader) throws(WireError) {
+      subject = try reader.field()
+      page = try reader.field()
+    }
 
     func write(to writer: inout ByteWriter) { writer.write(fields: subject, page) }
   }
@@ -355,10 +387,14 @@ extension Version2 {
 
     /// Makes the PDU's fields.
     public init(text: ShortBytes, page: PageQuery = PageQuery()) {
-      (self.text, self.page) = (text, page)
+      self.text = text
+      self.page = page
     }
 
-    init(from reader: inout ByteReader) throws(WireError) { (page, text) = try reader.fields() }
+    init(from reader: inout ByteReader) throws(WireError) {
+      page = try reader.field()
+      text = try reader.field()
+    }
 
     func write(to writer: inout ByteWriter) { writer.write(fields: page, text) }
   }
@@ -372,11 +408,13 @@ extension Version2 {
 
     /// Makes the PDU's fields.
     public init(directory: EncryptionPublicKey, filename: ShortBytes) {
-      (self.directory, self.filename) = (directory, filename)
+      self.directory = directory
+      self.filename = filename
     }
 
     init(from reader: inout ByteReader) throws(WireError) {
-      (directory, filename) = try reader.fields()
+      directory = try reader.field()
+      filename = try reader.field()
     }
 
     func write(to writer: inout ByteWriter) { writer.write(fields: directory, filename) }
@@ -390,7 +428,9 @@ extension Version2 {
     /// Makes the PDU's field.
     public init(position: UInt64) { self.position = position }
 
-    init(from reader: inout ByteReader) throws(WireError) { position = try reader.fields() }
+    init(from reader: inout ByteReader) throws(WireError) {
+      position = try reader.field()
+    }
 
     func write(to writer: inout ByteWriter) { writer.write(fields: position) }
   }
@@ -420,7 +460,11 @@ extension Version2 {
     }
 
     init(from reader: inout ByteReader) throws(WireError) {
-      (kind, flags, tag, keyCount, addressLength) = try reader.fields()
+      kind = try reader.field()
+      flags = try reader.field()
+      tag = try reader.field()
+      keyCount = try reader.field()
+      addressLength = try reader.field()
     }
 
     func write(to writer: inout ByteWriter) {
@@ -466,7 +510,10 @@ extension Version2 {
       _ kind: Kind, _ address: [UInt8], tag: PushTag = PushTag(), isChosen: Bool = false,
       keys: [EncryptionPublicKey] = []
     ) {
-      (self.kind, self.address, self.tag, self.isChosen) = (kind, address, tag, isChosen)
+      self.kind = kind
+      self.address = address
+      self.tag = tag
+      self.isChosen = isChosen
       self.keys = keys
     }
 

@@ -12,16 +12,13 @@ extension Version2 {
 
     /// Describes a handshake.
     ///
-    /// - Parameters:
-    ///   - identity: the service's keys.
-    ///   - device: the device's ephemeral key.
-    ///   - service: the service's ephemeral key.
-    ///   - offer: the versions that the device offered.
+    /// - Parameter offer: the versions that the device offered.
     public init(
       with identity: ServiceIdentity, device: EncryptionPublicKey, service: EncryptionPublicKey,
       offer: VersionOffer
     ) {
-      (self.device, self.service) = (device, service)
+      self.device = device
+      self.service = service
       hash = SHA512.hash(
         Version2.label("handshake") + identity.encryptionKey.bytes
           + identity.authenticationKey.bytes
@@ -30,9 +27,6 @@ extension Version2 {
 
     /// Makes the device's channel.
     ///
-    /// - Parameters:
-    ///   - ephemeral: the device's ephemeral pair.
-    ///   - identity: the service's keys.
     /// - Returns: nil if a key of the service is of low order.
     public func deviceChannel(
       _ ephemeral: EncryptionKeyPair, with identity: ServiceIdentity
@@ -44,9 +38,6 @@ extension Version2 {
 
     /// Makes the service's channel.
     ///
-    /// - Parameters:
-    ///   - encryption: the service's encryption pair.
-    ///   - ephemeral: the service's ephemeral pair.
     /// - Returns: nil if the device's key is of low order.
     public func serviceChannel(
       _ encryption: EncryptionKeyPair, _ ephemeral: EncryptionKeyPair
@@ -164,9 +155,7 @@ extension Version2 {
 
   /// The bytes that the service signs to say which versions it speaks.
   ///
-  /// - Parameters:
-  ///   - versions: the versions, ascending, at most 255.
-  ///   - service: the service's encryption key.
+  /// - Parameter versions: the versions, ascending, at most 255.
   public static func service(_ service: EncryptionPublicKey, speaks versions: [UInt8]) -> [UInt8] {
     label("service") + service.bytes + [UInt8(clamping: versions.count)] + versions
   }
@@ -181,11 +170,6 @@ extension Version2.Handshake {
   }
 
   /// Returns whether a device has proved that it has the secret half of a key.
-  ///
-  /// - Parameters:
-  ///   - possession: the proof.
-  ///   - key: the public half.
-  ///   - ephemeral: the service's ephemeral pair.
   public func verifies(
     _ possession: Version2.Possession, of key: EncryptionPublicKey,
     with ephemeral: EncryptionKeyPair

@@ -31,13 +31,10 @@ extension Version2 {
     public let message: PDU.Message
 
     /// Describes the sealing of a message.
-    ///
-    /// - Parameters:
-    ///   - kind: what is sealed; sender and receiver follow from it.
-    ///   - message: the message's fields.
-    ///   - service: the service's encryption key.
     public init(_ kind: Kind, of message: PDU.Message, at service: EncryptionPublicKey) {
-      (self.kind, self.message, self.service) = (kind, message, service)
+      self.kind = kind
+      self.message = message
+      self.service = service
       sender = kind == .copy ? message.to : message.from
       receiver = kind == .copy ? message.recipient : message.to
     }
@@ -52,7 +49,6 @@ extension Version2 {
     ///
     /// - Parameters:
     ///   - plain: what is sealed: the content, or of a post a ``SignedContent``.
-    ///   - pair: the sender's pair.
     ///   - fresh: a pair that seals nothing else.
     /// - Returns: nil if the receiver's key is of low order.
     public func seal(
@@ -75,9 +71,6 @@ extension Version2 {
 
     /// Opens.
     ///
-    /// - Parameters:
-    ///   - data: the sealed data.
-    ///   - pair: the receiver's pair.
     /// - Returns: what was sealed, or nil if it does not open.
     public func open(_ data: [UInt8], with pair: EncryptionKeyPair) -> [UInt8]? {
       guard Self.kind(of: data) == kind, data.count >= Self.overhead,
@@ -114,7 +107,8 @@ extension Version2 {
 
     /// Takes a content and its signature.
     public init(_ content: [UInt8], signature: Signature) {
-      (self.content, self.signature) = (content, signature)
+      self.content = content
+      self.signature = signature
     }
 
     /// Signs a content.
@@ -137,11 +131,6 @@ extension Version2 {
     public var bytes: [UInt8] { signature.bytes + content }
 
     /// Returns whether the poster has signed it.
-    ///
-    /// - Parameters:
-    ///   - message: the message's fields.
-    ///   - service: the service's encryption key.
-    ///   - key: the poster's authentication key.
     public func isSigned(
       _ message: PDU.Message, at service: EncryptionPublicKey, by key: AuthenticationPublicKey
     ) -> Bool { key.verifies(signature, over: Self.signed(content, of: message, at: service)) }

@@ -18,7 +18,6 @@ extension Version2 {
 
     /// Reads a header.
     ///
-    /// - Parameter header: the whole header.
     /// - Returns: nil for a type that is not known, which a device passes over.
     /// - Throws: ``WireError`` for a header that is too short or too long, or of another version.
     public static func decode(_ header: ArraySlice<UInt8>) throws -> ServicePDU? {
@@ -34,10 +33,12 @@ extension Version2 {
       case 20: self = .hello(try Hello(from: &reader))
       case 2: self = .redirect(try Redirect(from: &reader))
       case PDUType.message.rawValue:
-        let (position, message): (UInt64, PDU.Message) = try reader.fields()
+        let position: UInt64 = try reader.field()
+        let message: PDU.Message = try reader.field()
         self = .message(message, at: position)
       case PDUType.truncate.rawValue:
-        let (position, id): (UInt64, MessageID) = try reader.fields()
+        let position: UInt64 = try reader.field()
+        let id: MessageID = try reader.field()
         self = .truncate(id, at: position)
       case 0x80...: self = .answer(try Answer(start, from: &reader))
       default: return nil
@@ -83,11 +84,17 @@ extension Version2 {
 
     /// Makes the PDU's fields.
     public init(time: UInt64, headerMax: UInt32, dataMax: UInt32, pageMax: UInt16) {
-      (self.time, self.headerMax, self.dataMax, self.pageMax) = (time, headerMax, dataMax, pageMax)
+      self.time = time
+      self.headerMax = headerMax
+      self.dataMax = dataMax
+      self.pageMax = pageMax
     }
 
     init(from reader: inout ByteReader) throws(WireError) {
-      (time, headerMax, dataMax, pageMax) = try reader.fields()
+      time = try reader.field()
+      headerMax = try reader.field()
+      dataMax = try reader.field()
+      pageMax = try reader.field()
     }
 
     func write(to writer: inout ByteWriter) {
@@ -162,13 +169,11 @@ extension Version2 {
 
     /// Makes the answer to a request.
     ///
-    /// - Parameters:
-    ///   - type: the request's type.
-    ///   - request: the request's number.
-    ///   - result: the content, or an error that is not ``ErrorCode/done``.
+    /// - Parameter result: the content, or an error that is not ``ErrorCode/done``.
     public init(to type: UInt8, request: UInt32, _ result: Result<Content, ErrorCode>) {
       self.type = type & 0x7f
-      (self.request, self.result) = (request, result)
+      self.request = request
+      self.result = result
     }
 
     init(_ start: HeaderStart, from reader: inout ByteReader) throws(WireError) {
@@ -208,7 +213,10 @@ extension Version2 {
 
     /// Makes the answer's fields.
     public init(epoch: UInt64, first: UInt64, last: UInt64, start: UInt64, flags: Flags) {
-      (self.epoch, self.first, self.last, self.start) = (epoch, first, last, start)
+      self.epoch = epoch
+      self.first = first
+      self.last = last
+      self.start = start
       self.flags = flags
     }
   }
@@ -283,24 +291,29 @@ extension Version2 {
       key: EncryptionPublicKey, authenticationKey: AuthenticationPublicKey, kind: Kind,
       flags: Flags, name: ShortBytes, uid: ShortBytes
     ) {
-      (self.key, self.authenticationKey, self.kind) = (key, authenticationKey, kind)
-      (self.flags, self.name, self.uid) = (flags, name, uid)
+      self.key = key
+      self.authenticationKey = authenticationKey
+      self.kind = kind
+      self.flags = flags
+      self.name = name
+      self.uid = uid
     }
 
     /// Reads a list.
     ///
-    /// - Parameters:
-    ///   - count: the number of its items.
-    ///   - data: the list.
     /// - Returns: nil if it is not exactly so many accounts.
     public static func list(_ count: UInt16, in data: ArraySlice<UInt8>) -> [User]? {
       items(count, in: data) { reader throws(WireError) in try User(from: &reader) }
     }
 
     private init(from reader: inout ByteReader) throws(WireError) {
-      (key, authenticationKey, kind, flags) = try reader.fields()
+      key = try reader.field()
+      authenticationKey = try reader.field()
+      kind = try reader.field()
+      flags = try reader.field()
       let texts = try reader.texts(2)
-      (name, uid) = (texts[0], texts[1])
+      name = texts[0]
+      uid = texts[1]
     }
 
     /// Appends the account to a list.
@@ -326,15 +339,13 @@ extension Version2 {
     public init(
       voucher: EncryptionPublicKey, authenticationKey: AuthenticationPublicKey, signature: Signature
     ) {
-      (self.voucher, self.authenticationKey) = (voucher, authenticationKey)
+      self.voucher = voucher
+      self.authenticationKey = authenticationKey
       self.signature = signature
     }
 
     /// Reads a list.
     ///
-    /// - Parameters:
-    ///   - count: the number of its items.
-    ///   - data: the list.
     /// - Returns: nil if it is not exactly so many vouchers.
     public static func list(_ count: UInt16, in data: ArraySlice<UInt8>) -> [Voucher]? {
       items(count, in: data) { reader throws(WireError) in

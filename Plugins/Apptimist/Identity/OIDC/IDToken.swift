@@ -7,7 +7,6 @@ struct Claims: Sendable {
 
   /// Reads a token's payload.
   ///
-  /// - Parameter payload: the payload.
   /// - Returns: nil if it is no JSON object.
   init?(parsing payload: [UInt8]) {
     guard let members = JSONObjectReader.members(of: payload) else { return nil }
@@ -76,10 +75,8 @@ struct IDTokenRules: Sendable {
   /// Judges the claims of a token whose signature is right.
   ///
   /// - Parameters:
-  ///   - claims: the claims.
   ///   - uid: the identity that the account shall have.
   ///   - nonce: the nonce that names the account's keys.
-  ///   - now: the present moment.
   /// - Throws: ``Refusal``.
   func check(_ claims: Claims, uid: String, nonce: String, at now: Timestamp) throws(Refusal) {
     guard Self.same(claims.text("iss"), configuration.issuer) else { throw .issuer }

@@ -33,7 +33,7 @@ final class IssuerKeys: Sendable {
   private static let documentLimit = 256 << 10
 
   private let configuration: OIDCConfiguration
-  private let client: HTTPClient
+  private let client: WebClient
   private let clock: @Sendable () -> Timestamp
   private let cache = Lock(Cache())
   private let fetches = KeyedMutex<Fetched>()
@@ -45,15 +45,14 @@ final class IssuerKeys: Sendable {
     var options = HTTPClientOptions()
     options.timeout = configuration.timeout
     options.bodyLimit = Self.documentLimit
-    client = try HTTPClient(options)
-    (self.configuration, self.clock) = (configuration, clock)
+    client = try WebClient(options)
+    self.configuration = configuration
+    self.clock = clock
   }
 
   /// The key that a token names.
   ///
-  /// - Parameters:
-  ///   - token: the token.
-  ///   - mayFetch: says whether the keys may be fetched because the token names an unknown one; asked only then.
+  /// - Parameter mayFetch: says whether the keys may be fetched because the token names an unknown one; asked only then.
   /// - Returns: nil if the issuer has no such key.
   /// - Throws: ``Unavailable`` if the issuer doesn't say which keys it has.
   func key(

@@ -32,12 +32,10 @@ struct OIDCClient: Sendable {
 
   /// Judges somebody by an ID token.
   ///
-  /// - Parameters:
-  ///   - applicant: who shall have an account, and the token.
-  ///   - mayFetch: says whether the issuer's keys may be fetched because the token names an unknown one.
-  func judge(
+  /// - Parameter mayFetch: says whether the issuer's keys may be fetched because the token names an unknown one.
+  func evaluate(
     _ applicant: Applicant, mayFetch: @Sendable () -> Bool
-  ) async -> IdentityProvider.Verdict {
+  ) async -> IdentityProvider.IdentityDecision {
     do throws(IDTokenRules.Refusal) {
       let token = try Self.read(applicant.token)
       let key: JSONWebKey?

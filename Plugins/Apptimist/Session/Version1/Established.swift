@@ -11,7 +11,7 @@ struct EstablishedState: ~Copyable, StreamState {
   var request: UserRequest?
 
   init(
-    _ channel: consuming SessionChannel, _ user: SessionUser, after start: StreamPosition,
+    _ channel: consuming SessionChannel, _ user: SessionUser, after start: MailboxPosition,
     _ limits: SessionLimits
   ) {
     self.channel = channel
@@ -27,7 +27,7 @@ struct EstablishedState: ~Copyable, StreamState {
     }
   }
 
-  mutating func send(_ entry: StreamEntry, _ context: inout SessionContext) throws(SessionEnd) {
+  mutating func send(_ entry: MailboxEntry, _ context: inout SessionContext) throws(SessionEnd) {
     switch entry.content {
     case .message(let header, let data): try channel.send(header: header, data: data, &context)
     case .truncation: try channel.send(.truncate(PDU.Truncate(message: entry.id)), &context)
@@ -105,7 +105,7 @@ extension EstablishedState {
     switch (request.take(), reply) {
     case (nil, _): return
     case (.posts(let posting), .posted(let positions)):
-      for position in positions { cursor.noteOwn(position) }
+      for position in positions { cursor.recordOwn(position) }
       cursor.release()
       if let next = posting.next(&context) {
         request = .posts(next)
@@ -113,7 +113,7 @@ extension EstablishedState {
         begin(postponed, &context)
       }
     case (.truncation(let id), .truncated(let truncation)):
-      if case .first(let position) = truncation { cursor.noteOwn(position) }
+      if case .first(let position) = truncation { cursor.recordOwn(position) }
       cursor.release()
       if truncation != .never { try channel.send(.truncate(PDU.Truncate(message: id)), &context) }
     case (.vouchers(let subject), .vouchers(let keys)):

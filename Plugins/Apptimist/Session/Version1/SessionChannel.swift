@@ -99,7 +99,7 @@ struct ReceivedFrame {
 }
 
 /// A PDU that came behind posts that are being queued, kept apart so that sessions stay small.
-indirect enum PostponedPDU {
+indirect enum DeferredPDU {
   case pdu(ReceivedPDU)
   case request(ReceivedRequest)
 }

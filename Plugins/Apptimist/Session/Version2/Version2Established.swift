@@ -22,15 +22,16 @@ struct Version2Established: ~Copyable, StreamState {
   private let device: Version2.DeviceID
   var cursor: StreamCursor
   /// The last position that the stream has given.
-  private var given: StreamPosition
+  private var given: MailboxPosition
   private var subject: Subject?
 
   init(
     _ link: consuming Version2Link, _ login: AccountLogin, _ device: Version2.DeviceID,
-    _ beginning: StreamBeginning, _ limits: SessionLimits
+    _ beginning: StreamStart, _ limits: SessionLimits
   ) {
     self.link = link
-    (self.login, self.device) = (login, device)
+    self.login = login
+    self.device = device
     given = beginning.start
     cursor = StreamCursor(after: beginning.start, ownLimit: limits.ownEntries)
   }
@@ -53,7 +54,7 @@ struct Version2Established: ~Copyable, StreamState {
     }
   }
 
-  mutating func send(_ entry: StreamEntry, _ context: inout SessionContext) {
+  mutating func send(_ entry: MailboxEntry, _ context: inout SessionContext) {
     given = entry.position
     link.send(entry, &context)
   }
@@ -166,7 +167,7 @@ struct Version2Established: ~Copyable, StreamState {
     guard ack.position <= UInt64(bitPattern: given.rawValue) else {
       return link.answer(request, .badField, &context)
     }
-    let position = StreamPosition(rawValue: Int64(bitPattern: ack.position))
+    let position = MailboxPosition(rawValue: Int64(bitPattern: ack.position))
     ask(.acknowledge(position, device: device, isAnswered: request.number != 0), request, &context)
   }
 
@@ -182,7 +183,7 @@ struct Version2Established: ~Copyable, StreamState {
     case (.truncation(let id, let request), .truncated(let truncation)):
       switch truncation {
       case .first(let position):
-        cursor.noteOwn(position)
+        cursor.recordOwn(position)
         link.answer(request, .success(.placed(position, isKnown: false)), &context)
       case .again:
         subject = .truncationPlace(request)
@@ -196,7 +197,7 @@ struct Version2Established: ~Copyable, StreamState {
     case (.truncationPlace(let request), .position(let position)):
       link.answer(request, .success(.placed(position, isKnown: true)), &context)
     case (.voucherSubject(let vouch, let request), .outcome(.done)):
-      takeUp(vouch, request, &context)
+      applyVouch(vouch, request, &context)
     case (.voucherSubject(_, let request), .outcome(let error)),
       (.leave(let request), .outcome(let error)), (.other(let request), .outcome(let error)):
       link.answer(request, error, &context)
@@ -218,7 +219,7 @@ struct Version2Established: ~Copyable, StreamState {
   }
 
   /// Vouches for an existing account, or takes that back.
-  private mutating func takeUp(
+  private mutating func applyVouch(
     _ vouch: PDU.Vouch, _ request: OpenRequest, _ context: inout SessionContext
   ) {
     guard vouch.subject != user else { return link.answer(request, .notPermitted, &context) }
@@ -241,7 +242,7 @@ struct Version2Established: ~Copyable, StreamState {
       switch outcome {
       case .queued(let isKnown, let own, let isOwnNew):
         // An own one that was queued before, in another session, is in this session's stream.
-        if let own, isOwnNew { cursor.noteOwn(own) }
+        if let own, isOwnNew { cursor.recordOwn(own) }
         link.answer(request, .success(.placed(own ?? .zero, isKnown: isKnown)), &context)
       case .refused(let error): link.answer(request, error, &context)
       }
@@ -264,7 +265,7 @@ extension OpenRequest {
 }
 
 extension Version2.Answer.Content {
-  fileprivate static func placed(_ position: StreamPosition, isKnown: Bool) -> Self {
+  fileprivate static func placed(_ position: MailboxPosition, isKnown: Bool) -> Self {
     .placed(isKnown: isKnown, position: UInt64(bitPattern: position.rawValue))
   }
 }

@@ -115,7 +115,7 @@ struct Version2Joining: ~Copyable {
 }
 
 extension Version2.Start {
-  fileprivate init(_ beginning: StreamBeginning) {
+  fileprivate init(_ beginning: StreamStart) {
     self.init(
       epoch: beginning.epoch, first: UInt64(bitPattern: beginning.first.rawValue),
       last: UInt64(bitPattern: beginning.last.rawValue),

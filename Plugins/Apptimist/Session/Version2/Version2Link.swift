@@ -53,7 +53,7 @@ struct Version2Link: ~Copyable {
   }
 
   /// Sends an entry of the stream.
-  mutating func send(_ entry: StreamEntry, _ context: inout SessionContext) {
+  mutating func send(_ entry: MailboxEntry, _ context: inout SessionContext) {
     let position = UInt64(bitPattern: entry.position.rawValue)
     switch entry.content {
     case .message(let header, let data):

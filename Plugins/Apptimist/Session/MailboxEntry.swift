@@ -3,7 +3,7 @@ internal import Cluster
 internal import Cryptography
 
 /// An entry of a stream: a message or a truncation.
-struct StreamEntry: Hashable, Sendable {
+struct MailboxEntry: Hashable, Sendable {
   /// The content of an entry.
   enum Content: Hashable, Sendable {
     /// A message with its header in clear and its data as it is boxed.
@@ -11,24 +11,24 @@ struct StreamEntry: Hashable, Sendable {
     case truncation
   }
 
-  let position: StreamPosition
+  let position: MailboxPosition
   /// The message, or the one that is truncated.
   let id: MessageID
   let content: Content
 }
 
-extension Entry<StreamPosition, StreamEntry> {
+extension Entry<MailboxPosition, MailboxEntry> {
   /// Describes an entry of a stream: positions have no gaps.
-  init(_ entry: StreamEntry) {
+  init(_ entry: MailboxEntry) {
     self.init(entry, at: entry.position, after: entry.position.previous)
   }
 }
 
 /// Some of a mailbox's entries, in order.
-struct StreamPage: Hashable, Sendable {
-  var entries: [StreamEntry]
+struct MailboxPage: Hashable, Sendable {
+  var entries: [MailboxEntry]
   /// The position after which to go on.
-  var end: StreamPosition
+  var end: MailboxPosition
   /// True if the mailbox had nothing more.
   var isLast: Bool
   /// True if the session may not read on, as its login holds no more.
@@ -37,19 +37,19 @@ struct StreamPage: Hashable, Sendable {
 
 /// A position in a user's mailbox. The positions of a mailbox follow each other without a gap: 1, 2,
 /// 3.
-struct StreamPosition: EntryPosition {
+struct MailboxPosition: EntryPosition {
   let rawValue: Int64
 
   /// The position before the first one.
-  static let zero = StreamPosition(rawValue: 0)
+  static let zero = MailboxPosition(rawValue: 0)
 
   /// The position right behind this one; the last one stays.
-  var next: StreamPosition { StreamPosition(rawValue: max(rawValue &+ 1, rawValue)) }
+  var next: MailboxPosition { MailboxPosition(rawValue: max(rawValue &+ 1, rawValue)) }
 
   /// The position right before this one; the lowest one stays.
-  var previous: StreamPosition { StreamPosition(rawValue: min(rawValue &- 1, rawValue)) }
+  var previous: MailboxPosition { MailboxPosition(rawValue: min(rawValue &- 1, rawValue)) }
 
-  static func < (left: StreamPosition, right: StreamPosition) -> Bool {
+  static func < (left: MailboxPosition, right: MailboxPosition) -> Bool {
     left.rawValue < right.rawValue
   }
 }
@@ -86,15 +86,15 @@ struct StreamRequest: Sendable {
 }
 
 /// The place at which the stream of a device of version 2 begins.
-struct StreamBeginning: Hashable, Sendable {
+struct StreamStart: Hashable, Sendable {
   /// The epoch in which positions are given.
   let epoch: UInt64
   /// The oldest entry that is there; behind the newest one if none is.
-  let first: StreamPosition
+  let first: MailboxPosition
   /// The newest position given.
-  let last: StreamPosition
+  let last: MailboxPosition
   /// The position behind which the stream begins.
-  let start: StreamPosition
+  let start: MailboxPosition
   /// True if version 1 is closed to the account.
   let isClosed: Bool
 }

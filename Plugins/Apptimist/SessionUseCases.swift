@@ -10,7 +10,7 @@ internal import Synchronization
 internal import Platform
 
 /// The parts of the service behind its sessions.
-final class SessionServices: Sendable {
+final class SessionUseCases: Sendable {
   let keys: ServiceKeys
   let store: ApptimistStore
   let hub: SessionHub
@@ -59,7 +59,7 @@ final class SessionServices: Sendable {
         store: context.store, limits: configuration.store, wakes: wakes
       ) { [hub] in
         await hub.closeVersion1(of: $0)
-      } inform: {
+      } notify: {
         link.tell($0, of: $1, on: $2)
       }
     } else {
@@ -103,13 +103,13 @@ final class SessionServices: Sendable {
     let queue = context.pushes.queue(of: ApptimistService.name, configuration.push)
     let help = "Wakes that were queued, and that went as the device came"
     let queued = context.metrics.counter("awd_apptimist_wakes_total", help, ["what": "queued"])
-    let spared = context.metrics.counter("awd_apptimist_wakes_total", help, ["what": "spared"])
+    let cancelled = context.metrics.counter("awd_apptimist_wakes_total", help, ["what": "spared"])
     guard !queue.kinds.isEmpty else { return nil }
     try context.pushes.serve(WakeSource(), queue)
     return Wakes(queue: queue, limits: configuration.wakes, clock: context.clock) {
       [pushes = context.pushes] in
       queued.add(UInt64($0))
-      spared.add(UInt64($1))
+      cancelled.add(UInt64($1))
       if $2 { pushes.wake(queue.kinds) }
     }
   }
@@ -174,7 +174,7 @@ final class SessionServices: Sendable {
   /// Begins the stream of a device that has proved to be its user's.
   ///
   /// - Returns: nil if the account has changed meanwhile.
-  func begin(_ request: StreamRequest, in session: SessionID) async throws -> StreamBeginning? {
+  func begin(_ request: StreamRequest, in session: SessionID) async throws -> StreamStart? {
     guard
       try await store.prove(request.user, request.authenticationKey, closes: request.closes)
     else { return nil }

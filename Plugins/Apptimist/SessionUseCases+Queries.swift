@@ -4,7 +4,7 @@ internal import Observability
 internal import Push
 internal import Storage
 
-extension SessionServices {
+extension SessionUseCases {
   /// Finds out the reply to a query of a session.
   func reply(to query: Query, from requester: Requester) async -> Reply {
     do {
@@ -19,7 +19,7 @@ extension SessionServices {
   }
 
   /// Reads a part of the mailbox of a user who has logged in; nil if it cannot be read.
-  func page(for login: AccountLogin, after position: StreamPosition) async -> StreamPage? {
+  func page(for login: AccountLogin, after position: MailboxPosition) async -> MailboxPage? {
     do {
       return try await store.page(
         of: login.user, after: position, maxBytes: store.limits.pageBytes,
@@ -101,7 +101,7 @@ extension SessionServices {
   }
 }
 
-extension SessionServices {
+extension SessionUseCases {
   /// The kinds of push addresses, in the order of their numbers, which begin at 1.
   private static let pushKinds: [PushKind] = [.apns, .apnsSandbox, .fcm, .web]
 
