@@ -66,6 +66,8 @@ let systemLibraries: [Target] = [
   systemLibrary("CXML", "libxml-2.0", "libxml2-dev"),
   systemLibrary("CXMLSec", "xmlsec1-openssl", "libxmlsec1-dev"),
   systemLibrary("CZlib", "zlib", "zlib1g-dev"),
+  // The commit that is built.
+  targetInC("CBuild"),
   targetInC("CICU", "icuuc"),
   targetInC("CMemory"),
   // The form of the files that are built into the program.
@@ -131,8 +133,8 @@ let libraries: [[Target]] = [
   module(
     "ServiceKit",
     [
-      "Budgets", "Cluster", "Configuration", "Cryptography", "HTTPProtocol", "Observability",
-      "Platform", "Push", "Routing", "Storage", "WebApps",
+      "Budgets", "CBuild", "Cluster", "Configuration", "Cryptography", "HTTPProtocol",
+      "Observability", "Platform", "Push", "Routing", "Storage", "WebApps",
     ]),
   module("ApptimistProtocol", ["Cryptography", "Formats"]),
   // The device side of the services.
@@ -179,9 +181,10 @@ let programs: [Target] =
   module(
     "Commands", hasResources: true,
     [
-      "Cluster", "Configuration", "Cryptography", "Formats", "HTTPClient", "HTTPProtocol",
-      "HTTPServer", "Observability", "Platform", "Push", "Routing", "ServiceKit", "Storage",
-      "Transport", "WebApps",
+      "CCurl", "CNghttp2", "COpenSSL", "CPostgreSQL", "CSQLite", "CSodium", "CUV", "CXML",
+      "CZlib", "Cluster", "Configuration", "Cryptography", "Formats", "HTTPClient",
+      "HTTPProtocol", "HTTPServer", "Observability", "Platform", "Push", "Routing", "ServiceKit",
+      "Storage", "Transport", "WebApps",
     ])
   + [
     .executableTarget(
@@ -327,7 +330,7 @@ let tests: [Target] = [
     dependencies: [
       "Configuration", "Cryptography", "Ethereum", "Formats", "HTTPClient", "HTTPProtocol",
       "HTTPServer", "Observability", "Platform", "Routing", "ServiceKit", "Storage",
-      "TestSupport", "TokenScriptRepo", "WebApps", "XMLSecurity", "awd",
+      "TestSupport", "TokenScriptRepo", "WalletClient", "WebApps", "XMLSecurity", "awd",
     ],
     exclude: ["Python"]),
   .testTarget(name: "TransportTests", dependencies: ["Platform", "TestSupport", "Transport"]),

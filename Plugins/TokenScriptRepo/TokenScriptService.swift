@@ -25,14 +25,14 @@ package struct TokenScriptService: Migrating, Commanding, Demonstrating, Running
   package static var migrations: [Migration] { ContractStore.migrations }
 
   let indexer: RepositoryIndexer
-  let survey: ChainSurvey
+  let scheduler: ChainScheduler
   private let repository: Repository
   private let listing: IndexListing
-  private let places: PlacesResponder
+  private let places: LocationsResponder
   private let verification: VerificationResponder
   private let reports: ReportResponder
   /// Publishes files, or nil if the policy is "off".
-  private let publisher: Publisher?
+  private let publisher: PublicationResponder?
   /// Shows previews, or nil if the policy is "off".
   private let previews: PreviewResponder?
   private let reading = ThreadPool(named: "awd-read", queue: 256)
@@ -42,32 +42,31 @@ package struct TokenScriptService: Migrating, Commanding, Demonstrating, Running
 
   /// Makes the service and its first index.
   ///
-  /// - Parameters:
-  ///   - context: the store, and all else that the service uses.
-  ///   - configuration: the section `[tokenscript]`.
   /// - Throws: an error if the repository, the schemas or the roots can't be read.
   package init(_ context: ServiceContext, _ configuration: TokenScriptConfiguration) async throws {
     let demo =
       configuration.isRepositoryConfigured ? nil : DemoRepository(dataFolder: context.dataFolder)
     if let demo {
-      let (now, log) = (context.clock().wholeSecond, context.log)
+      let now = context.clock().wholeSecond
+      let log = context.log
       try await ThreadPool(named: "awd-demo", width: 1).run { try demo.make(now: now, log: log) }
     }
     isDemo = demo?.isThere ?? false
     let repository = Repository(context, configuration)
     self.repository = repository
-    survey = try await ChainSurvey(
+    scheduler = try await ChainScheduler(
       configuration.chains, store: repository.store, log: context.log, clock: context.clock)
-    indexer = RepositoryIndexer(repository, survey.answers)
+    indexer = RepositoryIndexer(repository, scheduler.answers)
     // One thread that gives way to those that serve.
     let pageThreads = ThreadPool(named: "awd-page", width: 1, queue: 64, niceness: 10)
     listing = IndexListing(repository.headers, on: pageThreads)
     let responder = RepositoryResponder(repository: repository)
-    places = PlacesResponder(responder: responder, threads: pageThreads)
+    places = LocationsResponder(responder: responder, threads: pageThreads)
     verification = VerificationResponder(responder: responder)
     reports = ReportResponder(repository)
     publisher =
-      configuration.publicationPolicy == .off ? nil : Publisher(repository, indexer, survey)
+      configuration.publicationPolicy == .off
+      ? nil : PublicationResponder(repository, indexer, scheduler)
     previews = configuration.previewPolicy == .off ? nil : PreviewResponder(repository)
     func gauge(
       _ name: StaticString, _ help: String, _ labels: Metrics.Labels = [:],
@@ -162,8 +161,6 @@ package struct TokenScriptService: Migrating, Commanding, Demonstrating, Running
   }
 
   /// Returns requests to try with the demo, or none for another repository.
-  ///
-  /// - Parameter url: the server's URL.
   package func examples(at url: String) -> [ServiceExample] {
     guard isDemo else { return [] }
     return DemoExamples(index: repository.index.value, url: url, host: repository.hosts.first).all
@@ -176,7 +173,7 @@ package struct TokenScriptService: Migrating, Commanding, Demonstrating, Running
     try await withThrowingTaskGroup { group in
       group.addTask { try await follow() }
       group.addTask {
-        await survey.run({ repository.index.value.questions }) { try await remake() }
+        await scheduler.run({ repository.index.value.questions }) { try await remake() }
       }
       group.addTask { await followStore() }
       group.addTask { await deletePreviews() }
@@ -215,7 +212,7 @@ package struct TokenScriptService: Migrating, Commanding, Demonstrating, Running
   /// Makes a new index if other nodes have published or withdrawn something, or have heard something new from a chain.
   private func look() async throws {
     try await indexer.indexPublications()
-    if try await survey.adopt() { try await remake() }
+    if try await scheduler.adopt() { try await remake() }
   }
 
   /// Deletes previews that are over, every quarter of an hour.

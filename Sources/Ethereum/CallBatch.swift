@@ -28,7 +28,6 @@ public struct CallBatch: Sendable {
   /// Makes a request that is no batch, of one call.
   ///
   /// - Parameters:
-  ///   - call: the call.
   ///   - contract: the contract that it is made to, or nil for the creation of one.
   public init(_ call: FunctionCall, to contract: EthereumAddress?) {
     calls = [(contract, call)]

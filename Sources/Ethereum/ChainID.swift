@@ -36,3 +36,48 @@ extension ChainID: CustomStringConvertible {
   /// The decimal digits.
   public var description: String { "\(number)" }
 }
+
+/// The name of a chain, and a page that shows its contracts.
+public struct KnownChain: Sendable {
+  /// The name for people.
+  public let name: String
+  /// The URL of a page about a contract, with `{address}` in its place; nil for a chain that has ended.
+  public let explorer: String?
+
+  private init(_ name: String, _ host: String? = nil) {
+    self.name = name
+    explorer = host.map { "https://\($0)/address/{address}" }
+  }
+
+  /// Returns the known facts about a chain, or nil.
+  public static func of(_ chain: ChainID) -> KnownChain? { all[chain.number] }
+
+  private static let all: [Int64: KnownChain] = [
+    1: KnownChain("Ethereum", "etherscan.io"),
+    3: KnownChain("Ropsten"),
+    4: KnownChain("Rinkeby"),
+    5: KnownChain("Goerli"),
+    10: KnownChain("Optimism", "optimistic.etherscan.io"),
+    42: KnownChain("Kovan"),
+    56: KnownChain("BNB Smart Chain", "bscscan.com"),
+    100: KnownChain("Gnosis", "gnosisscan.io"),
+    137: KnownChain("Polygon", "polygonscan.com"),
+    1001: KnownChain("Kaia Kairos", "kairos.kaiascan.io"),
+    8217: KnownChain("Kaia", "kaiascan.io"),
+    8453: KnownChain("Base", "basescan.org"),
+    17000: KnownChain("Holesky", "holesky.etherscan.io"),
+    42161: KnownChain("Arbitrum One", "arbiscan.io"),
+    43114: KnownChain("Avalanche", "snowtrace.io"),
+    59144: KnownChain("Linea", "lineascan.build"),
+    80002: KnownChain("Polygon Amoy", "amoy.polygonscan.com"),
+    84532: KnownChain("Base Sepolia", "sepolia.basescan.org"),
+    421_614: KnownChain("Arbitrum Sepolia", "sepolia.arbiscan.io"),
+    11_155_111: KnownChain("Sepolia", "sepolia.etherscan.io"),
+    11_155_420: KnownChain("Optimism Sepolia", "sepolia-optimism.etherscan.io"),
+  ]
+}
+
+extension ChainID {
+  /// The chain's name and number for people, such as `Ethereum (1)` or `chain 4242`.
+  public var title: String { KnownChain.of(self).map { "\($0.name) (\(self))" } ?? "chain \(self)" }
+}

@@ -24,8 +24,6 @@ public struct FunctionCall: Hashable, Sendable {
 
   /// `hasRole(bytes32,address)` of AccessControl, for the roles that stand for a contract: its administrator, and the one
   /// of its scripts.
-  ///
-  /// - Parameter account: the address that may have them.
   public static func hasRoles(_ account: EthereumAddress) -> [FunctionCall] {
     [[UInt8](repeating: 0, count: 32), Keccak256.hash(Array("TS_SCRIPT_ADMIN".utf8)).bytes].map {
       FunctionCall("hasRole(bytes32,address)", $0 + word(account))
@@ -33,15 +31,11 @@ public struct FunctionCall: Hashable, Sendable {
   }
 
   /// `scriptURI(address)` of ERC-7738's registry.
-  ///
-  /// - Parameter contract: the contract whose scripts are asked for.
   public static func scriptURI(of contract: EthereumAddress) -> FunctionCall {
     FunctionCall("scriptURI(address)", word(contract))
   }
 
   /// `scriptData(address)` of the registry in use.
-  ///
-  /// - Parameter contract: the contract whose scripts are asked for.
   public static func scriptData(of contract: EthereumAddress) -> FunctionCall {
     FunctionCall("scriptData(address)", word(contract))
   }
@@ -54,8 +48,6 @@ public struct FunctionCall: Hashable, Sendable {
   }
 
   /// `balanceOf(address)` of ERC-20 and ERC-721.
-  ///
-  /// - Parameter holder: the address whose tokens are counted.
   public static func balanceOf(_ holder: EthereumAddress) -> FunctionCall {
     FunctionCall("balanceOf(address)", word(holder))
   }
@@ -63,15 +55,12 @@ public struct FunctionCall: Hashable, Sendable {
   /// `balanceOf(address,uint256)` of ERC-1155.
   ///
   /// - Parameters:
-  ///   - holder: the address whose tokens are counted.
   ///   - token: the number of the kind of tokens in 32 bytes.
   public static func balanceOf(_ holder: EthereumAddress, of token: [UInt8]) -> FunctionCall {
     FunctionCall("balanceOf(address,uint256)", word(holder) + token)
   }
 
   /// `setScriptURI(string[])` of ERC-5169.
-  ///
-  /// - Parameter uris: the places of the contract's scripts.
   public static func setScriptURI(_ uris: [String]) -> FunctionCall {
     var offsets: [UInt8] = []
     var strings: [UInt8] = []
@@ -86,7 +75,6 @@ public struct FunctionCall: Hashable, Sendable {
   ///
   /// - Parameters:
   ///   - hash: the 32 bytes that were signed.
-  ///   - signature: the signature, of whatever form the contract knows.
   public static func isValidSignature(_ hash: [UInt8], _ signature: [UInt8]) -> FunctionCall {
     FunctionCall("isValidSignature(bytes32,bytes)", hash + word(64) + padded(signature))
   }
@@ -97,9 +85,7 @@ public struct FunctionCall: Hashable, Sendable {
   /// The creation of ERC-6492's `ValidateSigOffchain`, whose result ``ReturnData/isValidation`` reads.
   ///
   /// - Parameters:
-  ///   - signer: the address that is said to have signed.
   ///   - hash: the 32 bytes that were signed.
-  ///   - signature: the signature, which ends in ``undeployedMark``.
   public static func validation(
     by signer: EthereumAddress, _ hash: [UInt8], _ signature: [UInt8]
   ) -> FunctionCall {

@@ -1,5 +1,8 @@
-internal import Cryptography
+package import Configuration
 public import Platform
+
+internal import Cryptography
+internal import Formats
 
 /// A message by which the holder of an Ethereum account signs in (ERC-4361), read strictly.
 public struct SignInMessage: Sendable {
@@ -30,20 +33,12 @@ public struct SignInMessage: Sendable {
   public let notBefore: Timestamp?
 
   /// Makes the message that a wallet is asked to sign.
-  ///
-  /// - Parameters:
-  ///   - rules: the rules that the message is to pass.
-  ///   - address: the account.
-  ///   - chain: the chain.
-  ///   - statement: a sentence for people.
-  ///   - nonce: the nonce.
-  ///   - issued: the present moment.
-  ///   - lifetime: the time for which the message is good.
   public static func text(
     for rules: SignInRules, _ address: EthereumAddress, on chain: ChainID, statement: String,
     nonce: String, at issued: Timestamp, for lifetime: Duration
   ) -> String {
-    let (begin, end) = (issued.dateTime ?? "", (issued + lifetime).dateTime ?? "")
+    let begin = issued.dateTime ?? ""
+    let end = (issued + lifetime).dateTime ?? ""
     return """
       \(rules.domain) wants you to sign in with your Ethereum account:
       \(address.checksummed)
@@ -61,7 +56,6 @@ public struct SignInMessage: Sendable {
 
   /// Reads a message.
   ///
-  /// - Parameter bytes: the message, and nothing behind it.
   /// - Throws: ``SignInRefusal/malformed`` or ``SignInRefusal/address``.
   public init(parsing bytes: [UInt8]) throws(SignInRefusal) {
     let isLine = { (byte: UInt8) in (0x20...0x7e).contains(byte) || byte == 0x0a }
@@ -90,10 +84,10 @@ public struct SignInMessage: Sendable {
       let nonce = field("Nonce: "), nonce.count >= 8, Syntax.isAlphanumeric(nonce),
       let issued = field("Issued At: ").flatMap(Syntax.moment)
     else { throw .malformed }
-    let (expires, notBefore) = (field("Expiration Time: "), field("Not Before: "))
-    (self.expires, self.notBefore) = (
-      expires.flatMap(Syntax.moment), notBefore.flatMap(Syntax.moment)
-    )
+    let expires = field("Expiration Time: ")
+    let notBefore = field("Not Before: ")
+    self.expires = expires.flatMap(Syntax.moment)
+    self.notBefore = notBefore.flatMap(Syntax.moment)
     guard (expires == nil) == (self.expires == nil), (notBefore == nil) == (self.notBefore == nil),
       field("Request ID: ").map(Syntax.isSegment) ?? true
     else { throw .malformed }
@@ -133,15 +127,16 @@ public struct SignInRules: Sendable {
 
   /// Makes rules.
   public init(domain: String, uri: String, chains: [ChainID], maxAge: Duration) {
-    (self.domain, self.uri, self.chains, self.maxAge) = (domain, uri, chains, maxAge)
+    self.domain = domain
+    self.uri = uri
+    self.chains = chains
+    self.maxAge = maxAge
   }
 
   /// Judges a message by everything but its signature.
   ///
   /// - Parameters:
-  ///   - message: the message.
   ///   - nonce: the nonce that it must have.
-  ///   - now: the present moment.
   /// - Returns: the chain.
   /// - Throws: ``SignInRefusal``.
   public func check(
@@ -160,5 +155,138 @@ public struct SignInRules: Sendable {
     guard message.expires.map({ now - Self.leeway < $0 }) ?? true else { throw .expired }
     guard message.notBefore.map({ $0 <= now + Self.leeway }) ?? true else { throw .early }
     return chain
+  }
+}
+
+/// The first reason for which a message signs nobody in, in words that have nothing of the message.
+public enum SignInRefusal: String, Error, Sendable {
+  /// The message doesn't follow the grammar.
+  case malformed = "the message is none of ERC-4361’s"
+  /// The address has no checksum, or a wrong one.
+  case address = "the address is not written with its checksum (ERC-55)"
+  /// The domain is another.
+  case domain = "the message is for another domain"
+  /// The URI is another, or the scheme isn't the URI's.
+  case uri = "the message is for another URI"
+  /// The version isn't 1.
+  case version = "the message is of another version"
+  /// The chain isn't one of those that may be named.
+  case chain = "the message is for a chain that isn’t configured"
+  /// The nonce is another.
+  case nonce = "the nonce is not the one that is expected"
+  /// The message was made too long ago.
+  case tooOld = "the message is too old"
+  /// The message is to be made yet.
+  case future = "the message is from the future"
+  /// The message's end is over.
+  case expired = "the message has expired"
+  /// The message's beginning is to come.
+  case early = "the message isn’t good yet"
+}
+
+/// The rules of RFC 3986 and RFC 3339 that a message's ABNF refers to.
+enum Syntax {
+  private static let unreserved = Set("-._~".utf8)
+  private static let subDelimiters = Set("!$&'()*+,;=".utf8)
+
+  static func isAlphanumeric(_ text: Substring) -> Bool {
+    text.utf8.allSatisfy { isDigit($0) || isLetter($0) }
+  }
+
+  static func isNumber(_ text: Substring) -> Bool { !text.isEmpty && text.utf8.allSatisfy(isDigit) }
+
+  /// Returns whether a text has only reserved and unreserved characters and blanks.
+  static func isStatement(_ text: Substring) -> Bool {
+    isMade(text, of: " :/?#[]@", escapes: false)
+  }
+
+  static func isSegment(_ text: Substring) -> Bool { isMade(text, of: ":@") }
+
+  static func isScheme(_ text: Substring) -> Bool {
+    text.utf8.first.map(isLetter) == true
+      && text.utf8.allSatisfy { isDigit($0) || isLetter($0) || "+-.".utf8.contains($0) }
+  }
+
+  static func isURI(_ text: Substring) -> Bool {
+    guard let colon = text.firstIndex(of: ":"), isScheme(text[..<colon]) else { return false }
+    let parts = text[text.index(after: colon)...]
+      .split(separator: "#", maxSplits: 1, omittingEmptySubsequences: false)
+    guard parts.count == 1 || isMade(parts[1], of: ":@/?") else { return false }
+    let path = parts[0].prefix { $0 != "?" }
+    guard isMade(parts[0].dropFirst(path.count), of: ":@/?") else { return false }
+    guard path.hasPrefix("//") else { return isMade(path, of: ":@/") }
+    let authority = path.dropFirst(2).prefix { $0 != "/" }
+    return isAuthority(authority) && isMade(path.dropFirst(2 + authority.count), of: ":@/")
+  }
+
+  /// Returns whether a text is a host with what may stand around it.
+  static func isAuthority(_ text: Substring) -> Bool {
+    let at = text.lastIndex(of: "@")
+    var host = at.map { text[text.index(after: $0)...] } ?? text
+    guard at.map({ isMade(text[..<$0], of: ":") }) ?? true else { return false }
+    if let colon = host.lastIndex(of: ":"),
+      host[host.index(after: colon)...].utf8.allSatisfy(isDigit)
+    {
+      host = host[..<colon]
+    }
+    guard host.hasPrefix("["), host.hasSuffix("]") else { return isMade(host, of: "") }
+    let literal = host.dropFirst().dropLast()
+    guard literal.hasPrefix("v") || literal.hasPrefix("V") else {
+      return literal.contains(":") && IPAddress(String(literal)) != nil
+    }
+    let version = literal.dropFirst().prefix { $0 != "." }
+    let rest = literal.dropFirst(version.count + 2)
+    return !version.isEmpty && version.allSatisfy(\.isHexDigit) && !rest.isEmpty
+      && isMade(rest, of: ":", escapes: false)
+  }
+
+  /// Reads a date and time as RFC 3339 writes it.
+  static func moment(_ text: Substring) -> Timestamp? {
+    // XML Schema has a day's hour 24, no zone, and blanks, too.
+    guard text.hasSuffix("Z") || text.dropLast(5).last.map("+-".contains) == true,
+      text.dropFirst(11).prefix(2) != "24", text.count >= 20, !text.contains(" ")
+    else { return nil }
+    return Timestamp(dateTime: String(text))
+  }
+
+  /// Returns whether a text has only unreserved characters, delimiters within parts, escapes, and some others.
+  private static func isMade(_ text: Substring, of others: String, escapes: Bool = true) -> Bool {
+    var rest = text.utf8
+    while let byte = rest.popFirst() {
+      if isDigit(byte) || isLetter(byte) || unreserved.contains(byte) { continue }
+      if subDelimiters.contains(byte) || others.utf8.contains(byte) { continue }
+      guard escapes, byte == UInt8(ascii: "%"), rest.count >= 2,
+        rest.prefix(2).allSatisfy({ Character(UnicodeScalar($0)).isHexDigit })
+      else { return false }
+      rest.removeFirst(2)
+    }
+    return true
+  }
+
+  private static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
+
+  private static func isLetter(_ byte: UInt8) -> Bool { (0x61...0x7a).contains(byte | 0x20) }
+}
+
+extension SignInRules {
+  /// Reads a service's section `siwe`, and records its faults.
+  ///
+  /// - Parameters:
+  ///   - isUsed: whether domain and URI must be there.
+  package init(_ section: ConfigurationSection, path: String, isUsed: Bool) {
+    let url = section.publicURL
+    self.init(
+      domain: section.string("domain", default: url?.authority ?? ""),
+      uri: section.string("uri", default: url.map { "\($0)\(path)" } ?? ""),
+      chains: section.integers("chains", default: [1], in: 1...Int.max).compactMap {
+        ChainID(Int64($0))
+      },
+      maxAge: section.duration(
+        "max_age", default: .seconds(600), in: .seconds(1) ... .seconds(86_400)))
+    guard isUsed else { return }
+    for (name, value) in [("domain", domain), ("uri", uri)] where value.isEmpty {
+      section.reject(name, "expected the \(name) that wallets show, or server.public_url")
+    }
+    if chains.isEmpty { section.reject("chains", "expected at least one chain") }
   }
 }

@@ -30,7 +30,9 @@ public struct TokenGate: Hashable, Sendable {
     guard isOne ? parts.7 == "1" : parts.7 != nil || parts.2 == "721",
       isOne || (parts.2 == "1155") == (parts.5 != nil)
     else { return nil }
-    (self.chain, self.contract, self.least) = (chain, contract, least)
+    self.chain = chain
+    self.contract = contract
+    self.least = least
     self.token = parts.5 == nil ? nil : token
   }
 
@@ -41,10 +43,6 @@ public struct TokenGate: Hashable, Sendable {
   }
 
   /// Returns whether somebody holds enough; nil if that isn't known.
-  ///
-  /// - Parameters:
-  ///   - holder: the holder that was asked about.
-  ///   - outcome: the outcome of ``call(about:)``.
   public func admits(_ holder: EthereumAddress, by outcome: CallBatch.Outcome) -> Bool? {
     switch outcome {
     case .failed: nil

@@ -16,7 +16,6 @@ public enum WalletSignature {
   ///
   /// - Parameters:
   ///   - signature: the signature, whose last byte is 27, 28, 0 or 1.
-  ///   - hash: the hash of the message.
   /// - Returns: nil if this is a signature of no key.
   public static func signer(of hash: [UInt8], _ signature: [UInt8]) -> EthereumAddress? {
     guard signature.count == length, hash.count == 32, let last = signature.last,

@@ -14,8 +14,6 @@ public struct DevelopmentKey: Sendable {
   /// - Parameters:
   ///   - kind: the kind of the key; RSA keys have 2048 bits.
   ///   - commonName: the common name of subject and issuer, 1 to 64 characters (RFC 5280, appendix A.1).
-  ///   - notBefore: the start of the validity.
-  ///   - days: the length of the validity in days.
   /// - Throws: ``SigningError``.
   public init(
     _ kind: PublicKey.Kind, commonName: String, notBefore: Timestamp, days: Int = 3650

@@ -17,10 +17,6 @@ struct KeyInfo {
   private static let maximumExponent = 8
 
   /// Reads a KeyInfo.
-  ///
-  /// - Parameters:
-  ///   - element: the element.
-  ///   - known: the certificates that needn't be read again.
   init(_ element: XMLElement, _ known: CertificateCache) throws(SignatureError) {
     var keys: Set<[UInt8]> = []
     var certificates: [Certificate] = []

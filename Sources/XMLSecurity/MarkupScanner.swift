@@ -24,7 +24,8 @@ struct MarkupScanner {
 
   /// Scans a document of at most `limits.bytes` bytes.
   init(_ bytes: [UInt8], limits: XMLLimits) throws(XMLError) {
-    (self.bytes, self.limits) = (bytes, limits)
+    self.bytes = bytes
+    self.limits = limits
     try checkEncoding()
     while let next = find(UInt8(ascii: "<")) {
       position = next

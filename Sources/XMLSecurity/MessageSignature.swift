@@ -9,7 +9,6 @@ extension PublicKey {
   ///
   /// - Parameters:
   ///   - signature: the signature; on secp256k1 a 65th byte, which helps to recover the key, is ignored.
-  ///   - message: the message.
   public func verifies(_ signature: [UInt8], of message: [UInt8]) -> Bool {
     defer { ERR_clear_error() }
     guard kind != .rsa else { return verifiesRSA(signature, of: message) }
@@ -50,7 +49,6 @@ extension PublicKey {
 extension PrivateKey {
   /// Signs a message so that ``PublicKey/verifies(_:of:)`` holds.
   ///
-  /// - Parameter message: the message.
   /// - Returns: the signature; on secp256k1 as wallets make it, with S in the lower half and a 65th byte, 27 or 28, that
   ///   tells which of two keys has signed.
   /// - Throws: ``SigningError`` if the key can't sign.

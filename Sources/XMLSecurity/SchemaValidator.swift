@@ -26,7 +26,6 @@ public final class SchemaValidator: Sendable {
   /// Compiles the schemas below a folder.
   ///
   /// - Parameters:
-  ///   - folder: the path of the folder.
   ///   - version: the only version to compile, such as `2020/03`, or nil for all.
   /// - Throws: ``SchemaError`` if the folder can't be read.
   public init(folder: String, version: String? = nil) throws(SchemaError) {
@@ -50,7 +49,8 @@ public final class SchemaValidator: Sendable {
         schemas[version] = try Schema(file: file)
       } catch { problems.append("\(error)") }
     }
-    (self.schemas, self.problems) = (schemas, problems)
+    self.schemas = schemas
+    self.problems = problems
   }
 
   /// Validates a document.

@@ -1,5 +1,20 @@
+public import Platform
+
 internal import CXML
-internal import Platform
+
+/// A signature that holds, and the facts about its signer.
+public struct VerifiedSignature: Sendable, Hashable {
+  /// The XAdES signing time, or nil unless the signature covers one; it may lie in the future.
+  public let signingTime: Timestamp?
+  /// The covered SigningTime as written; it is no date if ``signingTime`` is nil.
+  public let signingTimeText: String?
+  /// The key that made the signature.
+  public let key: PublicKey
+  /// The certificate that holds the key, or nil for a bare key.
+  public let certificate: Certificate?
+  /// The other certificates of the signature, each once, in document order.
+  public let otherCertificates: [Certificate]
+}
 
 /// Verifies the XML signatures of a document (XML Signature 1.1), and identifies their signers.
 ///
@@ -58,8 +73,6 @@ public struct SignatureVerifier: Sendable {
   }
 
   /// Returns whether a document tells a signing time in one of its signatures, covered or not.
-  ///
-  /// - Parameter document: a document whose signatures hold.
   public static func namesTime(_ document: XMLDocument) -> Bool {
     document.root.children(named: "Signature", in: Algorithm.signature).contains { signature in
       unsafe signature.nodes.contains {
@@ -212,4 +225,47 @@ public struct SignatureVerifier: Sendable {
       }
     }
   }
+}
+
+/// The reason why the signatures of a document do not hold.
+public struct SignatureError: Error, Sendable, Hashable {
+  /// The kind of reason, for programs.
+  public enum Code: Sendable, Hashable {
+    /// There is no signature.
+    case unsigned
+    /// Misplaced, malformed or too many signatures.
+    case structure
+    /// A reference or transform other than one of the whole document.
+    case reference
+    /// An algorithm that is not accepted.
+    case algorithm
+    /// No usable key in KeyInfo.
+    case key
+    /// The certificates in KeyInfo do not fit the key.
+    case certificate
+    /// The signed content was changed afterwards.
+    case changed
+    /// The signature value was not made by the key.
+    case forged
+    /// A library failed.
+    case internalFailure
+  }
+
+  /// The kind of reason.
+  public let code: Code
+  /// The reason in words.
+  public let message: String
+  /// The number of the signature, from 1 in document order, or nil if the reason concerns none.
+  public internal(set) var signature: Int?
+
+  init(_ code: Code, _ message: String, signature: Int? = nil) {
+    self.code = code
+    self.message = message
+    self.signature = signature
+  }
+}
+
+extension SignatureError: CustomStringConvertible {
+  /// The reason in words, with the number of the signature.
+  public var description: String { signature.map { "signature \($0): \(message)" } ?? message }
 }

@@ -13,7 +13,6 @@ public struct SignatureWriter {
   /// Makes a writer.
   ///
   /// - Parameters:
-  ///   - key: the signer's key.
   ///   - certificates: the chain with the signer's certificate, or empty for a signature with the bare key.
   /// - Throws: ``SigningError`` unless exactly one certificate holds the key.
   public init(key: PrivateKey, certificates: [Certificate] = []) throws(SigningError) {
@@ -21,7 +20,8 @@ public struct SignatureWriter {
     guard certificates.isEmpty || holders == 1 else {
       throw SigningError("exactly one of the certificates must hold the key")
     }
-    (self.key, self.certificates) = (key, certificates)
+    self.key = key
+    self.certificates = certificates
   }
 
   /// Signs a document.
@@ -68,7 +68,8 @@ public struct SignatureWriter {
     case .tag(let offset):
       return bytes[..<offset] + text + bytes[offset...]
     case .emptyTag(let offset, let name):
-      let (open, close) = ([UInt8](">".utf8), [UInt8]("</".utf8))
+      let open = [UInt8](">".utf8)
+      let close = [UInt8]("</".utf8)
       return bytes[..<offset] + open + text + close + bytes[name] + bytes[(offset + 1)...]
     }
   }

@@ -45,7 +45,6 @@ public import Platform
   /// roots sign with SHA-1.
   ///
   /// - Parameters:
-  ///   - leaf: the signer's certificate.
   ///   - others: further certificates in any order; they are not trusted by themselves.
   ///   - time: the time at which the chain must hold. If it is nil, the chain must hold at the start or at the end of
   ///     the leaf's validity.
@@ -59,10 +58,6 @@ public import Platform
   }
 
   /// Checks the chain of a signature; a bare key has none.
-  ///
-  /// - Parameters:
-  ///   - signature: a signature that holds.
-  ///   - time: as in ``check(_:others:at:)``.
   public func check(_ signature: VerifiedSignature, at time: Timestamp?) -> Verdict {
     guard let certificate = signature.certificate else {
       return .untrusted(reason: "a bare key, without a certificate")

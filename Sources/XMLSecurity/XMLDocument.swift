@@ -1,3 +1,4 @@
+internal import COpenSSL
 internal import CXML
 internal import CXMLSec
 
@@ -19,7 +20,6 @@ internal import CXMLSec
   ///
   /// - Parameters:
   ///   - bytes: a whole document in UTF-8, with or without a byte order mark.
-  ///   - limits: the limits, at which reading ends.
   /// - Throws: ``XMLError``.
   public init(parsing bytes: [UInt8], limits: XMLLimits = .standard) throws(XMLError) {
     guard bytes.count <= limits.bytes else {
@@ -175,4 +175,96 @@ private final class ParserRun {
     }
     return true
   }
+}
+
+/// The reason why a document can't be read.
+public struct XMLError: Error, Sendable, Hashable {
+  /// The kind of reason, for programs.
+  public enum Code: Sendable, Hashable {
+    /// Not well-formed XML, which includes empty and truncated files.
+    case malformed
+    /// Too many bytes.
+    case tooLarge
+    /// Too many levels.
+    case tooDeep
+    /// Too many of the other items that ``XMLLimits`` counts.
+    case tooMany
+    /// Bytes that are not UTF-8, or another declared encoding.
+    case encoding
+    /// A document type declaration.
+    case doctype
+  }
+
+  /// The kind of reason.
+  public let code: Code
+  /// The line, from 1, or nil if it is not known.
+  public let line: Int?
+  /// The reason in words.
+  public let message: String
+
+  init(_ code: Code, line: Int? = nil, _ message: String) {
+    self.code = code
+    self.line = line
+    self.message = message
+  }
+}
+
+extension XMLError: CustomStringConvertible {
+  /// The reason in words, with the line.
+  public var description: String { line.map { "line \($0): \(message)" } ?? message }
+}
+
+/// The limits of a document, which are checked while it is read.
+///
+/// Besides the size these are counts in which libxml2 and canonicalization are quadratic, or which they multiply. Without
+/// them a file of a few megabytes could keep a core busy for minutes.
+public struct XMLLimits: Sendable, Hashable {
+  /// The size of the file in bytes.
+  public var bytes: Int
+  /// The number of levels of elements, the root's included.
+  public var depth: Int
+  /// The number of attributes and namespace declarations of one element.
+  public var attributes: Int
+  /// The number of namespace declarations in scope at one element.
+  public var namespaces: Int
+  /// The length of a namespace's URI in bytes.
+  public var namespaceLength: Int
+  /// The number of elements, attributes, comments and processing instructions together.
+  public var nodes: Int
+  /// The number of comments and processing instructions outside the root.
+  public var nodesOutsideRoot: Int
+
+  /// The limits of TokenScripts: 8 MiB, 64 levels, and a hundred times the counts of the largest real file.
+  public static let standard = XMLLimits(
+    bytes: 8 << 20, depth: 64, attributes: 256, namespaces: 32, namespaceLength: 200,
+    nodes: 200_000, nodesOutsideRoot: 64)
+}
+
+/// The process-wide state of libxml2 and libxmlsec1, which is set up once.
+///
+/// After the start neither library opens a file or a connection by itself, nor writes to standard error: libxml2's input
+/// callbacks are removed, its entity loader opens only the schemas that ``SchemaSource`` allows, and errors go to the
+/// caller.
+enum XMLLibrary {
+  /// Starts both libraries; the second and later calls cost one atomic load.
+  static func start() { precondition(hasStarted, "libxml2 and libxmlsec1 do not fit each other") }
+
+  private static let hasStarted: Bool = {
+    xmlInitParser()
+    guard xmlSecInit() == 0, xmlSecOpenSSLInit() == 0 else { return false }
+    xmlSchemaInitTypes()
+
+    xmlSecIOCleanupCallbacks()
+    xmlRegisterDefaultInputCallbacks()
+    while xmlPopInputCallbacks() >= 0 {}
+    unsafe xmlSetExternalEntityLoader { address, _, context in
+      unsafe SchemaSource.open(address, for: context)
+    }
+
+    unsafe xmlSecErrorsSetCallback { _, _, _, _, _, _, _ in }
+    cxml_silence_generic_errors()
+    unsafe xmlSetStructuredErrorFunc(nil) { _, _ in }
+    unsafe xmlThrDefSetStructuredErrorFunc(nil) { _, _ in }
+    return true
+  }()
 }

@@ -25,7 +25,7 @@ internal import CXMLSec
 
   /// The text of the element and its descendants in document order; comments and processing
   /// instructions are skipped.
-  public var text: String { unsafe Self.taken(xmlNodeGetContent(node)) ?? "" }
+  public var text: String { unsafe Self.adopting(xmlNodeGetContent(node)) ?? "" }
 
   /// The elements directly below, in document order.
   public var children: [XMLElement] { unsafe nodesBelow.map(element(at:)) }
@@ -65,13 +65,15 @@ internal import CXMLSec
   /// Returns the value of an attribute.
   ///
   /// - Parameter name: the name of an attribute without a prefix.
-  public func attribute(_ name: String) -> String? { unsafe Self.taken(xmlGetNoNsProp(node, name)) }
+  public func attribute(_ name: String) -> String? {
+    unsafe Self.adopting(xmlGetNoNsProp(node, name))
+  }
 
   /// The language of the content (`xml:lang`), which may be that of an element above.
-  public var language: String? { unsafe Self.taken(xmlNodeGetLang(node)) }
+  public var language: String? { unsafe Self.adopting(xmlNodeGetLang(node)) }
 
   /// Copies a text that libxml2 has made, and frees it.
-  private static func taken(_ text: UnsafeMutablePointer<xmlChar>?) -> String? {
+  private static func adopting(_ text: UnsafeMutablePointer<xmlChar>?) -> String? {
     guard let text = unsafe text else { return nil }
     defer { unsafe cxml_free(text) }
     return unsafe String(cString: text)

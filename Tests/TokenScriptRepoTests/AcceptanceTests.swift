@@ -127,7 +127,7 @@ internal import Platform
     let files = try await [
       signWithoutTime(note: "1"), signWithoutTime(note: "2"), signWithoutTime(note: "3"),
     ]
-    let client = try HTTPClient()
+    let client = try WebClient()
     /// Sends files in turn to a server that is then killed.
     func statuses(_ files: [[UInt8]]) async throws -> [UInt16] {
       let server = try ChildProcess.awd(

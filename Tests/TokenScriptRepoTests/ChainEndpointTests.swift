@@ -32,9 +32,9 @@ struct ChainEndpointTests {
       [tokenscript.chains]
       1 = { url = "http://127.0.0.1:\(words[1])", registry = "\(words[5])" }
       """, publicURL: "https://repo.example")
-    #expect(try await server.service.survey.askAll(server.service.indexer.current.questions))
+    #expect(try await server.service.scheduler.askAll(server.service.indexer.current.questions))
     try await server.service.reload()
-    let found = server.service.survey.answers.value.byOrigin
+    let found = server.service.scheduler.answers.value.byOrigin
     func word(_ index: Int) throws -> ChainAnswer {
       try #require(found[Origin(contracts[index], on: .main)])
     }
@@ -50,7 +50,7 @@ struct ChainEndpointTests {
     // An endpoint that is gone leaves the last word.
     process.closeInput()
     _ = try await process.ended()
-    #expect(try await !server.service.survey.askAll(server.service.indexer.current.questions))
-    #expect(server.service.survey.answers.value.byOrigin == found)
+    #expect(try await !server.service.scheduler.askAll(server.service.indexer.current.questions))
+    #expect(server.service.scheduler.answers.value.byOrigin == found)
   }
 }

@@ -131,7 +131,7 @@ extension ChainSuite {
   /// Runs a server at a port of its own.
   func withStandIn(_ endpoint: Endpoint, _ body: (_ url: String) async throws -> Void) async throws
   {
-    let standIn = try HTTPServer(
+    let standIn = try WebServer(
       options: ServerOptions(endpoints: [.tcp(.loopback, port: 0)]), responder: endpoint,
       report: { _ in })
     try standIn.start()
@@ -157,7 +157,7 @@ extension ChainSuite {
         "\(toml)\n[tokenscript.chains]\n\(endpoints.joined(separator: "\n"))",
         publicURL: "https://repo.example")
       try await body(server) {
-        let survey = server.service.survey
+        let survey = server.service.scheduler
         let hasChanged = try await survey.askAll(server.service.indexer.current.questions)
         if hasChanged { try await server.service.reload() }
         return hasChanged

@@ -174,7 +174,7 @@ internal import Formats
     rules.schema = check
     var file = TokenScriptFile(schema: schema, root: "token")
     file.validity = failure
-    let verdict = rules.judge(file)
+    let verdict = rules.evaluate(file)
     #expect((verdict.refusal != nil) == isRefused)
     #expect(verdict.warnings == (isWarned ? ["r: d"] : []))
   }
@@ -185,6 +185,6 @@ internal import Formats
     rules.trust = .require
     var file = TokenScriptFile(schema: schema, root: "token")
     file.signature = .failed(FileRefusal(reason: "r", detail: ""))
-    #expect(rules.judge(file).refusal != nil)
+    #expect(rules.evaluate(file).refusal != nil)
   }
 }

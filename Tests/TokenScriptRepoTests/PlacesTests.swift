@@ -171,7 +171,7 @@ struct FoundScript: Decodable {
       #expect(scripts.count == 64)
       #expect(scripts.filter(\.authenticated).map(\.scriptId) == (251...282).map { "7738_\($0)" })
       #expect(chain.batches.map(\.count).max() == 32)
-      let word = server.service.survey.answers.value.byOrigin.values.first
+      let word = server.service.scheduler.answers.value.byOrigin.values.first
       #expect(word?.entries.count == 32)
     }
   }

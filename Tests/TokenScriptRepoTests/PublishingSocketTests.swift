@@ -16,14 +16,14 @@ internal import Testing
 
   @Test func whatDoesNotArriveWholeIsNotPublished() async throws {
     let server = try await server()
-    let listener = try HTTPServer(
+    let listener = try WebServer(
       options: ServerOptions(endpoints: [.tcp(.loopback, port: 0)]),
       responder: server.table,
       report: { _ in })
     try listener.start()
     do {
       let url = "http://\(listener.endpoints[0])\(Self.place)"
-      let client = try HTTPClient()
+      let client = try WebClient()
       func put(_ bytes: [UInt8]) async throws -> IncomingResponse {
         try await client.send(OutgoingRequest(.put, url, body: bytes))
       }

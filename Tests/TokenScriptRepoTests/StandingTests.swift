@@ -8,6 +8,7 @@ internal import Platform
 internal import XMLSecurity
 
 @testable import TokenScriptRepo
+@testable import WalletClient
 
 /// Tests of who stands for a contract: authorities, roles, and identifiers of IPFS.
 @Suite(.ownThreads) struct StandingTests: ChainSuite, PublishingSuite {
@@ -166,7 +167,7 @@ internal import XMLSecurity
       _ = try await ask()
       let roles = chain.batches.filter { $0.contains("0x91d14854") }
       #expect(roles.map(\.count) == [32])
-      #expect(server.service.survey.answers.value.byOrigin.values.first?.roles.count == 16)
+      #expect(server.service.scheduler.answers.value.byOrigin.values.first?.roles.count == 16)
     }
   }
 

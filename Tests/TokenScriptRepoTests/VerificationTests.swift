@@ -130,7 +130,7 @@ internal import XMLSecurity
     try fixture.write("a.tsml", bytes: signed)
     try fixture.write("b.tsml", tokenScript(for: bob))
     let server = try await fixture.server(roots)
-    let http = try HTTPServer(
+    let http = try WebServer(
       options: ServerOptions(endpoints: [.tcp(.loopback, port: 0)]),
       responder: server.table, report: { _ in })
     try http.start()

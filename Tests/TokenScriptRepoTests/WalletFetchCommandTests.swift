@@ -84,7 +84,7 @@ internal import XMLSecurity
   private func run(
     _ response: Response, _ words: [String] = [], cache: String
   ) async throws -> Outcome {
-    let server = try HTTPServer(
+    let server = try WebServer(
       options: ServerOptions(endpoints: [.tcp(.loopback, port: 0)]),
       responder: Always(response: response), report: { _ in })
     try server.start()

@@ -223,7 +223,7 @@ internal import Testing
     // The service didn't listen.
     let wasOverfull = machine.isOverfull
     #expect(wasOverfull)
-    let resumes = entries.map { machine.taken($0) }.joined()
+    let resumes = entries.map { machine.consumed($0) }.joined()
     #expect(Array(resumes) == [.send(.version1(.resume(PDU.Resume())))])
     let isOverfull = machine.isOverfull
     #expect(!isOverfull)
@@ -250,12 +250,12 @@ internal import Testing
     }
     #expect(actions.last == pause)
     #expect(machine.setPaused(true) == [])
-    #expect(machine.taken(entry) == [])
+    #expect(machine.consumed(entry) == [])
     #expect(machine.setPaused(false) == [resume])
     #expect(machine.setPaused(true) == [pause])
     _ = receive(&machine, message(2), data)
     #expect(machine.setPaused(false) == [])
-    #expect(machine.taken(entry) == [resume])
+    #expect(machine.consumed(entry) == [resume])
   }
 
   @Test func aLoginThatBreaksEndsNoRequest() throws {

@@ -287,7 +287,7 @@ internal import WalletClient
         options: ApptimistDeviceTests.quick)
       await #expect(throws: DeviceError.refused) { try await lost.run() }
       await #expect(throws: ServicePinError.notThere(404)) {
-        _ = try await ServicePin.fetch(from: elsewhere, client: try HTTPClient())
+        _ = try await ServicePin.fetch(from: elsewhere, client: try WebClient())
       }
     }
   }

@@ -109,14 +109,14 @@ func withApptimist(
     ApptimistConfiguration(ConfigurationReader(document).section("apptimist")))
   var router = Router(service: ApptimistService.name)
   service.register(on: &router)
-  let server = try HTTPServer(
+  let server = try WebServer(
     options: ServerOptions(endpoints: [.tcp(.loopback, port: port)], threads: 2),
     responder: try RouteTable([router], log: log), report: { _ in })
   try server.start()
   let url = try #require(WebSocketURL("ws://\(server.endpoints[0])/siren"))
   let result: Result<Void, any Error>
   do {
-    let pin = try await ServicePin.fetch(from: url, client: try HTTPClient())
+    let pin = try await ServicePin.fetch(from: url, client: try WebClient())
     result = .success(try await body(LocalService(url: url, pin: pin)))
   } catch { result = .failure(error) }
   await server.drain(within: .milliseconds(200))

@@ -197,7 +197,7 @@ internal import Testing
       "/", "?chain=0", "?chain=7&chain=7", "?x=1", "#a", "/x", "?chain=5&signer=%zz", ".xml",
     ] { #expect(throws: TokenLink.Refusal.self, "\(bad)") { try Self.read(url + bad) } }
     #expect(
-      TokenScriptPlace("\(url)?chain=5", at: Self.repository)?.chain?.number
+      TokenScriptLocation("\(url)?chain=5", at: Self.repository)?.chain?.number
         == (chain ?? 5 == 5 ? 5 : nil))
   }
 

@@ -40,7 +40,7 @@ private func run(
   var actions: [String] = []
   func note(_ action: TokenScriptExchange.Action) -> TokenScriptReport? {
     switch action {
-    case .ask(let namespace, let date):
+    case .request(let namespace, let date):
       actions.append("ask \(namespace?.path ?? "any")" + (date.map { " \($0.seconds)" } ?? ""))
     case .inspect(let namespace): actions.append("inspect \(namespace?.path ?? "any")")
     case .store(let modified, let report):

@@ -1,6 +1,6 @@
-internal import ServiceKit
 internal import Ethereum
 internal import Platform
+internal import ServiceKit
 
 /// A report of the checks of one file.
 struct FileReport: Sendable {
@@ -18,12 +18,14 @@ struct FileReport: Sendable {
       _ name: String, _ finding: TokenScriptFile.Finding, _ rule: RepositoryRules.Check,
       off: String = "it is switched off"
     ) {
-      (self.name, self.rule) = (name, rule)
+      self.name = name
+      self.rule = rule
       switch finding {
       case .passed: (outcome, reason) = ("holds", nil)
       case .failed(let refusal): (outcome, reason) = ("fails", refusal.words)
       case .unchecked:
-        (outcome, reason) = ("not checked", rule == .off ? off : "the signature does not hold")
+        outcome = "not checked"
+        reason = rule == .off ? off : "the signature does not hold"
       }
     }
 
@@ -47,12 +49,6 @@ struct FileReport: Sendable {
   private var advice: [String] = []
 
   /// Reads and checks a file; blocks on the disk.
-  ///
-  /// - Parameters:
-  ///   - source: the file.
-  ///   - reader: reads and checks the file.
-  ///   - rules: the configuration's rules.
-  ///   - now: the present time.
   init(
     _ source: CommandFile, by reader: TokenScriptReader, _ rules: RepositoryRules, now: Timestamp
   ) {
@@ -65,7 +61,7 @@ struct FileReport: Sendable {
       reason = error.words
       return
     }
-    let (refusal, warnings) = rules.judge(file)
+    let (refusal, warnings) = rules.evaluate(file)
     holds = refusal == nil
     reason = refusal?.reason
     self.file = file
@@ -132,5 +128,42 @@ struct FileReport: Sendable {
     let verdict = holds ? "would be served" : "would be refused: \(reason ?? "")"
     return ["\(path): \(verdict)".printable]
       + TextTable.align(cells.map { $0.map(\.printable) }).map { "  \($0)" }
+  }
+}
+
+extension TokenScriptFile {
+  /// Returns the steps that an author takes to have a file served, in their order.
+  ///
+  /// - Parameters:
+  ///   - isForPublishing: whether the file is to be published over HTTP.
+  func advice(at path: String, _ rules: RepositoryRules, isForPublishing: Bool) -> [String] {
+    var advice: [String] = []
+    if warnings.contains(where: { $0.contains("names no network") }) {
+      advice.append("add network=\"…\" to every address, with the number of its chain")
+    }
+    if origins.isEmpty {
+      let name = contracts.first?.name ?? "…"
+      advice.append(
+        "name the contract in origins: <ts:origins><ts:ethereum contract=\"\(name)\"/></ts:origins>"
+      )
+    }
+    if case .failed = validity {
+      advice.append("mend what the schema doesn't allow, before signing")
+    }
+    switch signature {
+    case .failed(let refusal) where refusal.reason == "not signed":
+      advice.append("sign it: awd repo sign --key KEY '\(path)'")
+    case .failed:
+      advice.append("take the signature out, and sign it anew: any change breaks a signature")
+    case .passed where isForPublishing && signer?.time == nil:
+      advice.append(
+        "sign it with a signing time, as awd repo sign does, so that it can't come back once it is old"
+      )
+    case .passed, .unchecked: break
+    }
+    if rules.trust == .require, case .failed = trust {
+      advice.append("sign it with a certificate that leads to a root, or with the deployer's key")
+    }
+    return advice
   }
 }

@@ -6,7 +6,7 @@ internal import HTTPProtocol
 
 /// The requests of commands to a repository.
 struct RepositoryExchange {
-  private let client: HTTPClient
+  private let client: WebClient
 
   /// Makes connections of its own.
   ///
@@ -14,7 +14,7 @@ struct RepositoryExchange {
   init() throws(CommandError) {
     var options = HTTPClientOptions()
     options.bodyLimit = VerificationQueue.bodyLimit
-    do throws(HTTPClientError) { client = try HTTPClient(options) } catch {
+    do throws(HTTPClientError) { client = try WebClient(options) } catch {
       throw .refused("\(error)")
     }
   }
@@ -32,10 +32,7 @@ struct RepositoryExchange {
   /// Sends a request, and asks for JSON.
   ///
   /// - Parameters:
-  ///   - request: the request.
-  ///   - expected: the statuses of success.
   ///   - url: the URL in errors, or nil for the request's.
-  ///   - remark: the end of the error for another status.
   /// - Throws: ``CommandError`` if there is no response, or one with another status.
   func send(
     _ request: OutgoingRequest, expecting expected: Status..., as url: String? = nil,

@@ -19,7 +19,8 @@ struct RepositoryPublishCommand: Command {
 
   static func run(_ context: CommandContext) async throws {
     let arguments = context.arguments
-    let (repository, chain) = (try RepositoryExchange.url(arguments), try arguments.chain("chain"))
+    let repository = try RepositoryExchange.url(arguments)
+    let chain = try arguments.chain("chain")
     let path = arguments.operands[0]
     let bytes: [UInt8]
     let file: TokenScriptFile

@@ -39,7 +39,8 @@ struct RepositorySchemasCommand: Command {
     let exchange = try RepositoryExchange()
     var contents: [(path: String, bytes: [UInt8])] = []
     for line in files {
-      let (digest, path) = (line[0], line[1])
+      let digest = line[0]
+      let path = line[1]
       let url = "\(base)/\(path)"
       let answer = try await exchange.send(OutgoingRequest(.get, url), expecting: .ok)
       guard SHA256.hash(answer.body).hex == digest else {

@@ -2,6 +2,7 @@ internal import FoundationEssentials
 internal import Glibc
 internal import Observability
 internal import Platform
+internal import TokenScriptRepoResources
 internal import XMLSecurity
 
 /// A small repository to try the service with, made if none is configured.
@@ -27,9 +28,6 @@ struct DemoRepository: Sendable {
 
   /// Makes the demo unless there is a repository in its place; blocks on the disk.
   ///
-  /// - Parameters:
-  ///   - now: the signing time.
-  ///   - log: is told about the new demo.
   /// - Throws: ``DemoError``.
   func make(now: Timestamp, log: Log) throws(DemoError) {
     guard !Self.exists(folder) else { return }
@@ -96,4 +94,66 @@ struct DemoError: Error, CustomStringConvertible {
     description =
       "the demo can't be made: \(reason); or name a repository by `repository` in [tokenscript]"
   }
+}
+
+/// The TokenScripts of the demo.
+enum DemoFile {
+  /// The files in both layouts, `<signer>/<YYYY>/<MM>/<contract>.tsml` and the older
+  /// `<contract>/schema…/<signer>-signed.xml`: the path below the root, the signer, and the document without a signature.
+  static let all: [(path: String, signer: DemoSigner, bytes: [UInt8])] = [
+    ("demo.awd.example/2020/03/DAI.tsml", .demo, Resource(tokenscript_DAI_2020_03_tsml()).bytes),
+    ("demo.awd.example/2020/06/DAI.tsml", .demo, Resource(tokenscript_DAI_tsml()).bytes),
+    ("demo.awd.example/2020/06/ENS.tsml", .demo, Resource(tokenscript_ENS_tsml()).bytes),
+    ("demo.awd.example/2020/06/USDC.tsml", .demo, Resource(tokenscript_USDC_tsml()).bytes),
+    (
+      "USDC/schema2020-06/guild.awd.example-signed.xml", .guild,
+      Resource(tokenscript_USDC_tsml()).bytes
+    ),
+    ("WETH/schema2020-06/signed.xml", .owner, Resource(tokenscript_WETH_tsml()).bytes),
+  ]
+}
+
+/// The fictitious signers of the demo, whose keys are made at the first start.
+enum DemoSigner: String, CaseIterable, Sendable {
+  /// The signer of most files, with an RSA key and a certificate.
+  case demo
+  /// The second signer of one contract, with a P-256 key and a certificate.
+  case guild
+  /// A signer with a bare Ethereum key.
+  case owner
+
+  /// The common name of the certificate, or nil without one.
+  var commonName: String? { self == .owner ? nil : "\(rawValue).awd.example" }
+
+  /// The kind of the key.
+  var kind: PublicKey.Kind {
+    switch self {
+    case .demo: .rsa
+    case .guild: .p256
+    case .owner: .secp256k1
+    }
+  }
+
+  /// Makes the key, and the certificate if the signer has one.
+  ///
+  /// - Throws: ``SigningError``, ``SystemError``.
+  func makeKey(in folder: String, now: Timestamp) throws {
+    let key = try DevelopmentKey(kind, commonName: commonName ?? rawValue, notBefore: now)
+    try DurableFile.create(keyPath(in: folder), key.keyPEM, mode: 0o600)
+    if commonName != nil { try DurableFile.create(certificatePath(in: folder), key.certificatePEM) }
+  }
+
+  /// Makes a writer of signatures with the key.
+  ///
+  /// - Throws: ``SigningError``, ``CertificateError``, ``SystemError``.
+  func writer(from folder: String) throws -> SignatureWriter {
+    let key = try PrivateKey(pem: Descriptor.contents(ofFile: keyPath(in: folder)))
+    let path = certificatePath(in: folder)
+    let certificates =
+      try commonName == nil ? [] : Certificate.certificates(pem: Descriptor.contents(ofFile: path))
+    return try SignatureWriter(key: key, certificates: certificates)
+  }
+
+  private func keyPath(in folder: String) -> String { "\(folder)/\(rawValue).key.pem" }
+  private func certificatePath(in folder: String) -> String { "\(folder)/\(rawValue).cert.pem" }
 }

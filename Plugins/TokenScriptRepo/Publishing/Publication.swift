@@ -1,13 +1,15 @@
 internal import Cryptography
 internal import Ethereum
+internal import HTTPProtocol
 internal import Platform
+internal import Routing
 
 /// A file that was published over HTTP, as the store has it.
 ///
-/// A signer has one file at a place: a newer one takes its place, and a withdrawn one leaves a mark there.
+/// A signer has one file in a slot: a newer one replaces it, and a withdrawn one leaves a mark there.
 struct Publication: Sendable {
-  /// The place of a publication.
-  struct Place: Hashable, Sendable {
+  /// What a newer publication replaces: the signer’s file for a contract in a version.
+  struct Slot: Hashable, Sendable {
     /// The identifier of the signer: its authority's, or else its key's.
     let signer: String
     /// The version.
@@ -16,8 +18,8 @@ struct Publication: Sendable {
     let origin: Origin
   }
 
-  /// The place.
-  let place: Place
+  /// The slot.
+  let slot: Slot
   /// The SHA-256 of the bytes.
   let digest: SHA256.Digest
   /// The number of the bytes.
@@ -37,10 +39,10 @@ struct Publication: Sendable {
   var time: Timestamp { signed ?? accepted }
 
   /// The path that the file is listed by.
-  var path: RepositoryPath { isWithdrawn ? place.path.mark : place.path }
+  var path: RepositoryPath { isWithdrawn ? slot.path.mark : slot.path }
 }
 
-extension Publication.Place {
+extension Publication.Slot {
   /// The folder of all files that were published over HTTP.
   static let folder = "published"
 
@@ -86,4 +88,33 @@ extension TokenScriptFile.Contract {
 extension TokenScriptFile.Signer {
   /// The identifier of the one who publishes.
   var publisher: String { authority ?? key }
+}
+
+/// The place that a URL names for a file.
+struct PublicationTarget: Hashable, Sendable {
+  /// The version.
+  let schema: SchemaVersion
+  /// The contract.
+  let contract: EthereumAddress
+  /// The chain, or nil if the URL names none.
+  let chain: ChainID?
+
+  /// Returns the chain that the place is on: the one in the URL, or the only one that a file names for the contract.
+  func chain(of file: TokenScriptFile) -> ChainID? {
+    chain ?? file.originChains[contract].flatMap { $0.count == 1 ? $0[0] : nil }
+  }
+}
+
+extension PublicationTarget {
+  /// Reads the place from a request.
+  ///
+  /// - Throws: ``HTTPError`` with status 400 or 404.
+  init(_ request: Request, _ parameters: RouteParameters) throws(HTTPError) {
+    guard let schema = SchemaVersion(year: parameters["year"], month: parameters["month"]) else {
+      throw HTTPError(.notFound)
+    }
+    let contract = try FileQuery.contract(parameters["address"])
+    let query = try FileQuery(request.head, chain: parameters["chain"])
+    self.init(schema: schema, contract: contract, chain: query.chain)
+  }
 }

@@ -36,3 +36,13 @@ enum PublicationQuota {
   /// The largest number of origins of a file, each on each of its chains. Real files have ten at most.
   static let originsOfFile = 32
 }
+
+/// The configuration's answer to who may publish over HTTP.
+enum PublicationPolicy: String, Sendable, CaseIterable {
+  /// Nobody.
+  case off
+  /// The keys that stand for the contract already: by a file that is served, or as its deployer.
+  case known
+  /// They, and for a contract without any file anybody.
+  case open
+}

@@ -16,13 +16,15 @@ struct PublicationRefusal: Error, Equatable {
 
   /// Makes a refusal.
   init(_ status: Status, _ reason: String, signer: String? = nil, known: [String]? = nil) {
-    (self.status, self.reason, self.signer, self.known) = (status, reason, signer, known)
+    self.status = status
+    self.reason = reason
+    self.signer = signer
+    self.known = known
   }
 
   /// Makes the refusal of a network that asks too often.
   ///
   /// - Parameters:
-  ///   - things: the requested things in the plural.
   ///   - seconds: the seconds to wait.
   init(tooMany things: String, retryAfter seconds: Int) {
     self.init(.tooManyRequests, "too many \(things)")

@@ -23,9 +23,7 @@ struct Withdrawal: Sendable {
   /// Returns the signed text: four lines.
   ///
   /// - Parameters:
-  ///   - url: the whole URL of the request.
   ///   - digest: the SHA-256 of the file.
-  ///   - time: the time of the statement.
   static func message(url: String, digest: SHA256.Digest, time: String) -> [UInt8] {
     Array("DELETE\n\(url)\n\(digest.hex)\n\(time)\n".utf8)
   }

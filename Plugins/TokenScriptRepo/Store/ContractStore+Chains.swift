@@ -8,7 +8,6 @@ extension ContractStore {
   /// Reads the last answers of some chains.
   ///
   /// - Parameters:
-  ///   - chains: the chains.
   ///   - change: the last change that is known, or nil for all answers.
   /// - Returns: the answers that have changed, and the number of the last change.
   /// - Throws: ``StoreError``.
@@ -66,7 +65,7 @@ extension ContractStore {
       try await store.write(isolation: .rowLocks) { transaction in
         let change = try Self.lock(transaction) + 1
         for (origin, answer) in batch { try Self.insert(answer, on: origin, change, transaction) }
-        try Self.note(change, transaction)
+        try Self.record(change, transaction)
       }
     }
   }

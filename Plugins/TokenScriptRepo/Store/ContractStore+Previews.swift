@@ -1,7 +1,7 @@
 internal import FoundationEssentials
 internal import HTTPProtocol
-internal import Storage
 internal import Platform
+internal import Storage
 
 extension ContractStore {
   /// The room of all previews in bytes.
@@ -13,12 +13,7 @@ extension ContractStore {
   /// oldest ones, on all nodes alike.
   ///
   /// - Parameters:
-  ///   - preview: the facts about the file.
-  ///   - name: the name in its URL.
-  ///   - bytes: the file.
-  ///   - end: the time at which it is over.
   ///   - network: the client's network, or nil if it has none.
-  ///   - now: the present time.
   /// - Throws: ``PublicationRefusal`` if the network has put up too many, or this one takes more than any other network's;
   ///   ``StoreError``.
   func add(
@@ -87,6 +82,55 @@ extension ContractStore {
   func deletePreviews(over now: Timestamp) async throws {
     try await store.write { transaction in
       try transaction.execute("DELETE FROM tokenscript_previews WHERE expires <= ?", now)
+    }
+  }
+}
+
+extension ContractStore {
+  /// The requests of a network that are counted on all nodes together, and the verifications of a reported file.
+  enum CountedRequest: String, DatabaseValueConvertible, Sendable {
+    case publication, preview, report, verification
+
+    /// The most requests of an hour.
+    var limit: Int { [.publication: 30, .verification: 1][self] ?? 10 }
+  }
+
+  /// The time for which a request counts, in milliseconds.
+  private static let span: Int64 = 3_600_000
+
+  /// Counts a request in a transaction that holds the lock.
+  ///
+  /// - Parameters:
+  ///   - network: the client's network, or a file's digest; requests without one are not counted.
+  /// - Returns: nil, or the seconds to wait if the network has had too many, at least one.
+  static func count(
+    _ request: CountedRequest, from network: String?, at now: Timestamp,
+    _ transaction: borrowing Transaction
+  ) throws -> Int? {
+    guard let network else { return nil }
+    let start = now.milliseconds - span
+    try transaction.execute("DELETE FROM tokenscript_requests WHERE time <= ?", start)
+    let times: [Int64] = try transaction.values(
+      "SELECT time FROM tokenscript_requests WHERE kind = ? AND network = ? ORDER BY time",
+      request, network)
+    if times.count >= request.limit {
+      return max(1, Int((times[times.count - request.limit] - start + 999) / 1000))
+    }
+    try transaction.execute(
+      "INSERT INTO tokenscript_requests VALUES (?, ?, ?)", request, network, now.milliseconds)
+    return nil
+  }
+
+  /// Counts a request, on all nodes together.
+  ///
+  /// - Returns: nil, or the seconds to wait if the network has had too many, at least one.
+  /// - Throws: ``StoreError``.
+  func count(
+    _ request: CountedRequest, from network: String?, at now: Timestamp
+  ) async throws -> Int? {
+    try await store.write(isolation: .rowLocks) { transaction in
+      _ = try Self.lock(transaction)
+      return try Self.count(request, from: network, at: now, transaction)
     }
   }
 }

@@ -15,9 +15,9 @@ extension ContractStore {
 
     /// Returns the files of the folder that aren't published.
     func filesBeside(_ files: [RepositoryFile]) -> [RepositoryFile] {
-      let places = Set(publications.map(\.place))
+      let places = Set(publications.map(\.slot))
       return files.filter { file in
-        Publication.Place(file.path).map { !places.contains($0) } ?? true
+        Publication.Slot(file.path).map { !places.contains($0) } ?? true
       }
     }
   }
@@ -40,7 +40,7 @@ extension ContractStore {
         """, change
       ) { row in
         var publication = try Self.publication(row)
-        if let last = changes.publications.last, last.place == publication.place {
+        if let last = changes.publications.last, last.slot == publication.slot {
           publication = last
           changes.publications.removeLast()
         }
@@ -58,14 +58,14 @@ extension ContractStore {
   ///
   /// - Throws: ``StoreError``.
   func content(of publication: Publication) async throws -> [UInt8]? {
-    let place = publication.place
+    let slot = publication.slot
     return try await store.read(isOneQuery: true) { snapshot in
       try snapshot.value(
         """
         SELECT content FROM tokenscript_published
         WHERE signer = ? AND schema = ? AND contract = ? AND chain = ? AND sha256 = ?
           AND content IS NOT NULL
-        """, place.signer, place.schema, place.origin.contract, place.origin.chain,
+        """, slot.signer, slot.schema, slot.origin.contract, slot.origin.chain,
         publication.digest)
     }
   }
@@ -73,26 +73,23 @@ extension ContractStore {
   /// Decides on a file, and stores it if it is to be published.
   ///
   /// - Parameters:
-  ///   - submission: the file.
-  ///   - place: the place that the request names.
   ///   - network: the client's network, or nil if it has none.
-  ///   - judge: decides.
   /// - Throws: ``PublicationRefusal``, or ``StoreError``; then nothing is stored.
   func publish(
-    _ submission: PublicationJudge.Submission, at place: PublicationPlace, from network: String?,
-    by judge: PublicationJudge
-  ) async throws -> PublicationJudge.Verdict {
+    _ submission: PublicationRules.Submission, at target: PublicationTarget, from network: String?,
+    by rules: PublicationRules
+  ) async throws -> PublicationRules.Decision {
     try await store.write(isolation: .rowLocks) { transaction in
       let change = try Self.lock(transaction) + 1
-      let known = try Self.known(about: submission, at: place, from: network, judge, transaction)
-      let verdict = try judge.judge(submission, at: place, known)
-      guard case .write(let publication, let isIssuers, _) = verdict else { return verdict }
-      if let wait = try Self.count(.publication, from: network, at: judge.now, transaction) {
+      let known = try Self.known(about: submission, at: target, from: network, rules, transaction)
+      let decision = try rules.evaluate(submission, at: target, known)
+      guard case .write(let publication, let isIssuers, _) = decision else { return decision }
+      if let wait = try Self.count(.publication, from: network, at: rules.now, transaction) {
         throw PublicationRefusal(tooMany: "publications", retryAfter: wait)
       }
       try Self.insert(
         publication, submission.bytes, from: network, isIssuers: isIssuers, change, transaction)
-      return verdict
+      return decision
     }
   }
 
@@ -116,8 +113,8 @@ extension ContractStore {
       try await store.write(isolation: .rowLocks) { transaction in
         var change = try Self.lock(transaction)
         for (publication, bytes) in batch {
-          let present = try Self.publications(for: publication.place.origin, transaction)
-            .first { $0.place == publication.place }
+          let present = try Self.publications(for: publication.slot.origin, transaction)
+            .first { $0.slot == publication.slot }
           if let present, present.time >= publication.time { continue }
           change += 1
           try Self.insert(publication, bytes, from: nil, isIssuers: false, change, transaction)
@@ -130,7 +127,6 @@ extension ContractStore {
   ///
   /// - Parameters:
   ///   - publication: one of the files, which must be the present one at its place.
-  ///   - origin: the contract.
   /// - Returns: the files, which are withdrawn.
   /// - Throws: ``PublicationRefusal`` if the file was replaced, or ``StoreError``.
   func withdraw(_ publication: Publication, for origin: Origin) async throws -> [Publication] {
@@ -138,11 +134,11 @@ extension ContractStore {
       let change = try Self.lock(transaction) + 1
       // Older files of the signer would come back otherwise.
       let own = try Self.publications(for: origin, transaction).filter {
-        $0.place.signer == publication.place.signer && $0.place.schema == publication.place.schema
+        $0.slot.signer == publication.slot.signer && $0.slot.schema == publication.slot.schema
           && !$0.isWithdrawn
       }
       guard
-        own.contains(where: { $0.place == publication.place && $0.digest == publication.digest })
+        own.contains(where: { $0.slot == publication.slot && $0.digest == publication.digest })
       else { throw PublicationRefusal(.conflict, "the file was replaced meanwhile") }
       for file in own { try Self.withdraw(file, change, transaction) }
       return own
@@ -172,16 +168,16 @@ extension ContractStore {
     return change ?? 0
   }
 
-  /// Notes the number of the last change.
-  static func note(_ change: Int64, _ transaction: borrowing Transaction) throws {
+  /// Records the number of the last change.
+  static func record(_ change: Int64, _ transaction: borrowing Transaction) throws {
     try transaction.execute("UPDATE tokenscript_publishing SET change = ?", change)
   }
 
   private static func known(
-    about submission: PublicationJudge.Submission, at place: PublicationPlace,
-    from network: String?, _ judge: PublicationJudge, _ transaction: borrowing Transaction
-  ) throws -> PublicationJudge.Known {
-    var known = PublicationJudge.Known()
+    about submission: PublicationRules.Submission, at target: PublicationTarget,
+    from network: String?, _ rules: PublicationRules, _ transaction: borrowing Transaction
+  ) throws -> PublicationRules.Known {
+    var known = PublicationRules.Known()
     let origins = submission.file.namedOrigins.map(\.origin)
     guard let signer = submission.file.signer?.publisher,
       origins.count <= PublicationQuota.originsOfFile
@@ -191,21 +187,22 @@ extension ContractStore {
     }
     known.isWithdrawn = try transaction.value(
       "SELECT withdrawn FROM tokenscript_accepted WHERE signer = ? AND schema = ? AND sha256 = ?",
-      signer, place.schema, submission.digest)
-    guard let chain = place.chain(of: submission.file) else { return known }
+      signer, target.schema, submission.digest)
+    guard let chain = target.chain(of: submission.file) else { return known }
     known.acceptedCount =
       try transaction.value(
         """
         SELECT count(*) FROM tokenscript_accepted
         WHERE signer = ? AND schema = ? AND contract = ? AND chain = ?
-        """, signer, place.schema, place.contract, chain) ?? 0
+        """, signer, target.schema, target.contract, chain) ?? 0
     try transaction.forEach(
       """
       SELECT signer = ?1, coalesce(network = ?2, FALSE) AND issuer = ?3, issuer = 0, count(*),
         CAST(sum(size * (1 - withdrawn)) AS BIGINT), CAST(sum(origins) AS BIGINT)
       FROM tokenscript_published
       WHERE NOT (signer = ?1 AND schema = ?4 AND contract = ?5 AND chain = ?6) GROUP BY 1, 2, 3
-      """, signer, network, judge.rules.isIssuers(submission.file), place.schema, place.contract,
+      """, signer, network, rules.catalogue.isIssuers(submission.file), target.schema,
+      target.contract,
       chain
     ) { row in
       let usage = PublicationQuota.Usage(files: try row[3], bytes: try row[4], origins: try row[5])
@@ -235,7 +232,7 @@ extension ContractStore {
 
   private static func publication(_ row: borrowing Row) throws -> Publication {
     Publication(
-      place: Publication.Place(
+      slot: Publication.Slot(
         signer: try row[0], schema: try row[1],
         origin: Origin(try row[2], on: try row[3])),
       digest: try row[4], size: try row[5],
@@ -248,7 +245,7 @@ extension ContractStore {
     _ publication: Publication, _ bytes: [UInt8]?, from network: String?, isIssuers: Bool,
     _ change: Int64, _ transaction: borrowing Transaction
   ) throws {
-    let place = publication.place
+    let slot = publication.slot
     try transaction.execute(
       """
       INSERT INTO tokenscript_published (signer, schema, contract, chain, sha256, size, signed,
@@ -260,7 +257,7 @@ extension ContractStore {
         size = excluded.size, signed = excluded.signed, accepted = excluded.accepted,
         withdrawn = excluded.withdrawn, issuer = excluded.issuer, origins = excluded.origins,
         change = excluded.change, content = excluded.content
-      """, place.signer, place.schema, place.origin.contract, place.origin.chain,
+      """, slot.signer, slot.schema, slot.origin.contract, slot.origin.chain,
       publication.digest, publication.size, publication.signed?.seconds,
       publication.accepted.seconds, publication.isWithdrawn, network, isIssuers,
       publication.originCount, change, publication.isWithdrawn ? nil : bytes)
@@ -268,36 +265,36 @@ extension ContractStore {
       """
       DELETE FROM tokenscript_published_origins
       WHERE signer = ? AND schema = ? AND contract = ? AND chain = ?
-      """, place.signer, place.schema, place.origin.contract, place.origin.chain)
+      """, slot.signer, slot.schema, slot.origin.contract, slot.origin.chain)
     for (number, origin) in publication.origins.enumerated() {
       try transaction.execute(
-        "INSERT INTO tokenscript_published_origins VALUES (?, ?, ?, ?, ?, ?, ?, ?)", place.signer,
-        place.schema, place.origin.contract, place.origin.chain, number, origin.address,
+        "INSERT INTO tokenscript_published_origins VALUES (?, ?, ?, ?, ?, ?, ?, ?)", slot.signer,
+        slot.schema, slot.origin.contract, slot.origin.chain, number, origin.address,
         origin.chain, origin.name)
     }
     if publication.signed == nil {
       try transaction.execute(
         "INSERT INTO tokenscript_accepted VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-        place.signer, place.schema, publication.digest, place.origin.contract,
-        place.origin.chain, publication.isWithdrawn)
+        slot.signer, slot.schema, publication.digest, slot.origin.contract,
+        slot.origin.chain, publication.isWithdrawn)
     }
-    try note(change, transaction)
+    try record(change, transaction)
   }
 
   private static func withdraw(
     _ publication: Publication, _ change: Int64, _ transaction: borrowing Transaction
   ) throws {
-    let place = publication.place
+    let slot = publication.slot
     try transaction.execute(
       """
       UPDATE tokenscript_published SET withdrawn = 1, content = NULL, change = ?
       WHERE signer = ? AND schema = ? AND contract = ? AND chain = ? AND sha256 = ?
-      """, change, place.signer, place.schema, place.origin.contract, place.origin.chain,
+      """, change, slot.signer, slot.schema, slot.origin.contract, slot.origin.chain,
       publication.digest)
     try transaction.execute(
       """
       UPDATE tokenscript_accepted SET withdrawn = 1 WHERE signer = ? AND schema = ? AND sha256 = ?
-      """, place.signer, place.schema, publication.digest)
-    try note(change, transaction)
+      """, slot.signer, slot.schema, publication.digest)
+    try record(change, transaction)
   }
 }

@@ -33,8 +33,6 @@ struct ContractStore: Sendable {
   let store: Store
 
   /// Makes the repository's part of a store.
-  ///
-  /// - Parameter store: a store with the tables of ``migrations``.
   init(_ store: Store) { self.store = store }
 
   /// Reads everything that is stored.
@@ -106,7 +104,6 @@ struct ContractStore: Sendable {
   /// Stores new readings and times, and deletes readings.
   ///
   /// - Parameters:
-  ///   - readings: the new readings.
   ///   - rules: the fingerprint of everything that they depend on besides the bytes.
   ///   - sightings: the times at which bytes were first seen.
   ///   - statuses: the statuses of files with stored readings, as far as they are new.
@@ -196,9 +193,6 @@ struct ContractStore: Sendable {
   /// Returns everything that is stored if another node has stored earlier times than an index has, so that all nodes say the
   /// same; nil if none has.
   ///
-  /// - Parameters:
-  ///   - builder: has built the index.
-  ///   - rules: as for ``memory(under:withPublicationTimes:)``.
   /// - Throws: ``StoreError``.
   func memoryOfOthers(than builder: IndexBuilder, under rules: String) async throws -> Memory? {
     let begun = builder.publicationTimes?.begun ?? [:]
@@ -214,7 +208,6 @@ struct ContractStore: Sendable {
   /// Notes that readings are of use on a shared store, so that no node forgets them.
   ///
   /// - Parameters:
-  ///   - keys: the keys of the readings.
   ///   - rules: the fingerprint of everything that they depend on besides the bytes.
   /// - Throws: ``StoreError``.
   func keep(_ keys: [Key], under rules: String) async throws {

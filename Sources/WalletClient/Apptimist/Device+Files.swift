@@ -14,7 +14,7 @@ extension Device {
   public func read(
     _ name: Filename, of directory: EncryptionPublicKey? = nil
   ) async throws(DeviceError) -> [UInt8] {
-    content(try await ask(.file(.read, directory ?? user, name)))
+    content(try await exchange(.file(.read, directory ?? user, name)))
   }
 
   /// Locks a file and reads it. Nobody else can lock, write or remove the file until this device writes or removes it,
@@ -28,7 +28,7 @@ extension Device {
   public func lock(
     _ name: Filename, of directory: EncryptionPublicKey? = nil
   ) async throws(DeviceError) -> [UInt8] {
-    content(try await ask(.file(.lock, directory ?? user, name)))
+    content(try await exchange(.file(.lock, directory ?? user, name)))
   }
 
   /// Writes a file, and waits until it is on the service's disk.
@@ -43,7 +43,7 @@ extension Device {
     _ content: [UInt8], to name: Filename, of directory: EncryptionPublicKey? = nil
   ) async throws(DeviceError) {
     guard content.count <= options.dataLimit else { throw .unsendable }
-    _ = try await ask(.file(.write(content), directory ?? user, name))
+    _ = try await exchange(.file(.write(content), directory ?? user, name))
   }
 
   /// Removes a file.
@@ -54,7 +54,7 @@ extension Device {
   /// - Throws: `.file` with the service's code; `.interrupted` if the file may have been removed or not.
   public func remove(
     _ name: Filename, of directory: EncryptionPublicKey? = nil
-  ) async throws(DeviceError) { _ = try await ask(.file(.remove, directory ?? user, name)) }
+  ) async throws(DeviceError) { _ = try await exchange(.file(.remove, directory ?? user, name)) }
 
   private func content(_ reply: DeviceReply) -> [UInt8] {
     if case .content(let content) = reply { content } else { [] }

@@ -31,7 +31,7 @@ extension Device {
   public func makeForum(
     _ name: AccountName, keys: DeviceKeys, closesVersion1: Bool = true
   ) async throws(DeviceError) {
-    _ = try await ask(.makeForum(name, keys, closesVersion1 ? .closed : []))
+    _ = try await exchange(.makeForum(name, keys, closesVersion1 ? .closed : []))
   }
 
   /// Deletes a forum with its files; its key can't be used again.
@@ -39,7 +39,7 @@ extension Device {
   /// - Parameter forum: one whose author or editor the user is.
   /// - Throws: `.forumRefused` otherwise.
   public func deleteForum(_ forum: EncryptionPublicKey) async throws(DeviceError) {
-    _ = try await ask(.deleteForum(forum))
+    _ = try await exchange(.deleteForum(forum))
   }
 
   /// Returns the users with a role in a forum.

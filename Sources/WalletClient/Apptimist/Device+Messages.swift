@@ -1,5 +1,6 @@
 public import ApptimistProtocol
 public import Cryptography
+
 internal import Glibc
 
 extension Device {
@@ -45,7 +46,7 @@ extension Device {
   /// - Throws: `.unknownUser`; `.service` with the reason; `.timedOut` or `.cancelled`, after which the message may be
   ///   delivered or not: send it again.
   public func send(_ message: OutgoingMessage) async throws(DeviceError) {
-    _ = try await ask(.send(message))
+    _ = try await exchange(.send(message))
   }
 
   /// Opens a message that came, and finds out whether its author wrote it.
@@ -79,6 +80,20 @@ extension Device {
   /// - Parameter message: a message of the user's stream.
   /// - Throws: `.unknownMessage` if the message was never there.
   public func truncate(_ message: MessageID) async throws(DeviceError) {
-    _ = try await ask(.truncate(message))
+    _ = try await exchange(.truncate(message))
+  }
+}
+
+extension Device {
+  /// Has the service wake this device by a push, when something comes while it sleeps, or no more.
+  ///
+  /// An app calls it at every start, as Apple and Google ask for tokens, and acknowledges by ``stored(_:)`` what it has dealt
+  /// with: a device that is connected and acknowledges isn't woken. What a wake starts uses the same `installation`.
+  ///
+  /// - Parameter binding: the address, which takes the place of the former one, or nil for none.
+  /// - Throws: `.service(.noSuchType)` if the service pushes nothing there, and the app does without; `.service(.badField)`,
+  ///   `.service(.overQuota)` after too many changes.
+  public func wake(at binding: Version2.PushBinding?) async throws(DeviceError) {
+    _ = try await exchange(.push(binding))
   }
 }

@@ -41,7 +41,9 @@ extension Device {
     var cursor = Version2.Cursor()
     repeat {
       let page = Version2.PageQuery(max: limit, cursor: cursor)
-      guard case .users(let users, let next) = try await ask(.search(search, page)) else { break }
+      guard case .users(let users, let next) = try await exchange(.search(search, page)) else {
+        break
+      }
       found += users.map(learned)
       cursor = next
     } while !cursor.isZero && (limit == 0 || found.count < limit)
@@ -67,14 +69,14 @@ extension Device {
   /// Deletes the user's account with all that it has at the service; the key stays taken. The device can't connect again.
   ///
   /// - Throws: `.service` in version 1; `.interrupted` if it may have been done or not.
-  public func leave() async throws(DeviceError) { _ = try await ask(.leave) }
+  public func leave() async throws(DeviceError) { _ = try await exchange(.leave) }
 
   /// Becomes a reader of a forum, by holding the token that it asks for.
   ///
   /// - Parameter forum: the forum's key.
   /// - Throws: `.service`, with `.notPermitted` for who holds too little; in version 1 always.
   public func join(_ forum: EncryptionPublicKey) async throws(DeviceError) {
-    _ = try await ask(.join(forum))
+    _ = try await exchange(.join(forum))
   }
 
   /// Takes back a voucher.
@@ -88,7 +90,7 @@ extension Device {
   private func vouch(_ subject: EncryptionPublicKey, isTakenBack: Bool) async throws(DeviceError) {
     // In version 1 the signature of the own key is the login.
     guard subject != user else { throw .unsendable }
-    _ = try await ask(.vouch(subject, isTakenBack: isTakenBack))
+    _ = try await exchange(.vouch(subject, isTakenBack: isTakenBack))
   }
 
   /// Returns the users who vouch for a user at present.
@@ -102,7 +104,7 @@ extension Device {
     var cursor = Version2.Cursor()
     repeat {
       let page = Version2.PageQuery(cursor: cursor)
-      guard case .vouchers(let vouchers, let next) = try await ask(.vouchers(subject, page))
+      guard case .vouchers(let vouchers, let next) = try await exchange(.vouchers(subject, page))
       else { break }
       found += vouchers.map {
         DeviceVoucher(user: $0.voucher, evidence: evidence($0, for: subject))

@@ -104,7 +104,8 @@ public actor Device {
     reconnection = Reconnection(url, options)
     self.options = options
     self.client = try client ?? WebSocketClient(options.webSocket)
-    (self.onState, self.onLearned) = (onState, onLearned)
+    self.onState = onState
+    self.onLearned = onLearned
     user = keys.user
     machine = DeviceMachine(participant, account: account, place: place, options)
   }
@@ -168,13 +169,13 @@ public actor Device {
     }
     stage = .connected(connection)
     currentURL = target
-    let impatience = Task {
+    let helloTimeout = Task {
       try await Task.sleep(for: options.joinTimeout)
       giveUpJoining()
     }
     if connection.version == PDU.version { perform(machine.connected()) }
     await receive(from: connection)
-    impatience.cancel()
+    helloTimeout.cancel()
     connection.close(1000)
     let departure = stage
     stage = .connecting
@@ -199,7 +200,7 @@ public actor Device {
     while case .connected = stage {
       do {
         guard let received = try await connection.receive() else { return }
-        take(received)
+        handle(received)
       } catch ProtocolViolation.otherService {
         // Somewhere else it is no more than a bad place to have been sent to.
         stage = currentURL == url ? .refused(.refused) : .leaving(to: nil)
@@ -209,7 +210,7 @@ public actor Device {
     }
   }
 
-  private func take(_ received: IncomingPDU) {
+  private func handle(_ received: IncomingPDU) {
     switch received {
     case .version1(let pdu, let data): perform(machine.received(pdu, data: data))
     case .version2(let pdu, let data): perform(machine.received(pdu, data: data))
@@ -261,14 +262,14 @@ public actor Device {
   // MARK: - Requests
 
   /// Sends a request as soon as there is a connection, and waits for the reply.
-  func ask(_ request: DeviceRequest) async throws(DeviceError) -> DeviceReply {
+  func exchange(_ request: DeviceRequest) async throws(DeviceError) -> DeviceReply {
     if case .over = stage { throw .closed }
     let number = nextNumber()
-    let impatience = Task {
+    let replyTimeout = Task {
       try await Task.sleep(for: options.requestTimeout)
       abandon(number, .timedOut)
     }
-    defer { impatience.cancel() }
+    defer { replyTimeout.cancel() }
     let result: Reply = await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
         guard !Task.isCancelled else { return continuation.resume(returning: .failure(.cancelled)) }
@@ -313,7 +314,7 @@ public actor Device {
     while true {
       if let entry = waitingEntries.popFirst() {
         let wasOverfull = machine.isOverfull
-        perform(machine.taken(entry))
+        perform(machine.consumed(entry))
         if wasOverfull { wakeWaiters() }
         return entry
       }

@@ -67,7 +67,9 @@ struct DeviceMachine {
   init(
     _ participant: Participant, account: NewAccount?, place: StreamPlace, _ options: DeviceOptions
   ) {
-    (self.participant, self.account, self.place) = (participant, account, place)
+    self.participant = participant
+    self.account = account
+    self.place = place
     self.options = options
     stream = StreamFlow(limit: options.streamBuffer)
     // The place's own message isn't to come again.
@@ -86,7 +88,7 @@ struct DeviceMachine {
 
   // MARK: - Connection
 
-  /// Notes that the connection is gone. Requests that may be repeated will be, behind the next login.
+  /// Records that the connection is gone. Requests that may be repeated will be, behind the next login.
   mutating func disconnected() -> [Action] {
     defer { (state, sent) = (.offline, SentRequests()) }
     let awaited = sent.awaited
@@ -114,7 +116,7 @@ struct DeviceMachine {
     return sendWaiting()
   }
 
-  /// Notes that nobody waits for a request any more.
+  /// Records that nobody waits for a request any more.
   mutating func abandon(_ id: UInt64) {
     waiting.removeAll { $0.id == id }
     sent.abandon(id)
@@ -150,16 +152,16 @@ struct DeviceMachine {
 
   /// Delivers an entry.
   mutating func deliver(_ entry: StreamEntry) -> [Action] {
-    [.deliver(entry)] + tell(stream.came(entry))
+    [.deliver(entry)] + announce(stream.came(entry))
   }
 
   /// Notes a message that this device has queued for the user's own devices.
   func queuedOwn(_ id: MessageID) { recent.insert((), for: id) }
 
-  /// Notes that the app took an entry.
-  mutating func taken(_ entry: StreamEntry) -> [Action] { tell(stream.taken(entry)) }
+  /// Records that the app took an entry.
+  mutating func consumed(_ entry: StreamEntry) -> [Action] { announce(stream.consumed(entry)) }
 
-  /// Notes that the app has stored the stream up to a place. Only version 2 can tell the service.
+  /// Records that the app has stored the stream up to a place. Only version 2 can tell the service.
   mutating func stored(_ stored: StreamPlace) -> [Action] {
     guard case .establishedVersion2 = state, stored.epoch == place.epoch,
       stored.position <= place.position
@@ -169,10 +171,10 @@ struct DeviceMachine {
   }
 
   /// Pauses the stream, or goes on with it, as the app wants.
-  mutating func setPaused(_ isPaused: Bool) -> [Action] { tell(stream.setPaused(isPaused)) }
+  mutating func setPaused(_ isPaused: Bool) -> [Action] { announce(stream.setPaused(isPaused)) }
 
-  /// Sends a pause or its end, unless the next login will tell.
-  private func tell(_ isPaused: Bool?) -> [Action] {
+  /// Sends a pause or its end, unless the next login says so.
+  private func announce(_ isPaused: Bool?) -> [Action] {
     guard let isPaused else { return [] }
     switch state {
     case .offline: return []
@@ -181,5 +183,26 @@ struct DeviceMachine {
     case .joiningVersion2, .establishedVersion2:
       return [.send(.version2(Version2.DevicePDU(request: 0, isPaused ? .pause : .resume)))]
     }
+  }
+}
+
+/// The message stream of a ``Device``.
+public struct DeviceEntries: AsyncSequence, AsyncIteratorProtocol, Sendable {
+  /// The element of the sequence: an entry of the stream.
+  public typealias Element = StreamEntry
+  /// The sequence ends without an error, which ``Device/run()`` throws.
+  public typealias Failure = Never
+
+  let device: Device
+
+  /// Returns the sequence, which is its own iterator. The iterators of one device share the entries.
+  public func makeAsyncIterator() -> DeviceEntries { self }
+
+  /// Takes the next entry.
+  ///
+  /// - Parameter actor: the actor on which the call runs.
+  /// - Returns: the entry, or nil when the device has stopped or the task is cancelled.
+  public func next(isolation actor: isolated (any Actor)? = #isolation) async -> StreamEntry? {
+    await device.nextEntry()
   }
 }

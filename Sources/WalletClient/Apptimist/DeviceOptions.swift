@@ -1,4 +1,7 @@
+public import Cryptography
 public import HTTPClient
+
+internal import ApptimistProtocol
 
 /// The times and limits of a ``Device``.
 public struct DeviceOptions: Sendable {
@@ -24,4 +27,36 @@ public struct DeviceOptions: Sendable {
 
   /// Makes the default options.
   public init() {}
+}
+
+/// The two key pairs of a user or a forum, whose identity is the public encryption key.
+///
+/// The pairs are made on the device and never leave it. An app keeps them where the system keeps secrets. A user who
+/// loses them loses the account.
+public struct DeviceKeys: Sendable {
+  /// The pair for boxes (X25519).
+  public let encryption: EncryptionKeyPair
+  /// The pair for signatures (Ed25519).
+  public let authentication: AuthenticationKeyPair
+
+  /// Takes pairs that were made before.
+  ///
+  /// - Parameters:
+  ///   - encryption: the pair for boxes.
+  ///   - authentication: the pair for signatures.
+  public init(encryption: EncryptionKeyPair, authentication: AuthenticationKeyPair) {
+    self.encryption = encryption
+    self.authentication = authentication
+  }
+
+  /// Makes new pairs.
+  public static func generate() -> DeviceKeys {
+    DeviceKeys(encryption: .generate(), authentication: .generate())
+  }
+
+  /// The nonce that an ID token for the account must have: the app asks its OpenID Connect issuer for a token with it.
+  public var tokenNonce: String { Version2.tokenNonce(user, authentication.publicKey) }
+
+  /// The user or forum that the pairs belong to.
+  public var user: EncryptionPublicKey { encryption.publicKey }
 }

@@ -25,7 +25,8 @@ public struct ServicePin: Sendable, Hashable {
   ///   - identity: the service's keys.
   ///   - versions: the versions; an app whose service speaks version 2 pins that.
   public init(_ identity: ServiceIdentity, versions: Versions = .version2) {
-    (self.identity, self.versions) = (identity, versions)
+    self.identity = identity
+    self.versions = versions
   }
 
   /// Pins a service by its own document. Only its signed part rules version 1 out.
@@ -44,13 +45,13 @@ public struct ServicePin: Sendable, Hashable {
   ///   - url: the address of the service's WebSocket.
   ///   - client: sends the request.
   /// - Throws: `HTTPClientError`, ``ServicePinError``.
-  public static func fetch(from url: WebSocketURL, client: HTTPClient) async throws -> ServicePin {
+  public static func fetch(from url: WebSocketURL, client: WebClient) async throws -> ServicePin {
     ServicePin(try await document(from: url, client: client))
   }
 
   /// Asks a service for its document, as ``fetch(from:client:)`` does.
   public static func document(
-    from url: WebSocketURL, client: HTTPClient
+    from url: WebSocketURL, client: WebClient
   ) async throws -> ServiceDocument {
     let response = try await client.send(OutgoingRequest(.get, "\(url.site)/service.json"))
     guard response.status == .ok else { throw ServicePinError.notThere(response.status.code) }

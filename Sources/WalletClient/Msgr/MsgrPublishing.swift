@@ -17,7 +17,9 @@ public struct MsgrSubscription: Sendable, Hashable {
   ///   - p256dh: the device's public key in base64url.
   ///   - auth: the shared secret in base64url.
   public init(endpoint: String, p256dh: String, auth: String) {
-    (self.endpoint, self.p256dh, self.auth) = (endpoint, p256dh, auth)
+    self.endpoint = endpoint
+    self.p256dh = p256dh
+    self.auth = auth
   }
 }
 

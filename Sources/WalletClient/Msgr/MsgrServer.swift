@@ -21,7 +21,7 @@ public import HTTPProtocol
 /// `.noResponse` the server may have done what it was asked.
 public struct MsgrServer: Sendable {
   private let url: String
-  private let client: HTTPClient
+  private let client: WebClient
   private let sockets: MsgrSockets
 
   /// Makes a server with connections of its own.
@@ -36,7 +36,7 @@ public struct MsgrServer: Sendable {
     var url = url
     while url.hasSuffix("/") { url.removeLast() }
     self.url = url
-    client = try HTTPClient(options)
+    client = try WebClient(options)
     sockets = MsgrSockets(options)
   }
 
@@ -146,5 +146,31 @@ public struct MsgrServer: Sendable {
     } catch { throw .noResponse(error) }
     if let error = MsgrError(response) { throw error }
     return response.body
+  }
+}
+
+/// A session of an account or one of its publishers, as the list of sessions shows it.
+public struct MsgrLogin: Sendable, Hashable, Decodable, Identifiable {
+  /// The name that ``MsgrSession/end(_:)`` ends it by.
+  public let id: String
+  /// The user's name for the device; empty if none was given.
+  public let device: String
+  /// The way in which the device gets messages: `apns`, `fcm`, `webpush` or `stream`; `publish` for a
+  /// publisher.
+  public let kind: String
+  /// The time of the login, as RFC 3339 writes it.
+  public let created: String
+  /// The time of the last use, to the day.
+  public let used: String
+  /// True if it is the session that asked.
+  public let isCurrent: Bool
+
+  private enum CodingKeys: String, CodingKey {
+    case id = "Session"
+    case device = "Device"
+    case kind = "Kind"
+    case created = "Created"
+    case used = "Used"
+    case isCurrent = "Current"
   }
 }

@@ -24,8 +24,8 @@ public struct ContractScripts: Sendable {
     self.gateway = gateway
   }
 
-  /// The place of a file.
-  struct Place: Equatable, Sendable {
+  /// The location of a file.
+  struct Location: Equatable, Sendable {
     /// The contract's word.
     let uri: String
     /// The URL to ask.
@@ -51,10 +51,10 @@ public struct ContractScripts: Sendable {
     }
   }
 
-  /// Returns the place that a URI names, or nil for one that a wallet doesn't follow.
-  func place(_ uri: String) -> Place? {
+  /// Returns the location that a URI names, or nil for one that a wallet doesn't follow.
+  func location(_ uri: String) -> Location? {
     guard uri.utf8.allSatisfy({ (0x21..<0x7f).contains($0) }) else { return nil }
-    if uri.hasPrefix("https://") { return Place(uri: uri, url: uri, isForeign: true) }
+    if uri.hasPrefix("https://") { return Location(uri: uri, url: uri, isForeign: true) }
     guard let gateway, uri.hasPrefix("ipfs://") else { return nil }
     // Nothing that could lead out of the gateway's folder.
     let path = uri.dropFirst("ipfs://".count)
@@ -65,6 +65,6 @@ public struct ContractScripts: Sendable {
           && segment.allSatisfy { $0.isLetter || $0.isNumber || "-_.".contains($0) }
       })
     else { return nil }
-    return Place(uri: uri, url: "\(gateway)/ipfs/\(path)", isForeign: false)
+    return Location(uri: uri, url: "\(gateway)/ipfs/\(path)", isForeign: false)
   }
 }

@@ -55,7 +55,9 @@ public struct TokenLink: Sendable, Equatable {
   public private(set) var signer: String?
 
   private init(_ kind: Kind, _ contract: EthereumAddress, on chain: ChainID?) {
-    (self.kind, self.contract, self.chain) = (kind, contract, chain)
+    self.kind = kind
+    self.contract = contract
+    self.chain = chain
   }
 
   /// Reads an address and, unless that is nil, the chain's number.
@@ -71,7 +73,7 @@ public struct TokenLink: Sendable, Equatable {
     }
   }
 
-  private init(_ kind: Kind, _ place: TokenScriptPlace, at url: String) {
+  private init(_ kind: Kind, _ place: TokenScriptLocation, at url: String) {
     self.init(kind, place.contract, on: place.chain)
     self.url = url
     namespace = place.namespace
@@ -112,7 +114,7 @@ public struct TokenLink: Sendable, Equatable {
     if let wrapper {
       guard !isWrapped else { throw Refusal("it is a link in a link in a link") }
       try self.init(parameters[wrapper] ?? "", repository, isWrapped: true)
-    } else if let repository, let place = TokenScriptPlace(text, at: repository) {
+    } else if let repository, let place = TokenScriptLocation(text, at: repository) {
       self.init(.repository, place, at: text)
     } else if url.scheme == "https", url.port == nil, Self.viewers.contains(url.host),
       url.path == "/"
@@ -138,7 +140,7 @@ public struct TokenLink: Sendable, Equatable {
     }
     var links: [TokenLink] = []
     if let url = parameters["tokenscriptUrl"] {
-      guard let repository, let place = TokenScriptPlace(url, at: repository) else {
+      guard let repository, let place = TokenScriptLocation(url, at: repository) else {
         throw Refusal("tokenscriptUrl: only the repository’s own files are opened")
       }
       links.append(TokenLink(.viewer, place, at: url))
@@ -151,7 +153,8 @@ public struct TokenLink: Sendable, Equatable {
       if parts.count > 2 { scripts.insert(String(parts[2])) }
     }
     if parameters["chain"] != nil || parameters["contract"] != nil {
-      let (chain, contract) = (parameters["chain"] ?? "", parameters["contract"] ?? "")
+      let chain = parameters["chain"] ?? ""
+      let contract = parameters["contract"] ?? ""
       links.append(try TokenLink(.viewer, named: contract, on: chain))
     }
     guard var link = links.first else { throw Refusal("the link to the viewer names no contract") }

@@ -43,9 +43,9 @@ public struct TokenScriptAgent: Sendable {
   private let inspector: TokenScriptInspector
   private let contracts: ContractScripts?
   private let reportsRejections: Bool
-  private let client: HTTPClient
+  private let client: WebClient
   /// The client for hosts that contracts name.
-  private let foreignClient: HTTPClient
+  private let foreignClient: WebClient
   private let log: Log
   private let clock: @Sendable () -> Timestamp
 
@@ -80,11 +80,12 @@ public struct TokenScriptAgent: Sendable {
     self.reportsRejections = reportsRejections
     var options = options
     options.bodyLimit = Self.sizeLimit
-    client = try HTTPClient(options)
+    client = try WebClient(options)
     self.contracts = contracts
     options.reach = .publicAddresses
-    foreignClient = contracts == nil ? client : try HTTPClient(options)
-    (self.log, self.clock) = (log, clock)
+    foreignClient = contracts == nil ? client : try WebClient(options)
+    self.log = log
+    self.clock = clock
   }
 
   /// Downloads or updates the TokenScript of a contract.
@@ -119,7 +120,7 @@ public struct TokenScriptAgent: Sendable {
   /// Asks the chain for the places that a contract names, and notes those that aren't followed.
   private func places(
     of request: TokenScriptRequest, _ contracts: ContractScripts
-  ) async throws -> ([ContractScripts.Place], [TokenScriptReport.Attempt]) {
+  ) async throws -> ([ContractScripts.Location], [TokenScriptReport.Attempt]) {
     let uris: [String]?
     do throws(HTTPClientError) {
       let batch = ContractScripts.batch(for: request.address)
@@ -135,14 +136,14 @@ public struct TokenScriptAgent: Sendable {
     guard let uris else { return ([], [attempt("the chain’s endpoint has not answered")]) }
     let followed = uris.prefix(ContractScripts.limit)
     return (
-      followed.compactMap(contracts.place),
-      followed.filter { contracts.place($0) == nil }.map { attempt("\($0): not followed") }
+      followed.compactMap(contracts.location),
+      followed.filter { contracts.location($0) == nil }.map { attempt("\($0): not followed") }
     )
   }
 
   /// Downloads or updates from a place that the contract names, or from the repository.
   private func fetch(
-    _ request: TokenScriptRequest, from place: ContractScripts.Place?,
+    _ request: TokenScriptRequest, from place: ContractScripts.Location?,
     replacing entry: TokenScriptCache.Entry?
   ) async throws -> TokenScriptReport {
     let time = clock()
@@ -153,8 +154,8 @@ public struct TokenScriptAgent: Sendable {
     var action = exchange.start()
     while true {
       switch action {
-      case .ask(let namespace, let date):
-        let (response, body) = try await ask(
+      case .request(let namespace, let date):
+        let (response, body) = try await send(
           request, in: namespace, at: place, modifiedSince: date, now: now)
         file = body
         action = exchange.received(response)
@@ -210,7 +211,7 @@ public struct TokenScriptAgent: Sendable {
 
   private func located(
     _ report: TokenScriptReport, _ request: TokenScriptRequest,
-    _ attempts: [TokenScriptReport.Attempt], _ place: ContractScripts.Place? = nil
+    _ attempts: [TokenScriptReport.Attempt], _ place: ContractScripts.Location? = nil
   ) -> TokenScriptReport {
     var report = report
     report.attempts = attempts
@@ -219,9 +220,9 @@ public struct TokenScriptAgent: Sendable {
     return report
   }
 
-  private func ask(
+  private func send(
     _ request: TokenScriptRequest, in namespace: TokenScriptNamespace?,
-    at place: ContractScripts.Place?, modifiedSince date: HTTPDate?, now: HTTPDate
+    at place: ContractScripts.Location?, modifiedSince date: HTTPDate?, now: HTTPDate
   ) async throws -> (TokenScriptResponse, body: [UInt8]) {
     // The wallet describes itself to the repository that its user has chosen, and to no other host.
     var fields = place == nil ? identity.fields : HeaderFields()

@@ -37,15 +37,17 @@ public struct TokenScriptExchange: Sendable {
     public init(
       modified: HTTPDate, namespace: TokenScriptNamespace?, isOtherSigners: Bool = false
     ) {
-      (self.modified, self.namespace, self.isOtherSigners) = (modified, namespace, isOtherSigners)
+      self.modified = modified
+      self.namespace = namespace
+      self.isOtherSigners = isOtherSigners
     }
   }
 
   /// An action that the caller carries out.
   public enum Action: Sendable, Equatable {
-    /// Ask for the file in a namespace, or in one that the repository chooses if there is none, with
+    /// Request the file in a namespace, or in one that the repository chooses if there is none, with
     /// `If-Modified-Since` if there is a date. Go on with ``TokenScriptExchange/received(_:)``.
-    case ask(TokenScriptNamespace?, modifiedSince: HTTPDate?)
+    case request(TokenScriptNamespace?, modifiedSince: HTTPDate?)
     /// Inspect the file that was received. Go on with ``TokenScriptExchange/inspected(_:)``.
     case inspect(TokenScriptNamespace?)
     /// Put the file that was received into the cache, give it this time, and finish.
@@ -70,11 +72,12 @@ public struct TokenScriptExchange: Sendable {
   ///   - now: the wallet's clock.
   public init(namespaces: [TokenScriptNamespace], local: LocalFile?, now: HTTPDate) {
     self.namespaces = namespaces.isEmpty ? [nil] : namespaces
-    (self.local, self.now) = (local, now)
+    self.local = local
+    self.now = now
   }
 
   /// Returns the first action.
-  public func start() -> Action { ask() }
+  public func start() -> Action { nextRequest() }
 
   /// Decides on a response.
   ///
@@ -84,11 +87,11 @@ public struct TokenScriptExchange: Sendable {
     switch response {
     case .file(let lastModified):
       self.lastModified = lastModified
-      if let settled = settle(lastModified) { return settled }
+      if let end = compare(lastModified) { return end }
       return .inspect(namespaces[position])
     case .notModified(let lastModified):
       guard isConditional else { return fail("not modified, though nothing was asked about (304)") }
-      if let settled = settle(lastModified) { return settled }
+      if let end = compare(lastModified) { return end }
       return finish(.unchanged, "not modified")
     case .choices(let choices): return finish(.choices(choices), "several signers' files")
     case .unreadable: return finish(.unreadable, "no version that this wallet reads")
@@ -113,9 +116,9 @@ public struct TokenScriptExchange: Sendable {
       // Last-Modified ought to be the time of the signature. Without either the file counts as old, so that any later
       // one is newer.
       let signed = script.signingTime.map { HTTPDate($0.seconds) }
-      if lastModified == nil, let settled = settle(signed) { return settled }
+      if lastModified == nil, let end = compare(signed) { return end }
       let modified = min(max(lastModified ?? signed ?? HTTPDate(0), HTTPDate(0)), now)
-      note("accepted")
+      record("accepted")
       let outcome = TokenScriptReport.Outcome.stored(
         script, modified: modified, isUpdate: local != nil)
       return .store(
@@ -135,16 +138,16 @@ public struct TokenScriptExchange: Sendable {
     return wanted == found
   }
 
-  private func ask() -> Action {
+  private func nextRequest() -> Action {
     // A date in the future would mean nothing to the repository.
     let date = isConditional ? local.map { min($0.modified, now) } : nil
-    return .ask(namespaces[position], modifiedSince: date)
+    return .request(namespaces[position], modifiedSince: date)
   }
 
   /// Compares the repository's file with the local one.
   ///
   /// - Returns: the end of the exchange, or nil if the repository's file is wanted instead.
-  private mutating func settle(_ date: HTTPDate?) -> Action? {
+  private mutating func compare(_ date: HTTPDate?) -> Action? {
     guard let local, !local.isOtherSigners, let date else { return nil }
     if date < local.modified {
       return finish(.ownFile(repository: date), "older than the local file")
@@ -156,14 +159,14 @@ public struct TokenScriptExchange: Sendable {
   private mutating func goOn(
     to end: Int, after result: String, _ rejection: TokenScriptRejection? = nil
   ) -> Action {
-    note(result, rejection)
+    record(result, rejection)
     position += 1
-    if position < end { return ask() }
+    if position < end { return nextRequest() }
     let hasInvalid = attempts.contains { $0.rejection != nil }
     return finish(hasInvalid ? .invalid : .absent(isGone: hasGone))
   }
 
-  private mutating func note(_ result: String, _ rejection: TokenScriptRejection? = nil) {
+  private mutating func record(_ result: String, _ rejection: TokenScriptRejection? = nil) {
     attempts.append(
       TokenScriptReport.Attempt(
         namespace: namespaces[position], result: result, rejection: rejection))
@@ -172,7 +175,7 @@ public struct TokenScriptExchange: Sendable {
   private mutating func fail(_ reason: String) -> Action { finish(.failed(reason), reason) }
 
   private mutating func finish(_ outcome: TokenScriptReport.Outcome, _ result: String) -> Action {
-    note(result)
+    record(result)
     return finish(outcome)
   }
 

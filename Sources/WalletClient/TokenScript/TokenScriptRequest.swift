@@ -1,4 +1,5 @@
 public import Ethereum
+
 internal import HTTPProtocol
 
 /// A wallet's request for the TokenScript of one contract on one network, in a namespace that it understands.
@@ -37,7 +38,9 @@ public struct TokenScriptRequest: Sendable {
     guard let parsed = EthereumAddress(address) else { throw .malformed }
     self.address = parsed
     spelling = address
-    (self.network, self.namespaces, self.signer) = (network, namespaces, signer)
+    self.network = network
+    self.namespaces = namespaces
+    self.signer = signer
   }
 
   /// Returns the URL of the file.
@@ -49,5 +52,84 @@ public struct TokenScriptRequest: Sendable {
     let folder = namespace.map { "\($0.path)/" } ?? ""
     let query = signer.map { "&signer=\(PercentEncoding.encode($0))" } ?? ""
     return "\(repository)/\(folder)\(spelling)?chain=\(network)\(query)"
+  }
+}
+
+/// A version of the TokenScript language: the year and month that its XML namespace names.
+///
+/// A wallet lists the versions that it understands, the preferred one first.
+public struct TokenScriptNamespace: Hashable, Sendable, CustomStringConvertible {
+  /// `YYYY/MM`, as it stands in the repository's URLs.
+  public let path: String
+
+  /// The URI of the root element's namespace.
+  public var uri: String { "http://tokenscript.org/\(path)/tokenscript" }
+
+  /// The same as ``path``.
+  public var description: String { path }
+
+  /// Reads a version as people write it.
+  ///
+  /// - Parameter text: `YYYY/MM`, with a month from 01 to 12.
+  /// - Returns: the version, or nil for anything else.
+  public init?(_ text: some StringProtocol) {
+    path = String(text)
+    guard path.wholeMatch(of: /[0-9]{4}\/(0[1-9]|1[0-2])/) != nil else { return nil }
+  }
+
+  /// Reads a version from the namespace of a root element.
+  ///
+  /// - Parameter uri: `http://tokenscript.org/<YYYY>/<MM>/tokenscript`.
+  /// - Returns: the version, or nil for any other URI.
+  public init?(uri: String) {
+    let form = /http:\/\/tokenscript\.org\/(.{7})\/tokenscript/
+    guard let version = uri.wholeMatch(of: form)?.1 else { return nil }
+    self.init(version)
+  }
+}
+
+/// A wallet's description of itself in every request, from which a repository can choose a file that this wallet reads.
+public struct WalletIdentity: Sendable, Equatable {
+  /// The platforms that the specification knows.
+  public enum Platform: String, Sendable, CaseIterable {
+    case iOS
+    case android = "Android"
+  }
+
+  /// `X-Client-Name`: the wallet's name.
+  public var name: String
+  /// `X-Client-Version`: the wallet's version, such as `1.0.3`.
+  public var version: String
+  /// `X-Platform-Name`: the system that the wallet runs on.
+  public var platform: Platform
+  /// `X-Platform-Version`: the version of that system, such as `11.1.2`.
+  public var platformVersion: String
+
+  /// Makes an identity.
+  ///
+  /// - Parameters:
+  ///   - name: the wallet's name.
+  ///   - version: the wallet's version.
+  ///   - platform: the system it runs on.
+  ///   - platformVersion: that system's version.
+  public init(
+    name: String = "awd", version: String = "1.0", platform: Platform = .android,
+    platformVersion: String = "14"
+  ) {
+    self.name = name
+    self.version = version
+    self.platform = platform
+    self.platformVersion = platformVersion
+  }
+
+  /// The five header fields of every request.
+  var fields: HeaderFields {
+    var fields = HeaderFields()
+    fields.append(.accept, "text/xml; charset=UTF-8")
+    fields.append(FieldName("X-Client-Name"), name)
+    fields.append(FieldName("X-Client-Version"), version)
+    fields.append(FieldName("X-Platform-Name"), platform.rawValue)
+    fields.append(FieldName("X-Platform-Version"), platformVersion)
+    return fields
   }
 }

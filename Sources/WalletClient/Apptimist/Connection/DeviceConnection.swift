@@ -1,7 +1,7 @@
 internal import ApptimistProtocol
 internal import Cryptography
-internal import HTTPProtocol
 internal import HTTPClient
+internal import HTTPProtocol
 
 /// One WebSocket to the service, and the boxes of the version that is spoken on it.
 final class DeviceConnection {
@@ -14,7 +14,9 @@ final class DeviceConnection {
   private let wire: any DeviceWire
 
   private init(_ socket: WebSocket, _ wire: any DeviceWire, version: UInt8) {
-    (self.socket, self.wire, self.version) = (socket, wire, version)
+    self.socket = socket
+    self.wire = wire
+    self.version = version
   }
 
   /// Connects with a fresh ephemeral key.
@@ -69,4 +71,40 @@ final class DeviceConnection {
 
   /// The service's close code, or nil if the service hasn't closed.
   var closeCode: UInt16? { if case .closed(let code, _) = socket.end { code } else { nil } }
+}
+
+/// The boxes of one connection, in one version of the protocol.
+protocol DeviceWire: AnyObject {
+  /// Makes the WebSocket message of a PDU of the wire's version.
+  ///
+  /// - Throws: an error if the counters are used up.
+  func seal(_ pdu: OutgoingPDU) throws -> [UInt8]
+
+  /// Opens a WebSocket message.
+  ///
+  /// - Returns: the PDU, or nil for one of an unknown type.
+  /// - Throws: ``ProtocolViolation``.
+  func open(_ message: [UInt8]) throws -> IncomingPDU?
+}
+
+/// A PDU that came from the service.
+enum IncomingPDU {
+  case version1(PDU, data: ArraySlice<UInt8>)
+  /// The first message of version 2.
+  case hello(Version2.Handshake, Version2.Hello)
+  case version2(Version2.ServicePDU, data: ArraySlice<UInt8>)
+}
+
+/// A message violates the protocol, so that the connection can't go on.
+enum ProtocolViolation: Error {
+  case malformed
+  /// The first message is not that of the service whose keys are pinned.
+  case otherService
+}
+
+/// A PDU that a device sends, with its data.
+enum OutgoingPDU: Equatable {
+  /// One of version 1, whose data is boxed already.
+  case version1(PDU, data: [UInt8] = [])
+  case version2(Version2.DevicePDU, data: [UInt8] = [])
 }

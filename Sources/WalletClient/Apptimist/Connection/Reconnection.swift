@@ -68,3 +68,60 @@ struct Reconnection {
     }
   }
 }
+
+/// The pauses between attempts to connect, each longer than the last, and never the same for all devices.
+struct Backoff {
+  private let shortest: Duration
+  private let longest: Duration
+  private var attempts = 0
+
+  init(_ options: DeviceOptions) {
+    shortest = options.retryDelay
+    longest = options.longestRetryDelay
+  }
+
+  /// Returns the next pause, which lies between one half and the whole of a duration that doubles with each attempt.
+  mutating func next(_ random: (ClosedRange<Double>) -> Double = { .random(in: $0) }) -> Duration {
+    let whole = min(longest, shortest * Double(1 << min(attempts, 20)))
+    attempts += 1
+    return whole * random(0.5...1)
+  }
+
+  /// Begins with short pauses again, after a connection that was good.
+  mutating func reset() { attempts = 0 }
+}
+
+/// The redirections that a device follows: the service's word is genuine, but TLS is not given up for it.
+struct Redirections {
+  /// The most redirections in ``period``.
+  private static let most = 5
+  /// The longest address, in bytes.
+  private static let longest = 2_048
+  /// The time in which they are counted.
+  private static let period = Duration.seconds(60)
+
+  private var moments: [ContinuousClock.Instant] = []
+
+  /// Takes an address that the service sends the device to.
+  ///
+  /// - Parameters:
+  ///   - text: the address.
+  ///   - current: the address of the connection.
+  ///   - now: the time.
+  /// - Returns: the address, or nil if it isn't followed.
+  mutating func follow(
+    _ text: String, from current: WebSocketURL, at now: ContinuousClock.Instant
+  ) -> WebSocketURL? {
+    guard text.utf8.count <= Self.longest, !text.contains(where: { "?#@".contains($0) }),
+      let target = WebSocketURL(text), target.isSecure || !current.isSecure
+    else { return nil }
+    moments.append(now)
+    return target
+  }
+
+  /// Returns whether there were too many of late.
+  mutating func areTooMany(at now: ContinuousClock.Instant) -> Bool {
+    moments.removeAll { $0 + Self.period < now }
+    return moments.count > Self.most
+  }
+}

@@ -1,5 +1,6 @@
 internal import ApptimistProtocol
 internal import Cryptography
+internal import Platform
 
 /// The rules by which a message is sealed, without I/O.
 struct MessageSealing {
@@ -40,5 +41,23 @@ struct MessageSealing {
   /// True if nothing was ever seen that forbids version 1's box.
   private var mayUseVersion1: Bool {
     !recipient.isClosed && !recipient.isEscrowed && !recipient.hasSealed
+  }
+}
+
+/// The posts that were opened of late: who can seal for a forum can seal the same post once more.
+struct RecentPosts {
+  private let messages: RecentValues<SHA512.Digest, MessageID>
+
+  /// Remembers a number of posts.
+  init(limit: Int = 20_000) { messages = RecentValues(limit: limit) }
+
+  /// Remembers a post.
+  ///
+  /// - Returns: whether no other message has brought a post to the same forum, of the same author, time and content.
+  func insert(_ message: DeviceMessage, _ content: [UInt8]) -> Bool {
+    let time = (0..<8).map { UInt8(truncatingIfNeeded: message.time >> (8 * $0)) }
+    let digest = SHA512.hash(message.to.bytes + message.from.bytes + time, content[...])
+    if let first = messages.value(for: digest) { return first == message.id }
+    return messages.insert(message.id, for: digest)
   }
 }

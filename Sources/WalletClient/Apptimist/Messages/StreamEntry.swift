@@ -36,7 +36,8 @@ public struct DeviceMessage: Sendable, Hashable {
   public let place: StreamPlace
 
   init(_ message: PDU.Message, data: ArraySlice<UInt8>, id: MessageID, place: StreamPlace) {
-    (self.id, self.place) = (id, place)
+    self.id = id
+    self.place = place
     time = message.time
     to = message.to
     from = message.from
@@ -84,7 +85,8 @@ public struct OutgoingMessage: Sendable, Hashable {
   }
 
   init(_ header: PDU.Message, box: [UInt8]) {
-    (self.header, self.box) = (header, box)
+    self.header = header
+    self.box = box
     id = MessageID(of: header, data: box[...])
   }
 

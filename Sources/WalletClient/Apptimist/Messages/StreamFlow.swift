@@ -33,7 +33,7 @@ struct StreamFlow {
   /// Counts an entry that the app took.
   ///
   /// - Returns: whether the stream is to pause or to go on, or nil if nothing changes.
-  mutating func taken(_ entry: StreamEntry) -> Bool? {
+  mutating func consumed(_ entry: StreamEntry) -> Bool? {
     buffered -= Self.cost(entry)
     return buffered <= limit / 2 ? set(.full, false) : nil
   }

@@ -32,7 +32,9 @@ public struct StreamPlace: Sendable, Hashable {
       let epoch = UInt64(words[1]), let position = UInt64(words[2]),
       let head = MessageID(hex: words[3])
     else { return nil }
-    (self.installation, self.epoch, self.position) = (installation, epoch, position)
+    self.installation = installation
+    self.epoch = epoch
+    self.position = position
     self.head = head
   }
 

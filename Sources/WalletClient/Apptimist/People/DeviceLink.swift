@@ -23,7 +23,8 @@ public struct DeviceLink: Sendable {
 
   /// Makes a link at a service, for ten minutes.
   public init(at service: WebSocketURL) {
-    (site, secret) = (service.site, SecureRandom.bytes(32))
+    site = service.site
+    secret = SecureRandom.bytes(32)
   }
 
   /// Reads a code.
@@ -34,7 +35,8 @@ public struct DeviceLink: Sendable {
     guard let mark = code.firstRange(of: Self.mark), code.hasPrefix("http") else { return nil }
     let base64 = code[mark.upperBound...].replacing("-", with: "+").replacing("_", with: "/")
     guard let secret = Data(base64Encoded: base64 + "=") else { return nil }
-    (site, self.secret) = (String(code[..<mark.lowerBound]), Array(secret))
+    site = String(code[..<mark.lowerBound])
+    self.secret = Array(secret)
     // Bits of the last sign that belong to no byte would make more codes of one.
     guard secret.count == 32, self.code == code else { return nil }
   }
@@ -114,7 +116,7 @@ public struct DeviceLink: Sendable {
   /// Leaves a part at the service.
   ///
   /// - Throws: `HTTPClientError`; ``DeviceError``, `.linkRefused`.
-  public func put(_ content: [UInt8], as part: Part, by client: HTTPClient) async throws {
+  public func put(_ content: [UInt8], as part: Part, by client: WebClient) async throws {
     let status = try await client.send(OutgoingRequest(.put, url(part), body: content)).status
     guard status == .created else { throw DeviceError.linkRefused(status.code) }
   }
@@ -122,7 +124,7 @@ public struct DeviceLink: Sendable {
   /// Waits for the other device's part, which is gone once it was read.
   ///
   /// - Throws: `.timedOut` after ten minutes; `.cancelled`.
-  public func wait(for part: Part, by client: HTTPClient) async throws(DeviceError) -> [UInt8] {
+  public func wait(for part: Part, by client: WebClient) async throws(DeviceError) -> [UInt8] {
     while !isOver {
       let response = try? await client.send(OutgoingRequest(.get, url(part)))
       if let response, response.status == .ok { return response.body }

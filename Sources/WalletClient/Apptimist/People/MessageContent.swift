@@ -41,7 +41,9 @@ public struct MessageContent: Sendable, Hashable, Codable {
 
     /// Takes a message and the content that it was sealed with.
     public init(_ message: OutgoingMessage, content: [UInt8]) {
-      (to, time, messageID) = (message.to, message.header.time, message.id)
+      to = message.to
+      time = message.header.time
+      messageID = message.id
       self.content = String(decoding: content, as: UTF8.self)
     }
   }
@@ -107,9 +109,15 @@ public struct MessageContent: Sendable, Hashable, Codable {
       try? members.decode(Member.self, forKey: key)
     }
     id = member(.id) ?? ""
-    (text, file, invitation) = (member(.text), member(.file), member(.invitation))
-    (sent, takenBack, published) = (member(.sent), member(.takenBack), member(.published))
-    (left, mayIRead, changed) = (member(.left), member(.mayIRead), member(.changed))
+    text = member(.text)
+    file = member(.file)
+    invitation = member(.invitation)
+    sent = member(.sent)
+    takenBack = member(.takenBack)
+    published = member(.published)
+    left = member(.left)
+    mayIRead = member(.mayIRead)
+    changed = member(.changed)
   }
 
   /// The data that a message is sealed with.

@@ -77,8 +77,8 @@ public struct PrivateFile: Sendable, Hashable, Codable {
   }
 
   private static func isLater(_ one: Entry, _ other: Entry) -> Bool {
-    let (time, otherTime) = (time(of: one), time(of: other))
-    if time != otherTime { return time > otherTime }
+    let times = [one, other].map(time)
+    if times[0] != times[1] { return times[0] > times[1] }
     let texts = [other, one].map { String(decoding: JSONValue.encode($0), as: UTF8.self).utf16 }
     return texts[0].lexicographicallyPrecedes(texts[1])
   }
@@ -115,7 +115,8 @@ public struct PrivateFile: Sendable, Hashable, Codable {
   private static func key(
     _ pair: EncryptionKeyPair, _ service: EncryptionPublicKey, _ salt: [UInt8]
   ) -> SecretDigest? {
-    let (start, name) = (purpose("private file"), Filename.people.bytes.bytes)
+    let start = purpose("private file")
+    let name = Filename.people.bytes.bytes
     let end = service.bytes + pair.publicKey.bytes + salt + [UInt8(name.count)] + name
     return SecretDigest(of: [.bytes(start), .agreement(pair, pair.publicKey), .bytes(end)])
   }
@@ -164,7 +165,8 @@ extension Device {
 
   private func opened(_ content: [UInt8]) throws(DeviceError) -> PrivateFile {
     if content.isEmpty { return PrivateFile() }
-    let (pair, service) = (participant.keys.encryption, service.encryptionKey)
+    let pair = participant.keys.encryption
+    let service = service.encryptionKey
     guard let file = PrivateFile(opening: content, by: pair, at: service) else {
       throw .doesNotOpen
     }

@@ -45,27 +45,27 @@ extension DeviceMachine {
       place.head = MessageID(of: message, data: data)
       return deliver(message, data, place.head)
     case .truncate(let truncation):
-      return sent.takeEcho(truncation.message)
+      return sent.acceptEcho(truncation.message)
         ? [] : deliver(.truncation(truncation.message, place: place))
     case .redirect(let redirect): return [.redirect(String(decoding: redirect.uri, as: UTF8.self))]
-    case .user, .vouchers, .read, .lock, .write, .remove: return takeReply(pdu, data)
+    case .user, .vouchers, .read, .lock, .write, .remove: return acceptReply(pdu, data)
     case .login, .new, .del, .pause, .resume, .vouch, .searchByName, .searchByUid, .searchByKey:
       // No service sends these today.
       return []
     }
   }
 
-  private mutating func takeReply(_ pdu: PDU, _ data: ArraySlice<UInt8>) -> [Action] {
+  private mutating func acceptReply(_ pdu: PDU, _ data: ArraySlice<UInt8>) -> [Action] {
     if case .joining(var reply) = state {
       // Nothing else has been asked, and the login was under a key that somebody has.
-      guard case .complete(let found) = reply.take(pdu, data), found != .users([]) else {
+      guard case .complete(let found) = reply.accept(pdu, data), found != .users([]) else {
         return [.disconnect]
       }
       state = .established
       account = nil
       return [.established] + sendWaiting()
     }
-    switch sent.take(pdu, data) {
+    switch sent.accept(pdu, data) {
     case .incomplete: return []
     case .mismatch: return [.disconnect]
     case .complete(let reply):

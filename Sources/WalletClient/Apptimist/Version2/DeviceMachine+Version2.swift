@@ -50,7 +50,7 @@ extension DeviceMachine {
   ///   - data: its data.
   mutating func received(_ pdu: Version2.ServicePDU, data: ArraySlice<UInt8>) -> [Action] {
     switch pdu {
-    case .answer(let answer): return take(answer, data)
+    case .answer(let answer): return accept(answer, data)
     case .redirect(let redirect):
       return [.redirect(String(decoding: redirect.uri.bytes, as: UTF8.self))]
     case .message(let message, let position):
@@ -77,7 +77,7 @@ extension DeviceMachine {
     return true
   }
 
-  private mutating func take(_ answer: Version2.Answer, _ data: ArraySlice<UInt8>) -> [Action] {
+  private mutating func accept(_ answer: Version2.Answer, _ data: ArraySlice<UInt8>) -> [Action] {
     if case .joiningVersion2(let terms, let login) = state {
       return join(answer, terms, login: login)
     }

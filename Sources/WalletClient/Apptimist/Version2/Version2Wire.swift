@@ -9,7 +9,8 @@ final class Version2Wire: DeviceWire {
   private var channel: Version2.Channel?
 
   init(_ ephemeral: EncryptionKeyPair, _ service: ServiceIdentity) {
-    (self.ephemeral, self.service) = (ephemeral, service)
+    self.ephemeral = ephemeral
+    self.service = service
   }
 
   func seal(_ pdu: OutgoingPDU) throws -> [UInt8] {

@@ -18,7 +18,7 @@ guard let siren = WebSocketURL("ws" + url.dropFirst("http".count) + "/siren") el
 }
 let keys = DeviceKeys.generate()
 let device = try Device(
-  keys: keys, service: try await ServicePin.fetch(from: siren, client: HTTPClient()),
+  keys: keys, service: try await ServicePin.fetch(from: siren, client: WebClient()),
   url: siren,
   account: NewAccount(name: "Ann", uid: "", token: ""))
 let running = Task { try await device.run() }

@@ -1,0 +1,151 @@
+internal import Ethereum
+internal import HTTPProtocol
+internal import Platform
+internal import TokenScriptRepoResources
+internal import WebApps
+
+/// One page of the index: the rows that match a search, in parts.
+struct IndexPage: Sendable {
+  /// The largest number of rows on a page.
+  static let limit = 500
+
+  /// The largest number of bytes in a search.
+  static let queryLimit = 256
+  /// The largest number of words in a search.
+  static let wordLimit = 8
+
+  /// The index.
+  let index: ContractIndex
+  /// The search text, or an empty string.
+  let query: String
+  /// The number of the page, from 1.
+  let number: Int
+  /// The number of pages, at least one.
+  let pages: Int
+  /// The number of rows on all pages.
+  let count: Int
+  /// The refused rows of the page; refused rows come before all others.
+  let refused: [IndexRow]
+  /// The other rows of the page.
+  let others: [IndexRow]
+  /// The links to further pages that the reader may see.
+  var links: [PageLink] = []
+
+  /// Returns whether a search is larger than any that is made.
+  static func isTooLong(_ query: String) -> Bool {
+    query.utf8.count > queryLimit || query.split(separator: " ").count > wordLimit
+  }
+
+  /// Makes a page.
+  ///
+  /// - Parameters:
+  ///   - query: words separated by blanks, in any case; a row must contain all of them.
+  ///   - number: the page, from 1; a number outside the range selects the nearest page.
+  init(_ index: ContractIndex, query: String = "", number: Int = 1) {
+    self.index = index
+    self.query = query.split(separator: " ").joined(separator: " ")
+    let found = index.search.rows(with: query.lowercased().split(separator: " ").map(String.init))
+    count = found.count
+    pages = max(1, (count + Self.limit - 1) / Self.limit)
+    self.number = min(max(1, number), pages)
+    let shown = found.dropFirst((self.number - 1) * Self.limit).prefix(Self.limit)
+      .map { index.rows[$0] }
+    refused = shown.filter { $0.state.summary == .refused }
+    others = shown.filter { $0.state.summary != .refused }
+  }
+}
+
+extension IndexPage {
+  private static let template = PageTemplate(Resource(tokenscript_index_html()).bytes)
+
+  /// The page as an HTML document, which needs no script.
+  var html: String {
+    PageStyle.index.document(
+      title: "\(query.isEmpty ? "" : "\(query) – ")TokenScript repository",
+      Self.template.html([
+        "counts": counts, "query": query, "isEmpty": query.isEmpty && count == 0,
+        "found": count == 0 ? "Nothing matches" : "\(count) of \(index.rows.count) rows match",
+        "hasRefused": !refused.isEmpty, "refused": values(of: refused),
+        "hasOthers": !others.isEmpty, "others": values(of: others),
+        "numbers": pages > 1 ? "Page \(number) of \(pages)" : nil,
+        "previous": number > 1 ? Self.url(query: query, page: number - 1) : nil,
+        "next": number < pages ? Self.url(query: query, page: number + 1) : nil,
+        "generation": "\(index.generation)",
+        "links": links.map(\.html).joined(separator: "\n"),
+      ]))
+  }
+
+  /// The sum, with a link to the rows of each state.
+  private var counts: [PageTemplate.Values] {
+    func item(_ count: Int, _ noun: String, url: String? = nil) -> PageTemplate.Values {
+      let isPlural = url == nil && count != 1
+      return ["count": "\(count)", "noun": isPlural ? "\(noun)s" : noun, "url": url]
+    }
+    let states = IndexRow.Summary.allCases.compactMap { state in
+      index.counts[state].map { item($0, state.label, url: Self.url(query: state.label)) }
+    }
+    return [item(index.files.count, "file")] + states + [
+      item(index.editions.count, "contract"), item(index.schemaCount, "schema version"),
+    ]
+  }
+
+  private static func url(query: String, page: Int = 1) -> String {
+    let fields = [
+      query.isEmpty ? nil : "q=\(PercentEncoding.encode(query))", page == 1 ? nil : "page=\(page)",
+    ].compactMap(\.self)
+    return fields.isEmpty ? "/" : "/?\(fields.joined(separator: "&"))"
+  }
+
+  /// Returns the values of rows, with a file's warnings at the first of its rows only.
+  private func values(of rows: [IndexRow]) -> [PageTemplate.Values] {
+    var told: Set<RepositoryPath> = []
+    return rows.map { row in
+      var values = row.values
+      if !told.insert(row.path).inserted { values["warnings"] = nil }
+      let address = row.contract?.checksummed
+      guard row.state.summary != .refused else {
+        let facts = [
+          row.name?.isolatedHTML, address.map { "<span class=\"mono\">\($0)</span>" },
+          row.signer.map { "signed by \($0.name.isolatedHTML)" },
+          row.time.map(Markup.time), row.digest == nil ? nil : Markup.size(row.size),
+        ]
+        values["facts"] = facts.compactMap(\.self).joined(separator: " · ")
+        return values
+      }
+      let chains = row.chains.map {
+        "<a href=\"/contracts/\($0)/\(address ?? "")\">\($0.title.htmlEscaped)</a>"
+      }
+      values["address"] = address
+      values["name"] = row.name
+      values["url"] = url(of: row)
+      values["chains"] = chains.joined(separator: ", ")
+      values["schema"] = row.schema?.path ?? "–"
+      values["time"] = row.time.map(Markup.time) ?? "–"
+      if row.signer != nil {
+        values["standing"] = [row.signer?.kind, row.standing?.rawValue].compactMap(\.self)
+          .joined(separator: ", ")
+      } else if row.state != .gone {
+        values["unsigned"] = index.rules.signature == .off ? "Not checked" : "No valid signature"
+      }
+      return values
+    }
+  }
+
+  /// Returns the URL that gives the file of a served row.
+  private func url(of row: IndexRow) -> String? {
+    guard row.state == .served, let contract = row.contract, let schema = row.schema else {
+      return nil
+    }
+    let chains = index.edition(of: ContractKey(contract), schema)?.chains ?? []
+    let served = chains.first { $0.chosen.contains { $0.file.path == row.path } }
+    let chain = chains.count > 1 ? served.map { "chain/\($0.chain)/" } ?? "" : ""
+    let isChoice = (served?.chosen.count ?? 1) > 1
+    let query = isChoice ? row.signer.map { "?signer=\(PercentEncoding.encode($0.key))" } ?? "" : ""
+    return "/\(schema)/\(chain)\(contract.checksummed)\(query)"
+  }
+}
+
+extension IndexRow.Summary {
+  /// The state on the page; a search for it finds the rows in that state.
+  var label: String { self == .nothing ? "serves nothing" : rawValue }
+}

@@ -1,0 +1,247 @@
+internal import Ethereum
+internal import Platform
+internal import WalletClient
+internal import XMLSecurity
+
+/// Reads TokenScripts and runs the checks that are switched on.
+struct TokenScriptReader: Sendable {
+  /// The version of the reader, raised whenever the same bytes may be read differently than before.
+  static let version = 6
+  /// The reason why the file of a signer without a chain to a root is refused.
+  static let untrusted = "the signer is not trusted"
+  /// The largest number of addresses in a file; each costs the index some kilobytes. Real files have ten at most.
+  static let addressLimit = 256
+  /// The largest number of bytes of a label, or of the root's name; longer ones are cut.
+  static let textLimit = 128
+  /// The largest number of texts of the label that are kept.
+  private static let labelLimit = 32
+  /// The largest number of bytes in a contract's name.
+  static let nameLimit = 256
+
+  /// Verifies signatures, or nil if the check is off.
+  var verifier: SignatureVerifier?
+  /// Validates against the schemas, or nil if the check is off.
+  var schemas: (any SchemaCheck)?
+  /// True if only files whose signatures hold are validated: the others are refused anyway.
+  var needsSignature = false
+  /// Holds the roots of certificate chains, or nil if the check is off.
+  var roots: TrustStore?
+
+  /// Reads a file.
+  ///
+  /// - Parameters:
+  ///   - now: the present time; a later signing time counts as absent.
+  /// - Returns: the meaning of the file.
+  /// - Throws: ``FileRefusal`` if it is no TokenScript.
+  func read(_ bytes: [UInt8], now: Timestamp) throws(FileRefusal) -> TokenScriptFile {
+    let document = try Self.parse(bytes)
+    var file = try read(document, of: bytes, now: now).file
+    validate(document, bytes, &file)
+    return file
+  }
+
+  /// Parses a file.
+  ///
+  /// - Throws: ``FileRefusal`` if it is no XML.
+  static func parse(_ bytes: [UInt8]) throws(FileRefusal) -> XMLDocument {
+    do { return try XMLDocument(parsing: bytes) } catch { throw FileRefusal(error) }
+  }
+
+  /// Reads a document, and verifies its signatures.
+  ///
+  /// - Parameters:
+  ///   - bytes: the bytes of the document.
+  ///   - now: the present time; a later signing time counts as absent.
+  /// - Returns: the meaning of the file without the finding of ``validate(_:_:_:)``, and the last signature if all of
+  ///   them hold.
+  /// - Throws: ``FileRefusal`` if it is no TokenScript.
+  func read(
+    _ document: XMLDocument, of bytes: [UInt8], now: Timestamp
+  ) throws(FileRefusal) -> (file: TokenScriptFile, signature: VerifiedSignature?) {
+    var file = try Self.meaning(of: document.root)
+    file.cids = ContentIdentifiers.all(of: bytes)
+    guard let verifier else { return (file, nil) }
+    do throws(SignatureError) {
+      let signatures = try verifier.verify(document)
+      file.signature = .passed
+      for signature in signatures where signature.signingTime == nil {
+        if let text = signature.signingTimeText {
+          file.warnings.append("the signing time “\(text.bounded(to: 60))” is not a date")
+        }
+      }
+      guard let last = signatures.last else { return (file, nil) }
+      let time = last.signingTime.flatMap { $0 <= now ? $0 : nil }
+      file.signer = TokenScriptFile.Signer(
+        commonName: last.certificate?.commonName?.bounded(to: Self.nameLimit),
+        key: last.key.identifier, authority: last.authority(at: time)?.identifier,
+        kind: last.key.kind.rawValue, time: last.signingTime,
+        expires: last.certificate?.notAfter,
+        isSelfSigned: last.certificate.map { $0.issuer == $0.subject } ?? false)
+      if let roots {
+        switch roots.check(last, at: time) {
+        case .trusted: file.trust = .passed
+        case .untrusted(let reason):
+          file.trust = .failed(FileRefusal(reason: Self.untrusted, detail: reason))
+        }
+      }
+      return (file, last)
+    } catch { file.signature = .failed(FileRefusal(error)) }
+    return (file, nil)
+  }
+
+  /// Validates a document that was read, unless the check is off or its outcome can't matter.
+  ///
+  /// This comes after the signature, because a schema's patterns can keep a validator busy for very long.
+  ///
+  /// - Parameters:
+  ///   - bytes: the bytes of the document.
+  func validate(_ document: XMLDocument, _ bytes: [UInt8], _ file: inout TokenScriptFile) {
+    guard let schemas else { return }
+    if needsSignature, case .failed = file.signature { return }
+    file.validity = schemas.finding(for: document, of: bytes, file.schema)
+  }
+
+  /// Reads the version and the contracts; only elements of the root's own namespace count.
+  private static func meaning(of root: XMLElement) throws(FileRefusal) -> TokenScriptFile {
+    let namespace = root.namespace
+    guard let schema = namespace.flatMap({ SchemaVersion(namespace: $0) }) else {
+      throw FileRefusal(
+        reason: "the root element is in no TokenScript namespace",
+        detail: "\(root.name) in \(namespace ?? "no namespace")")
+    }
+    var file = TokenScriptFile(schema: schema, root: root.name)
+    guard root.name == "token" else { return file }
+    file.title = root.attribute("name")?.shown(limit: textLimit)
+    file.labels = Array(root.labels(limit: textLimit).prefix(labelLimit))
+    file.icon = root.meta("iconUrl", limit: 2048)?.openableIcon
+    let lists = root.children(named: "origins", in: namespace)
+    let origins = Set(
+      lists.flatMap { $0.children(named: "ethereum", in: namespace) }
+        .compactMap { $0.attribute("contract") })
+    var warnings = WarningList()
+    var named: Set<String> = []
+    var contracts: Set<TokenScriptFile.Contract> = []
+    for contract in root.children(named: "contract", in: namespace) {
+      guard let name = contract.attribute("name") else { continue }
+      guard name.utf8.count <= nameLimit else {
+        throw FileRefusal(
+          reason: "a contract's name is too long",
+          detail: "line \(contract.line): \(name.utf8.count) bytes; \(nameLimit) are allowed")
+      }
+      named.insert(name)
+      for element in contract.children(named: "address", in: namespace) {
+        let contract = Self.contract(
+          element, name: name, isOrigin: origins.contains(name), &warnings)
+        guard let contract, contracts.insert(contract).inserted else { continue }
+        guard file.contracts.count < addressLimit else {
+          throw FileRefusal(
+            reason: "too many addresses", detail: "more than \(addressLimit) of its contracts")
+        }
+        file.contracts.append(contract)
+      }
+    }
+    for missing in origins.subtracting(named).sorted() {
+      warnings.add("the origin “\(missing)” is not among the contracts")
+    }
+    file.warnings = warnings.texts
+    return file
+  }
+
+  /// Reads one `address` element, whose faults become warnings.
+  private static func contract(
+    _ element: XMLElement, name: String, isOrigin: Bool, _ warnings: inout WarningList
+  ) -> TokenScriptFile.Contract? {
+    let text = element.text.trimmingXMLSpace
+    guard let address = EthereumAddress(text) else {
+      warnings.add("line \(element.line): “\(text.bounded(to: 60))” is not an address")
+      return nil
+    }
+    if EthereumAddress.checksum(of: text) == .wrong {
+      warnings.add("line \(element.line): the checksum of \(text) is wrong")
+    }
+    let network = element.attribute("network")
+    guard let chain = network.map({ ChainID($0.trimmingXMLSpace) }) ?? ChainID.main else {
+      let network = (network ?? "").bounded(to: 60)
+      warnings.add("line \(element.line): the network “\(network)” is not the number of a chain")
+      return nil
+    }
+    if network == nil {
+      warnings.add("line \(element.line): \(text) names no network, so it counts as chain 1")
+    }
+    return TokenScriptFile.Contract(address: address, name: name, chain: chain, isOrigin: isOrigin)
+  }
+}
+
+extension VerifiedSignature {
+  /// The key that has lent its standing to the signer's, by a certificate that is valid at a moment or, without one, by any.
+  func authority(at time: Timestamp?) -> PublicKey? {
+    guard let certificate, time.map(certificate.isValid) ?? true else { return nil }
+    return certificate.delegator
+  }
+}
+
+extension FileRefusal {
+  /// Makes the refusal of a document that can't be parsed.
+  fileprivate init(_ error: XMLError) {
+    let reason =
+      switch error.code {
+      case .malformed: "not well-formed XML"
+      case .tooLarge: "too large"
+      case .tooDeep: "too many levels"
+      case .tooMany: "too many elements or attributes"
+      case .encoding: "not UTF-8"
+      case .doctype: "a document type declaration, which is not allowed"
+      }
+    self.init(reason: reason, detail: "\(error)", isMalformed: error.code == .malformed)
+  }
+
+  fileprivate init(_ error: SignatureError) {
+    let reason =
+      switch error.code {
+      case .unsigned: "not signed"
+      case .structure, .reference: "the signature does not cover the document as it must"
+      case .algorithm: "the signature uses an algorithm that is not allowed"
+      case .key, .certificate: "the signature's key can't be used"
+      case .changed: "the document was changed after it was signed"
+      case .forged: "the signature does not belong to its key"
+      case .internalFailure: "the signature could not be checked"
+      }
+    self.init(reason: reason, detail: "\(error)", isTransient: error.code == .internalFailure)
+  }
+}
+
+/// The warnings about one file: the first are kept, the others counted.
+///
+/// They quote the file, and each row of the index has them.
+struct WarningList {
+  private static let limit = 32
+  private static let lengthLimit = 160
+
+  private var first: [String] = []
+  private var others = 0
+
+  /// The warnings, and a last one for those that were only counted.
+  var texts: [String] { others == 0 ? first : first + ["and \(others) more"] }
+
+  /// Adds a warning.
+  ///
+  /// - Parameter text: a sentence, which isn't made if it would only be counted.
+  mutating func add(_ text: @autoclosure () -> String) {
+    if first.count < Self.limit {
+      first.append(text().bounded(to: Self.lengthLimit))
+    } else {
+      others += 1
+    }
+  }
+}
+
+extension StringProtocol {
+  /// Returns the text, or as many of its characters as fit into a number of bytes with an ellipsis behind them.
+  func bounded(to limit: Int) -> String {
+    guard utf8.count > limit else { return String(self) }
+    var end = utf8.index(startIndex, offsetBy: limit)
+    // No scalar is cut.
+    while end > startIndex, utf8[end] & 0xC0 == 0x80 { end = utf8.index(end, offsetBy: -1) }
+    return String(self[..<end]) + "…"
+  }
+}

@@ -1,0 +1,114 @@
+internal import Cryptography
+internal import Platform
+internal import XMLSecurity
+
+/// The checks of the configuration, with the schemas and roots that they need from the disk.
+struct RepositoryChecks: Sendable {
+  /// The reader of the repository's files.
+  let reader: TokenScriptReader
+  /// The processes that validate, or nil if documents are validated in this process or not at all.
+  let workers: SchemaWorkers?
+  /// The verification of files that clients submit.
+  let verification: FileVerification
+  /// A text of everything that a reading depends on besides the file's bytes; readings under another text are void.
+  let fingerprint: String
+  /// The schemas to serve.
+  let documents: SchemaDocuments
+  /// The faults of schemas that can't be compiled, in words; they count as absent.
+  let problems: [String]
+
+  /// Loads the schemas and the roots; blocks on the disk.
+  ///
+  /// - Parameters:
+  ///   - configuration: the rules, and the paths of the schemas and roots.
+  ///   - known: the contents in service, which are reused for equal bytes.
+  ///   - last: the checks before these by the same configuration, whose schemas are reused if they haven't changed.
+  /// - Throws: ``RepositoryError``, ``SchemaError`` or ``CertificateError`` if the schemas or roots can't be read.
+  init(
+    _ configuration: TokenScriptConfiguration, _ headers: ResponseHeaders, now: Timestamp,
+    sharing known: [Content] = [], answers: [Origin: ChainAnswer] = [:],
+    after last: RepositoryChecks? = nil
+  ) throws {
+    let rules = configuration.rules
+    documents = try Self.documents(configuration, headers, now: now, sharing: known)
+    let schemas = try Self.schemas(configuration, documents, after: last)
+    workers = schemas.workers
+    problems = schemas.problems
+    var reader = TokenScriptReader()
+    var parts = ["reader \(TokenScriptReader.version)"]
+    reader.schemas = schemas.check
+    if rules.schema != .off {
+      reader.needsSignature = rules.signature == .require
+      parts.append("schemas \(documents.digest.hex) within \(configuration.schemaCPUTime)")
+      if reader.needsSignature { parts.append("if signed") }
+    }
+    if rules.signature != .off {
+      reader.verifier = SignatureVerifier()
+      parts.append("verifier \(SignatureVerifier.version)")
+      if rules.trust != .off {
+        let path = configuration.roots ?? TrustStore.systemRoots
+        reader.roots = try TrustStore(rootsFile: path)
+        parts.append("roots \(try Self.digest(ofRoots: path).hex)")
+      }
+    }
+    self.reader = reader
+    verification = FileVerification(configuration, reader, answers: answers)
+    fingerprint = parts.joined(separator: ", ")
+  }
+
+  private static func documents(
+    _ configuration: TokenScriptConfiguration, _ headers: ResponseHeaders, now: Timestamp,
+    sharing known: [Content]
+  ) throws(RepositoryError) -> SchemaDocuments {
+    guard !configuration.schemas.isEmpty else { return .none }
+    return try RepositoryError.naming(configuration.schemas) { () throws(SystemError) in
+      try SchemaDocuments(folder: configuration.schemas, headers, now: now, sharing: known)
+    }
+  }
+
+  /// Returns the check against schemas that the rules ask for.
+  private static func schemas(
+    _ configuration: TokenScriptConfiguration, _ documents: SchemaDocuments,
+    after last: RepositoryChecks?
+  ) throws -> (check: (any SchemaCheck)?, workers: SchemaWorkers?, problems: [String]) {
+    guard configuration.rules.schema != .off else { return (nil, nil, []) }
+    if let last, last.documents.digest == documents.digest {
+      return (last.reader.schemas, last.workers, last.problems)
+    }
+    let validator = try SchemaValidator(folder: configuration.schemas)
+    let workers = configuration.schemaProgram.map {
+      SchemaWorkers(
+        program: $0, schemas: configuration.schemas, cpuTime: configuration.schemaCPUTime)
+    }
+    return (workers ?? validator, workers, validator.problems)
+  }
+
+  private static func digest(ofRoots path: String) throws(RepositoryError) -> SHA256.Digest {
+    try RepositoryError.naming(path) { () throws(SystemError) in
+      SHA256.hash(try Descriptor.contents(ofFile: path, limit: rootsLimit))
+    }
+  }
+
+  /// A system's roots take a quarter of a megabyte.
+  private static let rootsLimit = 16 << 20
+}
+
+/// The error of a repository, a folder of schemas or a file of roots that can't be read.
+struct RepositoryError: Error, CustomStringConvertible {
+  /// The path in the configuration.
+  let folder: String
+  /// The system's words.
+  let reason: String
+
+  /// Does something with a folder or file, and names it if that fails.
+  static func naming<Value>(
+    _ folder: String, _ body: () throws(SystemError) -> Value
+  ) throws(RepositoryError) -> Value {
+    do throws(SystemError) { return try body() } catch {
+      throw RepositoryError(folder: folder, reason: "\(error)")
+    }
+  }
+
+  /// The path and the reason in a sentence.
+  var description: String { "the repository \(folder) can't be read: \(reason)" }
+}

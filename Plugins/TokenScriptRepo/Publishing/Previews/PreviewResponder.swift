@@ -1,0 +1,125 @@
+internal import WebApps
+internal import Formats
+internal import HTTPProtocol
+internal import Observability
+internal import Routing
+internal import Storage
+internal import Platform
+
+/// Takes files from their authors, and shows each for a day to holders of its URL.
+struct PreviewResponder: Sendable {
+  private let repository: Repository
+  private let queue = VerificationQueue(named: "awd-preview")
+  private let pages = ThreadPool(named: "awd-preview-page", width: 1, queue: 64, niceness: 10)
+  private let shared = SharedBytes()
+
+  /// Makes a responder, whose policy isn't "off".
+  init(_ repository: Repository) { self.repository = repository }
+
+  /// Responds to `POST /preview`, which puts up the body.
+  ///
+  /// - Returns: 201 with the URL and the facts, or the refusal.
+  func post(_ request: Request) async throws -> Response {
+    let base = try repository.knownBase(for: request)
+    let now = repository.clock()
+    let verification = repository.verification.value
+    let rules = repository.index.value.rules
+    let policy = repository.configuration.previewPolicy
+    do {
+      let preview = try await queue.run(for: request) { body in
+        do throws(FileRefusal) {
+          let submission = try verification.submission(body, now: now)
+          if policy == .signed, case .failed(let refusal) = submission.file.signature {
+            throw refusal
+          }
+          guard !submission.file.origins.isEmpty else {
+            throw FileRefusal(reason: "it names no contract as its origin")
+          }
+          return Preview(submission, rules)
+        } catch { throw PublicationRefusal(.badRequest, error.words) }
+      }
+      let name = Preview.randomName()
+      let expires = (now + Preview.lifetime).wholeSecond
+      do {
+        try await repository.store.add(
+          preview, named: name, request.body, until: expires, from: request.origin.client?.site,
+          at: now)
+      } catch let error as StoreError where error.code == .full {
+        throw PublicationRefusal(.insufficientStorage, "there is no room left")
+      }
+      repository.log.info("preview", ["sha256": preview.sha256, "peer": request.origin.peer])
+      let url = "\(base)/preview/\(name)"
+      let answer: JSONObject = [
+        "url": url, "expires": expires.description, "sha256": preview.sha256,
+        "signer": preview.signer, "contracts": preview.contracts, "warnings": preview.warnings,
+      ]
+      var response = try Response(.created, json: answer)
+      response.fields.append(.location, url)
+      return response.with(Self.fields)
+    } catch let refusal as PublicationRefusal { return try refusal.response(repository.headers) }
+  }
+
+  /// Responds to `GET /preview/<name>` with the file, or for `text/html` with a page about it.
+  ///
+  /// - Throws: ``HTTPError`` with status 404, or the store's error.
+  func get(_ request: Request, _ parameters: RouteParameters) async throws -> Response {
+    let name = String(decoding: parameters["secret"], as: UTF8.self)
+    guard name.utf8.count == 22,
+      let preview = try await repository.store.preview(named: name, at: repository.clock()),
+      let bytes = try await shared.bytes(
+        of: preview.sha256, for: request,
+        {
+          try await repository.store.bytes(ofPreview: name)
+        })
+    else { throw HTTPError(.notFound, "there is no such preview; it lasts for a day") }
+    let accept = AcceptList(request.head, .accept)
+    guard accept.prefers("text/html", to: "application/tokenscript+xml"),
+      accept.prefers("text/html", to: "text/xml")
+    else {
+      let isTokenScript = accept.prefers("application/tokenscript+xml", to: "text/xml")
+      var response = Response(
+        .ok, fields: isTokenScript ? ResponseHeaders.tokenScript : ResponseHeaders.xml,
+        body: .bytes(bytes))
+      response.fields.append(.entityTag, EntityTag(preview.sha256).text)
+      response.fields.append(.referrerPolicy, "no-referrer")
+      return response.with(Self.fields)
+    }
+    let base = repository.base(for: request)
+    let page = try await pages.run(
+      for: request.origin.client, orRefuseWith: "too many pages are being made"
+    ) {
+      PreviewPage(preview: preview, bytes: bytes, url: base.map { "\($0)/preview/\(name)" }).html
+    }
+    return Response(page: page, .contract).with(Self.fields)
+  }
+
+  /// The fields of all responses: nobody keeps a preview, finds it or is told where it was.
+  private static let fields = ResponseHeaders.fields([
+    .accessControlAllowOrigin: "*", .accessControlExposeHeaders: "ETag, Location",
+    .cacheControl: "no-store", .vary: "Accept", FieldName("X-Robots-Tag"): "noindex",
+  ])
+}
+
+/// The bytes of previews that are being sent: however many connections send the same, they are in memory once.
+private final class SharedBytes: Sendable {
+  private struct Reference: Sendable { weak let bytes: Bytes? }
+
+  private let references = Lock<[String: Reference]>([:])
+  /// One preview at a time is read from the store.
+  private let turn = KeyedMutex<Bool>()
+
+  /// Returns the bytes with a digest, in memory already or read.
+  func bytes(
+    of digest: String, for request: Request, _ read: @Sendable () async throws -> [UInt8]?
+  ) async throws -> Bytes? {
+    try await turn.withLock(true, for: request.origin.client.hashValue) {
+      if let bytes = references.withLock({ $0[digest]?.bytes }) { return bytes }
+      guard let bytes = try await read().map({ Bytes($0) }) else { return nil }
+      references.withLock { references in
+        references = references.filter { $0.value.bytes != nil }
+        references[digest] = Reference(bytes: bytes)
+      }
+      return bytes
+    }
+  }
+}

@@ -1,0 +1,214 @@
+internal import Formats
+internal import Budgets
+internal import Cluster
+internal import Cryptography
+internal import Ethereum
+internal import HTTPProtocol
+internal import Observability
+internal import Routing
+internal import ServiceKit
+internal import Storage
+internal import Platform
+internal import XMLSecurity
+
+/// Publishes and withdraws files over HTTP: verifies them, has the store decide by ``PublicationRules``, and has the index made.
+final class PublicationResponder: Sendable {
+  private static let questionsPerHour = 30
+
+  private let repository: Repository
+  private let indexer: RepositoryIndexer
+  private let scheduler: ChainScheduler
+  /// The questions to chains that refused publications have led to.
+  private let questions: AttemptTable
+  private let queue = VerificationQueue(named: "awd-publish")
+
+  /// Makes a publisher.
+  init(_ repository: Repository, _ indexer: RepositoryIndexer, _ scheduler: ChainScheduler) {
+    self.repository = repository
+    self.indexer = indexer
+    self.scheduler = scheduler
+    questions = AttemptTable(span: .seconds(3600), size: 1 << 12, clock: repository.clock)
+  }
+
+  /// Responds to `PUT`, which publishes the body.
+  ///
+  /// - Returns: 200 or 201 with the file's row, or the refusal.
+  func put(_ request: Request, _ parameters: RouteParameters) async throws -> Response {
+    let target = try PublicationTarget(request, parameters)
+    let verification = repository.verification.value
+    let now = repository.clock()
+    do {
+      let submission = try await queue.run(for: request) { body in
+        do throws(FileRefusal) { return try verification.submission(body, now: now) } catch {
+          throw PublicationRefusal(.badRequest, error.words)
+        }
+      }
+      return try await publish(submission, at: target, request, now)
+    } catch let refusal as PublicationRefusal { return try refusal.response(repository.headers) }
+  }
+
+  private func publish(
+    _ submission: PublicationRules.Submission, at target: PublicationTarget, _ request: Request,
+    _ now: Timestamp
+  ) async throws -> Response {
+    let index = repository.index.value
+    var rules = index.rules
+    rules.signature = .require
+    let publicationRules = PublicationRules(
+      policy: repository.configuration.publicationPolicy, catalogue: rules, index: index, now: now)
+    let keys = submission.file.signer?.addresses ?? []
+    let questions = submission.file.namedOrigins.map {
+      ChainRequest(origin: $0.origin, keys: keys)
+    }
+    let decision: PublicationRules.Decision
+    do {
+      decision = try await change {
+        try await repository.store.publish(
+          submission, at: target, from: request.origin.client?.site, by: publicationRules)
+      }
+    } catch var refusal as PublicationRefusal where refusal.status == .forbidden {
+      // The signer may stand for the contract, which the chain has not told yet.
+      if questions.contains(where: scheduler.isUnasked), mayAsk(request) {
+        scheduler.ask(soon: questions)
+        refusal.reason += "; the chain is being asked for its owner"
+        refusal.retryAfter = 5
+      }
+      throw refusal
+    }
+    switch decision {
+    case .present(let path): return try response(.ok, path, target)
+    case .write(let publication, _, let isFirst):
+      scheduler.ask(soon: questions)
+      repository.log.info(
+        "published",
+        [
+          "path": publication.path.text, "key": publication.slot.signer,
+          "peer": request.origin.peer,
+        ])
+      return try response(isFirst ? .created : .ok, publication.path, target)
+    }
+  }
+
+  private func mayAsk(_ request: Request) -> Bool {
+    guard let client = request.origin.client else { return true }
+    return questions.count(client, upTo: Self.questionsPerHour) == nil
+  }
+
+  /// Changes the publications, tells the other nodes, and waits for the new index.
+  ///
+  /// - Throws: ``PublicationRefusal``, also if the store can't be written to; the indexer's error.
+  private func change<Value: Sendable>(_ body: () async throws -> Value) async throws -> Value {
+    let value: Value
+    do { value = try await body() } catch let error as StoreError where error.isUnavailable {
+      repository.log.error("publication failed", ["cause": "\(error)"])
+      throw error.code == .full
+        ? PublicationRefusal(.insufficientStorage, "there is no room left")
+        : PublicationRefusal(.serviceUnavailable, "the file can't be stored now")
+    }
+    repository.context.bus.publish([Notice(Topic(TokenScriptService.name))])
+    try await indexer.indexPublications()
+    return value
+  }
+
+  /// Responds with the row of a file.
+  private func response(
+    _ status: Status, _ path: RepositoryPath, _ target: PublicationTarget
+  ) throws -> Response {
+    let index = repository.index.value
+    guard
+      let row = index.rows.first(where: { $0.path == path && $0.contract == target.contract }),
+      let digest = row.digest
+    else { throw HTTPError(.serviceUnavailable, "the index is not made yet", retryAfter: 1) }
+    var response = try repository.headers.json(status, row)
+    let candidates =
+      index.edition(of: ContractKey(target.contract), target.schema)?.candidates ?? []
+    if let candidate = candidates.first(where: { $0.file.path == path }) {
+      response.fields.append(.entityTag, EntityTag(digest.hex).text)
+      response.fields.append(.lastModified, HTTPDate(candidate.modified.seconds).text)
+    }
+    return response
+  }
+
+  // MARK: Withdrawal
+
+  /// Responds to `DELETE`, which withdraws a key's files by a statement that the key has signed.
+  ///
+  /// - Returns: 200 with the file's row, or the refusal.
+  func delete(_ request: Request, _ parameters: RouteParameters) async throws -> Response {
+    let target = try PublicationTarget(request, parameters)
+    let withdrawal = try Withdrawal(request.head.value(.authorization))
+    try withdrawal.check(now: repository.clock())
+    guard let base = repository.base(for: request) else {
+      throw HTTPError(.serviceUnavailable, "the server's public_url is not configured")
+    }
+    guard request.head.query == nil else {
+      throw HTTPError(.badRequest, "the URL must have no query")
+    }
+    let url = base + String(decoding: request.head.path, as: UTF8.self)
+    do {
+      let (files, chain) = try await queue.run(for: request) { [repository] _ in
+        try Self.published(at: target, repository)
+      }
+      let signed = try await file(signedFor: withdrawal, among: files, url, request)
+      let own = try await change {
+        try await repository.store.withdraw(signed, for: Origin(target.contract, on: chain))
+      }
+      repository.log.info(
+        "withdrawn",
+        [
+          "path": own.map(\.path.text).joined(separator: " "), "key": signed.slot.signer,
+          "peer": request.origin.peer,
+        ])
+      return try response(.ok, signed.path.mark, target)
+    } catch let refusal as PublicationRefusal { return try refusal.response(repository.headers) }
+  }
+
+  /// Returns the published files that a withdrawal at a place may mean, and their chain.
+  ///
+  /// - Throws: ``HTTPError`` with status 400, 404 or 410.
+  private static func published(
+    at target: PublicationTarget, _ repository: Repository
+  ) throws(HTTPError) -> (files: [Candidate], chain: ChainID) {
+    let edition = repository.index.value.edition(of: ContractKey(target.contract), target.schema)
+    let here = (edition?.candidates ?? []).filter(FileQuery(chain: target.chain).selects)
+    let published = here.filter { $0.file.publication != nil }
+    guard !published.isEmpty else {
+      guard here.isEmpty else {
+        throw HTTPError(.notFound, "the files here are the operator's, who alone withdraws them")
+      }
+      throw RepositoryResponder.absent(isGone: edition?.isGone(on: target.chain) ?? false)
+    }
+    let chains = Set(published.flatMap(\.chains))
+    guard let chain = target.chain ?? (chains.count == 1 ? chains.first : nil) else {
+      throw HTTPError(.badRequest, "the files are on several chains; the URL must name one of them")
+    }
+    return (published, chain)
+  }
+
+  /// Returns the publication that a statement is about, which the file's own key or its authority has signed.
+  ///
+  /// Each file waits for its turn among files of its size, the shortest first: others may have published long ones here.
+  ///
+  /// - Throws: ``PublicationRefusal`` if there is none; ``HTTPError`` with status 503 if too many files wait.
+  private func file(
+    signedFor withdrawal: Withdrawal, among files: [Candidate], _ url: String, _ request: Request
+  ) async throws -> Publication {
+    for file in files.sorted(by: { $0.content.size < $1.content.size }) {
+      let isSigned = try await queue.run(for: request, size: file.content.size) { _ in
+        guard let document = try? XMLDocument(parsing: file.content.load().array),
+          let signature = try? SignatureVerifier().verify(document).last
+        else { return false }
+        let authority = file.signer?.authority == nil ? nil : signature.authority(at: nil)
+        let message = Withdrawal.message(
+          url: url, digest: file.content.digest, time: withdrawal.time)
+        return [signature.key, authority].contains {
+          $0?.verifies(withdrawal.signature, of: message) == true
+        }
+      }
+      if isSigned, let publication = file.file.publication { return publication }
+    }
+    throw PublicationRefusal(
+      .forbidden, "no key with a file here has signed the statement",
+      known: Set(files.compactMap { $0.signer?.publisher }).sorted())
+  }
+}
