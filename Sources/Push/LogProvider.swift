@@ -22,7 +22,9 @@ final class LogProvider: Sendable {
   ///   - showsPayloads: whether payloads are logged and kept.
   ///   - clock: tells the time.
   init(log: Log, showsPayloads: Bool, clock: @escaping @Sendable () -> Timestamp) {
-    (self.log, self.showsPayloads, self.clock) = (log, showsPayloads, clock)
+    self.log = log
+    self.showsPayloads = showsPayloads
+    self.clock = clock
   }
 
   /// Notes a push with the names that its service has for it.
@@ -35,12 +37,16 @@ final class LogProvider: Sendable {
     }
     guard let payload = source.payload(of: push)?.text else { return .unreadable }
     log.info("push", ["payload": String(decoding: payload, as: UTF8.self)])
-    let entry =
-      #"{"Service":"\#(push.service)","Provider":"\#(push.address.kind.name)","#
-      + #""Id":"\#(labels.id.escapedInJSON)","DeviceID":"\#(labels.device.escapedInJSON)","#
-      + #""Time":"\#(clock())","Payload":"#
+    let entry = JSONWriter.object { entry in
+      entry["Service"] = push.service
+      entry["Provider"] = push.address.kind.name
+      entry["Id"] = labels.id
+      entry["DeviceID"] = labels.device
+      entry["Time"] = "\(clock())"
+      entry.add("Payload", json: payload)
+    }
     entries.withLock { entries in
-      entries.append(Array(entry.utf8) + payload + [UInt8(ascii: "}")])
+      entries.append(entry)
       if entries.count > Self.kept { entries.removeFirst() }
     }
     return .logged
@@ -48,7 +54,9 @@ final class LogProvider: Sendable {
 
   /// The last payloads in JSON, oldest first.
   var recent: [UInt8] {
-    let all = entries.withLock { $0 }
-    return Array("[".utf8) + all.joined(separator: [UInt8(ascii: ",")]) + Array("]".utf8)
+    let entries = entries.withLock { $0 }
+    return JSONWriter.list { list in
+      for entry in entries { list.append(json: entry) }
+    }
   }
 }

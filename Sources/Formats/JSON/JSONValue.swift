@@ -124,36 +124,27 @@ extension JSONValue {
   }
 
   /// The value as JSON without blanks.
-  package var json: String {
-    var text = ""
-    write(to: &text)
-    return text
-  }
+  package var json: String { String(decoding: jsonBytes, as: UTF8.self) }
 
   /// The value as JSON in UTF-8, without blanks.
-  package var bytes: [UInt8] { Array(json.utf8) }
+  package var bytes: [UInt8] { jsonBytes }
+}
 
-  private func write(to text: inout String) {
+extension JSONValue: JSONWritable {
+  package var jsonBytes: [UInt8] {
     switch self {
-    case .null: text += "null"
-    case .truth(let truth): text += truth ? "true" : "false"
-    case .number(let number): text += integer.map { "\($0)" } ?? "\(number)"
-    case .text(let string): text += "\"\(string.escapedInJSON)\""
+    case .null: return Array("null".utf8)
+    case .truth(let truth): return truth.jsonBytes
+    case .number(let number): return integer?.jsonBytes ?? Array("\(number)".utf8)
+    case .text(let text): return text.jsonBytes
     case .list(let elements):
-      text += "["
-      for (index, element) in elements.enumerated() {
-        if index > 0 { text += "," }
-        element.write(to: &text)
+      return JSONWriter.list { list in
+        for element in elements { list.append(element) }
       }
-      text += "]"
     case .object(let members):
-      text += "{"
-      for (index, member) in members.enumerated() {
-        if index > 0 { text += "," }
-        text += "\"\(member.name.escapedInJSON)\":"
-        member.value.write(to: &text)
+      return JSONWriter.object { object in
+        for member in members { object[member.name] = member.value }
       }
-      text += "}"
     }
   }
 }
