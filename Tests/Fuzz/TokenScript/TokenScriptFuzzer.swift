@@ -21,13 +21,13 @@ internal import XMLSecurity
     precondition(file.contracts.count <= TokenScriptReader.addressLimit)
     precondition(file.root == "token" || file.contracts.isEmpty)
     var rules = RepositoryRules()
-    let (refusal, _) = rules.judge(file)
+    let (refusal, _) = rules.evaluate(file)
     precondition((refusal == nil) == (file.signature == .passed))
     rules.trust = .require
-    precondition(rules.judge(file).refusal != nil || file.trust == .passed)
+    precondition(rules.evaluate(file).refusal != nil || file.trust == .passed)
     rules.signature = .off
     rules.trust = .off
-    precondition(rules.judge(file).refusal == nil)
+    precondition(rules.evaluate(file).refusal == nil)
   }
 }
 
