@@ -1,6 +1,7 @@
 package import Configuration
 package import ServiceKit
 
+internal import Budgets
 internal import Cryptography
 internal import Ethereum
 internal import Platform
@@ -21,7 +22,7 @@ package struct MsgrConfiguration: ServiceConfiguration {
   var store = MsgrStore.Limits()
   var attempts = FailedLogins.Limits()
   var registrations = RegistrationLimits.Limits()
-  var streams = StreamPlaces.Limits()
+  var streams = MessageStreamSlots.Limits()
   /// The most messages of a sender in a minute.
   var messagesPerMinute = 600
   var passwordCost = PasswordHash.Cost(passes: 2, memory: 64 << 20)
@@ -46,6 +47,14 @@ package struct MsgrConfiguration: ServiceConfiguration {
   let siwe: SignInRules?
   /// The endpoints of chains.
   let chains: [ChainID: ChainEndpoint]
+  /// The longest text of a publisher or a topic, in bytes.
+  var messageBytes = 64 << 10
+  /// How often a token publishes.
+  var publishing = RefillTable.Rate(burst: 60, refill: .seconds(1))
+  /// True if Gotify's clients are answered.
+  var hasGotify = true
+  /// Topics, and ntfy's clients.
+  let topics: TopicConfiguration
   /// The choice of push services for phones. Browsers are pushed to in any case.
   let push: PushMode
   let pushServices: PushConfiguration
@@ -89,6 +98,11 @@ package struct MsgrConfiguration: ServiceConfiguration {
     let rules = SignInRules(section.section("siwe"), path: "/msgr/", isUsed: hasWallets)
     siwe = hasWallets ? rules : nil
     chains = ChainEndpoint.all(for: section)
+    section.size("message_bytes", &messageBytes, in: 1...(16 << 20))
+    section.integer("publish_burst", &publishing.burst, in: 1...1_000_000)
+    section.duration("publish_refill", &publishing.refill, in: .milliseconds(1)...day)
+    hasGotify = section.bool("gotify", default: hasGotify)
+    topics = TopicConfiguration(section.section("topics"))
     push = PushMode(section, default: .off, hasWeb: false, takesAPNs: true)
     pushServices = PushConfiguration(section.beside("push"))
   }

@@ -68,10 +68,7 @@ extension MsgrService: InvitingService {
 
   /// Keeps an invitation.
   ///
-  /// - Parameters:
-  ///   - invitation: the invitation, for anybody.
-  ///   - context: the service's store.
-  ///   - configuration: the section `[msgr]`.
+  /// - Parameter configuration: the section `[msgr]`.
   /// - Returns: a note if accounts don't need invitations.
   package static func add(
     _ invitation: Invitation, _ context: ServiceContext, _ configuration: MsgrConfiguration

@@ -61,9 +61,7 @@ struct ClientTokens: Sendable {
 
   /// Returns the client that has signed a token for this server that is good now.
   ///
-  /// - Parameters:
-  ///   - authorization: the header field: a token, with or without `Bearer` in front.
-  ///   - now: the time.
+  /// - Parameter authorization: the header field: a token, with or without `Bearer` in front.
   /// - Returns: nil if anything is wrong with it.
   func signer(of authorization: ArraySlice<UInt8>, at now: Timestamp) -> ClientKey? {
     var token = authorization

@@ -39,7 +39,9 @@ final class PushServerRoutes: Sendable {
   init(
     _ context: ServiceContext, _ configuration: PushServerConfiguration, _ store: PushServerStore
   ) {
-    (self.store, pushes, clock) = (store, context.pushes, context.clock)
+    self.store = store
+    pushes = context.pushes
+    clock = context.clock
     self.configuration = configuration
     tokens = ClientTokens(audience: context.publicURL ?? "")
     forgeries = ForgeryGuard(clock: context.clock)

@@ -13,8 +13,8 @@ struct PushServerStore: PushSource {
     Pushes.migrations + [
       Migration(
         owner: PushServerService.name, number: 1,
-        sqlite: Resource(pushserver_step1_sqlite_sql()).bytes,
-        postgreSQL: Resource(pushserver_step1_postgresql_sql()).bytes)
+        sqlite: Resource(pushserver_schema_sqlite_sql()).bytes,
+        postgreSQL: Resource(pushserver_schema_postgresql_sql()).bytes)
     ]
 
   /// The messages of a client that are remembered, and the most pushes that wait for it.

@@ -59,8 +59,11 @@ struct RelayedMessage: Codable, Sendable {
   /// - Returns: nil if there are no words, or it is too long even so.
   func payload(for kind: PushKind) -> PushPayload? {
     guard let words else { return nil }
-    var (short, title) = (self, words)
-    (short.message, short.blob, title.body) = (nil, nil, nil)
+    var short = self
+    var title = words
+    short.message = nil
+    short.blob = nil
+    title.body = nil
     for (message, words) in [(self, words), (short, words), (short, title)] {
       let shown = String(decoding: Self.json(of: words), as: UTF8.self)
       if let payload = kind == .fcm ? message.fcm(shown) : message.apns(shown) { return payload }
@@ -128,7 +131,8 @@ struct RelayProof: Sendable {
   ///
   /// - Throws: 401 if one is missing, malformed, too old or ahead.
   init(_ head: RequestHead, at now: Timestamp) throws(HTTPError) {
-    let (signature, timestamp) = (head.first(Self.signatureField), head.first(Self.timestampField))
+    let signature = head.first(Self.signatureField)
+    let timestamp = head.first(Self.timestampField)
     guard let signature, let timestamp else {
       var missing: [String: String] = [:]
       if signature == nil { missing["\(Self.signatureField.text)"] = "Missing signature" }
@@ -143,7 +147,8 @@ struct RelayProof: Sendable {
     guard (now - Self.life...now + Self.leeway).contains(moment) else {
       throw .forged("the timestamp is more than 3 days old or 5 minutes ahead")
     }
-    (self.signature, self.timestamp) = (signature, timestamp)
+    self.signature = signature
+    self.timestamp = timestamp
   }
 
   /// Returns whether the relay has signed a body at this moment.

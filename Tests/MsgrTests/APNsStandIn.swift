@@ -127,7 +127,6 @@ final class APNsStandIn: Sendable {
 
   /// - Parameters:
   ///   - script: the first responses, in order.
-  ///   - otherwise: the response to all others.
   ///   - usesTokens: whether tokens are demanded; else a client certificate.
   init(
     _ script: [StandInResponse] = [], otherwise: StandInResponse = .respond(200),

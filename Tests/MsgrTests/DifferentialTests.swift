@@ -80,14 +80,15 @@ private struct Scenario {
   }
 
   /// A random publication of a user; none most of the time.
-  mutating func publication() -> (Publication, by: Publisher, to: [UserName])? {
+  mutating func publication() -> (Publication, by: PublisherToken, to: [UserName])? {
     guard isLucky(3), let publisher = Site.publishers.randomElement(using: &random) else {
       return nil
     }
-    let publication = try? Publication(
-      message: "news \(Int.random(in: 0..<3, using: &random))", title: isLucky(2) ? "a" : nil,
-      priority: PublishedPriority(rawValue: Int.random(in: 0...10, using: &random)), link: nil)
-    return publication.map { ($0, publisher, Site.users.filter { _ in isLucky(2) }) }
+    let text = MessageText(stored: "news \(Int.random(in: 0..<3, using: &random))")
+    let parts = MessageParts(
+      title: isLucky(2) ? "a" : nil, priority: Int.random(in: 0...10, using: &random))
+    let publication = Publication(text: text, parts: parts)
+    return (publication, publisher, Site.users.filter { _ in isLucky(2) })
   }
 }
 
@@ -98,7 +99,7 @@ private struct Site {
   static let users = ["phone", "browser", "stream", "all", "none"].map(UserName.init(stored:))
   /// Publishers of a friend and of strangers of some, of which one has two.
   static let publishers = [("phone", "a"), ("none", "a"), ("none", "b")].map { owner, name in
-    Publisher(
+    PublisherToken(
       hash: TokenHash(digest: SHA256.hash(Array("\(owner)/\(name)".utf8))),
       owner: UserName(stored: owner), name: name)
   }
@@ -119,9 +120,9 @@ private struct Site {
     self.store = MsgrStore(
       store: store, limits: limits, pushes: PushFixture.queue, clock: { clock.now },
       randomBytes: SecureRandom.bytes,
-      deliveries: store.isShared
-        ? SharedDeliveries(node: node)
-        : OwnDeliveries { name in
+      strategy: store.isShared
+        ? SharedInboxStrategy(node: node)
+        : LocalInboxStrategy { name in
           Self.devices(of: name).filter { $0.text.hasPrefix("stream:all") }.map { ($0, .zero) }
         })
   }
@@ -174,8 +175,10 @@ private struct Site {
         }
         if let device = Self.devices(of: name).first {
           try transaction.execute(
-            "INSERT INTO msgr_tokens (hash, device_id, used_at, username) VALUES (?, ?, ?, ?)",
-            Self.token(of: name), device, now, name)
+            """
+            INSERT INTO msgr_tokens (hash, device_id, used_at, username, created_at, device_name)
+            VALUES (?1, ?2, ?3, ?4, ?3, '')
+            """, Self.token(of: name), device, now, name)
         }
       }
       try transaction.execute("INSERT INTO msgr_blocks VALUES ('stream', 'phone')")
@@ -186,7 +189,8 @@ private struct Site {
     }
     for publisher in Self.publishers {
       try await store.addPublisher(
-        publisher.name, to: Self.users, of: publisher.owner, publisher.hash)
+        NewPublisher(name: publisher.name, recipients: Self.users), of: publisher.owner,
+        publisher.hash)
     }
     let all = Self.users[3]
     for device in Self.devices(of: all) where !device.isPushable {
@@ -223,10 +227,10 @@ private struct Site {
   }
 
   func publish(
-    _ publication: Publication, by publisher: Publisher, to recipients: [UserName]
+    _ publication: Publication, by publisher: PublisherToken, to recipients: [UserName]
   ) async -> [String] {
     do {
-      return try await store.publish(publication, by: publisher, to: recipients)
+      return try await store.publish(publication, by: publisher, to: recipients).receipts
         .map(Self.description)
     } catch { return ["\(error)"] }
   }
@@ -237,7 +241,7 @@ private struct Site {
     }
   }
 
-  private static func description(of delivery: Delivery) -> String {
+  private static func description(of delivery: SendReceipt) -> String {
     let entries = delivery.entries.map { entry in
       "\(entry.user.text) \(entry.predecessor.rawValue) \(entry.message)"
     }
@@ -254,16 +258,17 @@ private struct Site {
       var lines: [String] = []
       lines += try snapshot.all(
         """
-        SELECT username, seen_id, messages, unread, sent, named, last_id FROM msgr_users
+        SELECT username, seen_id, messages, unread, sent, named, last_id, last_number
+        FROM msgr_users
         ORDER BY username
         """
-      ) { try line("user", $0, 7) }
+      ) { try line("user", $0, 8) }
       lines += try snapshot.all(
         """
-        SELECT recipient, id, sender, text, sent_at, is_add_request, is_read, title,
-          priority FROM msgr_messages ORDER BY recipient, id
+        SELECT recipient, id, sender, text, sent_at, is_add_request, is_read, parts,
+          number, topic FROM msgr_messages ORDER BY recipient, id
         """
-      ) { try line("message", $0, 9) }
+      ) { try line("message", $0, 10) }
       lines += try snapshot.all(
         """
         SELECT sender, id, recipient, text, sent_at, client_id, device_id FROM msgr_sent
@@ -282,6 +287,9 @@ private struct Site {
           is_next, kind, address FROM push_outbox ORDER BY device, id
         """
       ) { try line("push", $0, 11) }
+      lines += try snapshot.all(
+        "SELECT username, other, written_at FROM msgr_acquaintances ORDER BY username, other"
+      ) { try line("acquaintance", $0, 3) }
       lines += try snapshot.all(
         "SELECT username, device_id, used_at FROM msgr_tokens ORDER BY username"
       ) { try line("token", $0, 3) }

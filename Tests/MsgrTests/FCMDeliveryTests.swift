@@ -124,11 +124,9 @@ internal import Platform
       return String(decoding: FCMProvider.message(push, data, "", at: time), as: UTF8.self)
     }
     let published = try PushFixture.push(
-      extras: Publication.Extras(
-        title: "T", priority: PublishedPriority(rawValue: 1),
-        link: PublishedLink(stored: "https://example.org/")))
+      parts: MessageParts(title: "T", priority: 1, link: "https://example.org/"))
     let late = try json(published, at: published.expires + .seconds(1))
-    #expect(late.contains(#""Title":"T","Link":"https://example.org/""#))
+    #expect(late.contains(#""Link":"https://example.org/","Priority":"1","Title":"T""#))
     #expect(late.contains(#""priority":"NORMAL","ttl":"0s""#))
     let early = try json(try PushFixture.push(), at: Timestamp(seconds: 0))
     #expect(early.contains(#""priority":"HIGH","ttl":"2419200s""#))

@@ -13,9 +13,9 @@ internal import Testing
   private static let users = 40
 
   private let folder = TemporaryFolder()
-  private let client: HTTPClient
+  private let client: WebClient
 
-  init() throws { client = try HTTPClient() }
+  init() throws { client = try WebClient() }
 
   /// Posts to the service; nil if no whole response comes.
   private func post(

@@ -112,7 +112,8 @@ final class FCMStandIn: Sendable {
       demand(
         claims["scope"] as? String == "https://www.googleapis.com/auth/firebase.messaging", "scope")
       demand(claims["aud"] as? String == audience.withLock { $0 }, "aud")
-      let (issued, end) = (claims["iat"] as? Int ?? 0, claims["exp"] as? Int ?? 0)
+      let issued = claims["iat"] as? Int ?? 0
+      let end = claims["exp"] as? Int ?? 0
       demand(issued > 0 && end == issued + 3600, "exp")
       demand(
         Self.verifies(Self.bytes(parts[2]) ?? [], Array("\(parts[0]).\(parts[1])".utf8)),
@@ -153,8 +154,6 @@ final class FCMStandIn: Sendable {
 
   /// - Parameters:
   ///   - script: the first responses to messages, in order.
-  ///   - otherwise: the response to all other messages.
-  ///   - grants: the first responses to requests for tokens; all others are granted.
   ///   - life: the life of a token, in seconds.
   init(
     _ script: [StandInResponse] = [], otherwise: StandInResponse = .respond(200, body: "{}"),

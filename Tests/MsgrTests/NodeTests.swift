@@ -14,7 +14,8 @@ internal import Platform
   @Test(arguments: [false, true])
   func whatOneNodeDoesAllShow(polls: Bool) async throws {
     try await withNodes(2, polls: polls) { nodes in
-      let (here, there) = (nodes[0].fixture, nodes[1].fixture)
+      let here = nodes[0].fixture
+      let there = nodes[1].fixture
       try await here.register("anna", device: "stream:anna-phone")
       try await here.register("bert")
       // Registered on one node, logged in on the other.
@@ -303,7 +304,8 @@ internal import Platform
 
   @Test func whatWasReadOnOneNodeIsShownOnTheOther() async throws {
     try await withNodes(2) { nodes in
-      let (here, there) = (nodes[0].fixture, nodes[1])
+      let here = nodes[0].fixture
+      let there = nodes[1]
       let phone = try await here.register("anna", device: "stream:anna-phone")
       try await here.register("bert")
       let id = try #require(try await here.send("one", from: "bert", to: "anna").id)

@@ -268,7 +268,7 @@ internal import Platform
     #expect(try await site.publish("x", token: token).status == 200)
     #expect(try await site.last()["UserFrom"] as? String == "anna/\u{301}ci")
     let sender = UserName(stored: "anna/\u{301}ci")
-    #expect(Publisher.owner(of: sender)?.text == "anna")
+    #expect(PublisherToken.owner(of: sender)?.text == "anna")
     // Its owner has an account, so that it can be blocked.
     let block = ["Username": "bert", "Password": "pw", "User": sender.text]
     #expect(try await site.fixture.post("/block", block).status == 200)

@@ -1,3 +1,4 @@
+internal import Formats
 internal import Cryptography
 internal import Observability
 internal import Storage
@@ -44,7 +45,7 @@ struct PushFixture: Sendable {
     self.store = MsgrStore(
       store: store, limits: limits, pushes: Self.queue, clock: { [clock] in clock.now },
       randomBytes: SecureRandom.bytes,
-      deliveries: OwnDeliveries { [streams] _ in streams.all })
+      strategy: LocalInboxStrategy { [streams] _ in streams.all })
   }
 
   static func device(_ number: Int, prefix: String = "aaaaaaaa") -> DeviceID {
@@ -80,17 +81,18 @@ struct PushFixture: Sendable {
     let sender = try Self.name(sender)
     let recipient = try Self.name(recipient)
     return try await store.store.write { [store, streams] transaction in
-      guard let place = try store.takePlace(in: recipient, for: sender, transaction) else {
-        throw RequestRefusal.forbidden
-      }
       if streaming {
         let devices = try store.pushedDevices(of: recipient, transaction).map(\.id)
         streams.set(Dictionary(uniqueKeysWithValues: devices.map { ($0, .zero) }))
       }
       defer { streams.set([:]) }
-      let message = NewMessage(
-        text: text, sender: sender, recipient: recipient, isAddRequest: isAddRequest)
-      return try store.put(message, place, transaction).id
+      let post = InboxPost(
+        sender: sender, owner: sender, recipient: recipient, text: text,
+        isAddRequest: isAddRequest)
+      guard let receipt = try store.deliver([post], transaction)[0] else {
+        throw RequestRefusal.forbidden
+      }
+      return receipt.id
     }
   }
 
@@ -145,25 +147,23 @@ struct PushFixture: Sendable {
 
   /// Returns the text in a push's content.
   static func text(of content: [UInt8]) -> String {
-    let lines = String(decoding: content, as: UTF8.self)
-      .split(separator: "\n", maxSplits: 4, omittingEmptySubsequences: false)
-    return String(lines.last ?? "")
+    JSONValue(parsing: content)?["Message"]?.string ?? ""
   }
 
   /// A push that no store has seen.
   static func push(
     _ id: Int64 = 1, device: DeviceID = Self.device(1), text: String = "hello",
     from sender: String = "anna", isAddRequest: Bool = false, badge: Int = 1,
-    expires: Int64 = 1_700_600_000, attempts: Int = 1, extras: Publication.Extras = .init()
+    expires: Int64 = 1_700_600_000, attempts: Int = 1, parts: MessageParts = MessageParts()
   ) throws -> Push {
     let message = PushedMessage(
       id: MessageID(rawValue: 0x18c), sender: UserName(stored: sender),
       text: try MessageText(text), created: Timestamp(milliseconds: 0),
-      isAddRequest: isAddRequest, badge: badge, isDeclarative: false, extras: extras)
+      isAddRequest: isAddRequest, badge: badge, isDeclarative: false, parts: parts)
     return Push(
       id: id, service: MsgrService.name, device: Array(device.text.utf8), account: [],
       address: try #require(device.pushAddress), pushID: "4a1e7f32-7a3c-4a0b-9b1c-0123456789ab",
-      content: message.content, urgency: extras.priority?.isLow == true ? .low : .high,
+      content: message.content, urgency: parts.isLow ? .low : .high,
       collapseKey: nil, created: Timestamp(milliseconds: 0),
       expires: Timestamp(seconds: expires), attempts: attempts)
   }

@@ -31,7 +31,8 @@ struct PushOutboxStoreTests {
 
   @Test func aRenewedLeaseLastsAsLongAsTheFirst() async throws {
     try await fixture.send("one", to: "bert")
-    let (mine, other) = (PushFixture.owner, [UInt8](repeating: 9, count: 16))
+    let mine = PushFixture.owner
+    let other = [UInt8](repeating: 9, count: 16)
     let push = try #require(try await fixture.lease(1, owner: mine).first)
     let second = try #require(try await fixture.lease(1, owner: mine).first)
     fixture.clock.advance(by: PushStore.lease - .seconds(1))
@@ -49,13 +50,13 @@ struct PushOutboxStoreTests {
   @Test func aMessageThatIsRolledBackIsNotPushed() async throws {
     struct Stop: Error {}
     let store = fixture.store
-    let (anna, bert) = (try PushFixture.name("anna"), try PushFixture.name("bert"))
+    let anna = try PushFixture.name("anna")
+    let bert = try PushFixture.name("bert")
     let text = try MessageText("m")
     await #expect(throws: Stop.self) {
       try await store.store.write { transaction in
-        let place = try #require(try store.takePlace(in: bert, for: anna, transaction))
-        _ = try store.put(
-          NewMessage(text: text, sender: anna, recipient: bert), place, transaction)
+        let post = InboxPost(sender: anna, owner: anna, recipient: bert, text: text)
+        _ = try store.deliver([post], transaction)
         throw Stop()
       }
     }
@@ -64,7 +65,7 @@ struct PushOutboxStoreTests {
 
   @Test func theBadgeCountsWhatIsNewerThanWhatWasSeen() async throws {
     let first = try await fixture.send(to: "bert")
-    try await fixture.store.noteSeen(upTo: first, by: try PushFixture.name("bert"))
+    try await fixture.store.recordSeen(upTo: first, by: try PushFixture.name("bert"))
     try await fixture.send(to: "bert")
     try await fixture.send(to: "bert")
     var badges: [Int] = []
@@ -187,7 +188,7 @@ struct PushOutboxStoreTests {
     #expect(try await fixture.lease().isEmpty)
     let token = BoundToken(
       hash: TokenHash(digest: SHA256.hash([1])), name: try PushFixture.name("cleo"), device: device)
-    let progress = StreamProgress(start: .zero, sent: first, confirmed: first)
+    let progress = MessageStreamProgress(start: .zero, sent: first, confirmed: first)
     /// Settles what a stream leaves, while another stream of the device brings what comes after a message.
     func settle(releasedTo released: MessageID?) async throws {
       fixture.streams.set(released.map { [device: $0] } ?? [:])
@@ -253,7 +254,9 @@ struct PushOutboxStoreTests {
           created: now, due: now, expires: now + .seconds(100_000), atMost: nil, transaction)
       }
     }
-    var (gone, rounds, contended) = (0, 0, 0)
+    var gone = 0
+    var rounds = 0
+    var contended = 0
     var held: [Push] = []
     while gone < 240, rounds < 500 {
       rounds += 1
@@ -295,7 +298,8 @@ struct PushOutboxStoreTests {
   @Test func nothingOfAnotherServiceIsLeasedOrTouched() async throws {
     let other = PushQueue(service: "other", kinds: [.apns])
     let address = try PushAddress(.apns, text: String(repeating: "Ab", count: 32))
-    let (store, now) = (fixture.store.store, fixture.clock.now)
+    let store = fixture.store.store
+    let now = fixture.clock.now
     for number in 0..<4 {
       try await store.write { transaction in
         try other.queue(

@@ -23,27 +23,37 @@ struct PushPayloadTests {
   }
 
   @Test func aPublishedTitleStandsBehindItsAuthor() throws {
-    let push = try PushFixture.push(from: "mallory", extras: .init(title: "Your Bank"))
+    let push = try PushFixture.push(from: "mallory", parts: MessageParts(title: "Your Bank"))
     let aps = try #require(try payload(push)["aps"] as? [String: Any])
     #expect((aps["alert"] as? [String: Any])?["title"] as? String == "mallory: Your Bank")
     #expect(try payload(push)["Title"] as? String == "Your Bank")
   }
 
-  @Test func theLongestPublicationThatFitsDoes() throws {
-    let longest = String(repeating: "\"", count: UserName.longestSender)
-    let sender = UserName(stored: longest)
-    let extras = Publication.Extras(
-      title: String(repeating: "\\", count: Publication.longestTitle),
-      priority: .init(rawValue: 10), link: .init(stored: "https://h/"))
-    func fits(_ count: Int) throws -> Bool {
-      try MessageText(String(repeating: "é", count: count)).fitsIntoPush(from: sender, with: extras)
-    }
-    let count = try #require(try (1...2048).last { try fits($0) })
+  @Test func aLongPublicationIsCutAndSaysSo() throws {
+    let text = String(repeating: "é\"", count: 4000)
+    let parts = MessageParts(
+      title: String(repeating: "\\", count: PublicationFields.longestTitle), priority: 10,
+      link: "https://h/", icon: "https://h/" + String(repeating: "i", count: 1500))
     let push = try PushFixture.push(
-      text: String(repeating: "é", count: count), from: longest, isAddRequest: true, badge: .max,
-      extras: extras)
-    _ = try payload(push)
-    #expect(try #require(push.payload).text.count > 4080)
+      text: text, from: String(repeating: "\"", count: UserName.longestSender), badge: .max,
+      parts: parts)
+    let json = try payload(push)
+    let shown = try #require(json["Message"] as? String)
+    #expect(shown.hasSuffix("…") && text.hasPrefix(shown.dropLast()))
+    #expect(json["Cut"] as? Bool == true)
+    // What is least needed goes first.
+    #expect(json["Icon"] == nil)
+    #expect(json["Link"] as? String == "https://h/")
+    let aps = try #require(json["aps"] as? [String: Any])
+    #expect(aps["interruption-level"] as? String == "time-sensitive")
+    #expect(((aps["alert"] as? [String: Any])?["body"] as? String)?.isEmpty == false)
+  }
+
+  @Test func whatIsOfLowPriorityMakesNoSound() throws {
+    let push = try PushFixture.push(parts: MessageParts(priority: 2))
+    let aps = try #require(try payload(push)["aps"] as? [String: Any])
+    #expect(aps["sound"] == nil)
+    #expect(aps["interruption-level"] as? String == "passive")
   }
 
   @Test func saysThatItIsARequest() throws {

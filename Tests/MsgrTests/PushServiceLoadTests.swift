@@ -11,7 +11,8 @@ internal import Testing
   /// Takes all places, eight for a user, each at a push service of its own that has answered before.
   private func fill(_ load: PushServiceLoad) throws -> [PushServiceLoad.Place] {
     try (0..<PushServiceLoad.all).map { number in
-      let (service, user) = ("https://\(number).example", user(number / 8))
+      let service = "https://\(number).example"
+      let user = user(number / 8)
       let first = try #require(load.begin(service, for: user))
       load.end(first, speaksHTTP2: false)
       return try #require(load.begin(service, for: user))
@@ -45,7 +46,8 @@ internal import Testing
     let load = PushServiceLoad()
     let places = try fill(load)
     let other = try #require(load.begin("https://good.example", for: user(-1)))
-    let (lost, kept) = (places.first { $0.isLost }, places.first { !$0.isLost })
+    let lost = places.first { $0.isLost }
+    let kept = places.first { !$0.isLost }
     let wait: @Sendable () async throws -> Void = { try await Task.sleep(for: .seconds(60)) }
     #expect(lost != nil && kept != nil)
     await #expect(throws: CancellationError.self) { try await lost?.perform(wait) }

@@ -11,7 +11,7 @@ internal import Testing
 /// The service behind a server of its own.
 final class Running: Sendable {
   let fixture: Fixture
-  private let server: HTTPServer
+  private let server: WebServer
   let port: UInt16
 
   /// The work that other nodes' notices ask for.
@@ -24,7 +24,7 @@ final class Running: Sendable {
     let fixture = try await Fixture(configuration, in: folder, on: location, polls: polls)
     self.fixture = fixture
     hearing = Task { await fixture.service.service.link.run() }
-    server = try HTTPServer(
+    server = try WebServer(
       options: ServerOptions(endpoints: [.tcp(.loopback, port: 0)], threads: 2),
       responder: fixture.table, report: { _ in })
     try server.start()

@@ -314,7 +314,8 @@ internal import Platform
       try await fixture.register("bert", device: "stream:bert-1234")
       let stream = try running.stream(token)
       // The writer is kept busy, so that the message waits behind.
-      let (isBusy, mayGoOn) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+      let isBusy = DispatchSemaphore(value: 0)
+      let mayGoOn = DispatchSemaphore(value: 0)
       async let busy: Void = fixture.store.write { _ in
         isBusy.signal()
         mayGoOn.wait()

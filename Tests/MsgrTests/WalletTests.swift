@@ -200,7 +200,8 @@ internal import Platform
   @Test func aForeignWalletInPlaceOfAPasswordCountsAsWell() async throws {
     let metrics = Metrics()
     let fixture = try await Fixture(Self.toml + "failed_logins_address = 3\n", metrics: metrics)
-    let (wallet, other) = (try Wallet(5), try Wallet(6))
+    let wallet = try Wallet(5)
+    let other = try Wallet(6)
     let anna = try #require(
       try await wallet.login(at: fixture, as: "anna", on: "x").object["Token"] as? String)
     let bert = try #require(
@@ -235,7 +236,8 @@ internal import Platform
 
   @Test func walletsAreBoundAndUnbound() async throws {
     let fixture = try await Fixture(Self.toml)
-    let (first, second) = (try Wallet(5), try Wallet(6))
+    let first = try Wallet(5)
+    let second = try Wallet(6)
     let anna = try await fixture.register("anna")
     let bert = try #require(
       try await second.login(at: fixture, as: "bert").object["Token"] as? String)
@@ -272,7 +274,8 @@ internal import Platform
 
   @Test func aWalletStandsForAPasswordThatIsNotThere() async throws {
     let fixture = try await Fixture(Self.toml)
-    let (wallet, other) = (try Wallet(5), try Wallet(6))
+    let wallet = try Wallet(5)
+    let other = try Wallet(6)
     let token = try #require(
       try await wallet.login(at: fixture, as: "anna").object["Token"] as? String)
     let anna = try await fixture.register("clara")

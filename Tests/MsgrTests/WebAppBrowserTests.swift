@@ -44,7 +44,8 @@ internal import Platform
   }
 
   @Test(.enabled(if: PushReceiver.isThere)) func twoPeopleTalk() throws {
-    let (service, receiver) = (try PushService(), try PushReceiver())
+    let service = try PushService()
+    let receiver = try PushReceiver()
     let site = try WebAppSite(service.configuration)
     let anna = try WebAppPerson("anna", at: site)
     let bert = try WebAppPerson("bert", at: site)

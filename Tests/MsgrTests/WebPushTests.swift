@@ -89,7 +89,7 @@ internal import Platform
   ) async throws {
     let device = DeviceID(stored: "stream:browser-1/\(name)")
     try await fixture.makeUser(name, device)
-    let subscription = Subscription(
+    let subscription = BrowserSubscription(
       way: WebPushSubscription(
         endpoint: try #require(PushEndpoint(stored: endpoint)), key: receiver.key,
         secret: receiver.secret), isDeclarative: isDeclarative)
@@ -99,8 +99,10 @@ internal import Platform
     let now = fixture.clock.now
     try await fixture.store.store.write { transaction in
       try transaction.execute(
-        "INSERT INTO msgr_tokens (hash, device_id, username, used_at) VALUES (?, ?, ?, ?)",
-        token.hash, device, name, now)
+        """
+        INSERT INTO msgr_tokens (hash, device_id, username, used_at, created_at, device_name)
+        VALUES (?1, ?2, ?3, ?4, ?4, '')
+        """, token.hash, device, name, now)
     }
     try await fixture.store.subscribe(subscription, .token(token))
   }

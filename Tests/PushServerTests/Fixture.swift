@@ -140,7 +140,8 @@ struct Wallet: Sendable {
   /// Writes bytes as base58btc with its sign in front.
   static func identifier(_ bytes: [UInt8]) -> String {
     let signs = Array("123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz")
-    var (number, text) = (bytes, "")
+    var number = bytes
+    var text = ""
     while number.contains(where: { $0 != 0 }) {
       var rest = 0
       for index in number.indices {

@@ -148,10 +148,12 @@ internal import Platform
 
   @Test func bodiesWithFaults() async throws {
     let fixture = try await Fixture()
-    let (raw, older) = (Wallet(), Wallet())
+    let raw = Wallet()
+    let older = Wallet()
     try await fixture.register(raw)
     try await fixture.register(older, ["always_raw": nil])
-    let (whole, blob) = (Fixture.raw("m"), Fixture.older("i", "b"))
+    let whole = Fixture.raw("m")
+    let blob = Fixture.older("i", "b")
     for (wallet, body, failure) in [
       (raw, blob, "field"), (raw, #"{"topic":"t","tag":1}"#, "field"), (raw, "{}", "field"),
       (raw, #"{"tag":1,"message":"m"}"#, "field"), (older, whole, "field"),
@@ -209,7 +211,8 @@ internal import Platform
 
   @Test func unusedClientsGo() async throws {
     let fixture = try await Fixture(#"client_age = "10d""#)
-    let (used, unused) = (Wallet(), Wallet())
+    let used = Wallet()
+    let unused = Wallet()
     for wallet in [used, unused] { try await fixture.register(wallet) }
     for day in 1...11 {
       fixture.clock.advance(by: .seconds(86_400))

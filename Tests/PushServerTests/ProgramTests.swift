@@ -74,12 +74,13 @@ internal import Platform
   private let providers: Providers
   /// Apple's push service for apps that are being made.
   private let sandbox: Providers
-  private let client: HTTPClient
+  private let client: WebClient
 
   init() throws {
     reserved = try ReservedPort()
-    (providers, sandbox) = (try Providers(), try Providers())
-    client = try HTTPClient()
+    providers = try Providers()
+    sandbox = try Providers()
+    client = try WebClient()
     let certificates = try TestCertificates.shared.get()
     let account: [String: String] = [
       "type": "service_account", "project_id": "wallet-1", "private_key_id": "key-1",
@@ -187,13 +188,15 @@ internal import Platform
   @Test func payloadsAreAsTheReferenceMakesThem() async throws {
     let server = try await serve()
     let title = ["title": "You have new notifications. Open to view"]
-    let (long, topic) = (String(repeating: "A", count: 5000), ["topic": "t1"])
+    let long = String(repeating: "A", count: 5000)
+    let topic = ["topic": "t1"]
     let words = ["title": "An offer", "body": "\"Sign\" in/out é"]
     let blob = try JSONSerialization.data(withJSONObject: words).base64EncodedString()
     let longBlob = try JSONSerialization.data(withJSONObject: ["title": "An offer", "body": long])
       .base64EncodedString()
     for type in ["apns", "apns-sandbox", "fcm"] {
-      let (raw, older) = (Wallet(), Wallet())
+      let raw = Wallet()
+      let older = Wallet()
       let address = try await register(raw, type, isRaw: true)
       let other = try await register(older, type, isRaw: false)
       let provider = type == "apns-sandbox" ? sandbox : providers
@@ -267,7 +270,8 @@ internal import Platform
           + #""errorCode":"UNREGISTERED"}]}}"#
       ), ("apns", 410, #"{"reason":"Unregistered","timestamp":4000000000000}"#),
     ] {
-      let (wallet, bystander) = (Wallet(), Wallet())
+      let wallet = Wallet()
+      let bystander = Wallet()
       let address = try await register(wallet, type, isRaw: true)
       let other = try await register(bystander, type, isRaw: true)
       providers.answer(address, .respond(status, body: body))
@@ -293,7 +297,8 @@ internal import Platform
     try configure("a.toml", port: reserved.number, store: server.url(of: database))
     try configure("b.toml", port: other.number, store: server.url(of: database))
     let first = try await serve("a.toml")
-    let (sleeper, gone) = (Wallet(), Wallet())
+    let sleeper = Wallet()
+    let gone = Wallet()
     let address = try await register(sleeper, "fcm", isRaw: true)
     let goneAddress = try await register(gone, "fcm", isRaw: true)
     for address in [address, goneAddress] {

@@ -58,7 +58,8 @@ internal import Platform
 
   @Test func aTokenMovesAndIsReplaced() async throws {
     let fixture = try await Fixture()
-    let (first, second) = (Wallet(), Wallet())
+    let first = Wallet()
+    let second = Wallet()
     try await fixture.register(first)
     #expect(try await fixture.push(Fixture.raw("m1"), to: first).status == 202)
     // Another address of the same kind takes along what waits.
@@ -82,7 +83,8 @@ internal import Platform
 
   @Test func tokensWithFaults() async throws {
     let fixture = try await Fixture()
-    let (wallet, other) = (Wallet(), Wallet())
+    let wallet = Wallet()
+    let other = Wallet()
     let now = fixture.clock.now
     let good = wallet.jwt(at: now)
     let parts = good.split(separator: ".").map(String.init)
@@ -160,7 +162,8 @@ internal import Platform
 
   @Test func unsignedOnesUndoNothingThatIsSigned() async throws {
     let fixture = try await Fixture("unsigned = true")
-    let (signed, unsigned) = (Wallet(), Wallet())
+    let signed = Wallet()
+    let unsigned = Wallet()
     try await fixture.register(signed)
     #expect(try await fixture.register(unsigned, authorization: .some(nil)).status == 200)
     #expect(try await fixture.register(unsigned, authorization: .some(nil)).status == 200)

@@ -9,17 +9,15 @@ final class Authenticator: Sendable {
   private let passwords: PasswordVerifier
   private let tokens = RecentValues<TokenHash, BoundToken>(limit: 1 << 16)
 
-  /// Makes an authenticator for the accounts of a store.
   init(_ store: MsgrStore, _ passwords: PasswordVerifier) {
-    (self.store, self.passwords) = (store, passwords)
+    self.store = store
+    self.passwords = passwords
   }
 
   /// Does something for a caller, once it is known.
   ///
-  /// - Parameters:
-  ///   - credentials: the credentials of the caller.
-  ///   - act: does it, in a transaction that confirms the caller; it is called again if the caller's password or token
-  ///     has changed meanwhile.
+  /// - Parameter act: does it, in a transaction that confirms the caller; it is called again if the caller's password or token
+  ///   has changed meanwhile.
   /// - Returns: the closure's result.
   /// - Throws: ``RequestRefusal``, or the closure's error.
   func perform<Value: Sendable>(

@@ -109,9 +109,7 @@ struct BearerToken: Sendable {
 
   /// Makes a new token.
   ///
-  /// - Parameters:
-  ///   - form: the form.
-  ///   - randomBytes: gives random bytes.
+  /// - Parameter randomBytes: gives random bytes.
   init(_ form: Form, randomBytes: (Int) -> [UInt8]) {
     let count = form.length - form.prefix.utf8.count
     text = form.prefix + RandomText.make(count, of: form.alphabet, randomBytes: randomBytes)
@@ -126,7 +124,6 @@ struct BearerToken: Sendable {
 
   /// Reads the credentials of an `Authorization` field (RFC 6750 section 2.1).
   ///
-  /// - Parameter value: the field's value.
   /// - Returns: the hash, ``TokenHash/none`` if the token is malformed, or nil if the scheme is not Bearer.
   static func hash(inAuthorization value: some Collection<UInt8>) -> TokenHash? {
     let scheme = value.prefix { $0 != UInt8(ascii: " ") }
@@ -136,7 +133,6 @@ struct BearerToken: Sendable {
 
   /// Hashes a token.
   ///
-  /// - Parameter text: the token in any form; hexadecimal digits in either case.
   /// - Returns: the hash, or ``TokenHash/none`` if that isn't a token.
   static func hash(ofText text: some Collection<UInt8>) -> TokenHash {
     if text.count == Form.session.length, let bytes = Hex.decode(text) {
@@ -155,7 +151,6 @@ enum RandomText {
   /// Makes a text.
   ///
   /// - Parameters:
-  ///   - count: the number of characters.
   ///   - alphabet: the characters, in ASCII.
   ///   - randomBytes: gives random bytes.
   static func make(

@@ -50,7 +50,6 @@ final class FailedLogins: Sendable {
   /// - Parameters:
   ///   - limits: the numbers of failures that are let through.
   ///   - span: the time for which a failure counts.
-  ///   - clock: tells the time.
   init(_ limits: Limits, span: Duration, clock: @escaping @Sendable () -> Timestamp) {
     self.limits = limits
     failures = AttemptTable(span: span, clock: clock)
@@ -60,7 +59,7 @@ final class FailedLogins: Sendable {
   func isFamiliar(_ login: Login) -> Bool { familiar.value(for: login) != nil }
 
   /// Makes a name familiar in a network, as its right password was shown there.
-  func noteSuccess(_ login: Login) { if !isFamiliar(login) { familiar.insert((), for: login) } }
+  func recordSuccess(_ login: Login) { if !isFamiliar(login) { familiar.insert((), for: login) } }
 
   /// Refuses a login that has to wait.
   func refuseIfTooMany(_ login: Login, isFamiliar: Bool) throws(RequestRefusal) {
@@ -75,7 +74,7 @@ final class FailedLogins: Sendable {
 
   /// Counts a login as failed when its check begins, so that many at once don't get round a limit.
   ///
-  /// - Returns: the keys that it was counted by, to be given to ``takeBack(_:)`` if it succeeds.
+  /// - Returns: the keys that it was counted by, to be given to ``refund(_:)`` if it succeeds.
   func begin(_ login: Login, isFamiliar: Bool) throws(RequestRefusal) -> [Key] {
     var keys = [(Key.login(login), limits.ofNameInNetwork)]
     if !isFamiliar {
@@ -84,7 +83,7 @@ final class FailedLogins: Sendable {
     var counted: [Key] = []
     for (key, limit) in keys {
       if let seconds = failures.count(key, upTo: limit) {
-        takeBack(counted)
+        refund(counted)
         throw .tooMany(retryAfter: seconds)
       }
       counted.append(key)
@@ -94,7 +93,7 @@ final class FailedLogins: Sendable {
 
   /// Counts a guess of nobody's name in a network as failed when its check begins.
   ///
-  /// - Returns: the keys that it was counted by, to be given to ``takeBack(_:)`` if it succeeds.
+  /// - Returns: the keys that it was counted by, to be given to ``refund(_:)`` if it succeeds.
   func begin(in network: ClientNetwork?) throws(RequestRefusal) -> [Key] {
     let seconds = failures.count(Key.network(network), upTo: limits.ofNetwork)
     if let seconds { throw .tooMany(retryAfter: seconds) }
@@ -114,7 +113,7 @@ final class FailedLogins: Sendable {
   }
 
   /// Takes back the count of a login that didn't fail.
-  func takeBack(_ keys: [Key]) { for key in keys { failures.uncount(key) } }
+  func refund(_ keys: [Key]) { for key in keys { failures.uncount(key) } }
 }
 
 extension FailedLogins.Failure {
@@ -140,7 +139,6 @@ final class RegistrationLimits: Sendable {
   private let minute: AttemptTable
   private let day: AttemptTable
 
-  /// Makes a count of nothing.
   init(_ limits: Limits, clock: @escaping @Sendable () -> Timestamp) {
     self.limits = limits
     minute = AttemptTable(span: .seconds(60), size: Self.tableSize, clock: clock)
@@ -159,7 +157,7 @@ final class RegistrationLimits: Sendable {
   }
 
   /// Takes back the count of an account that wasn't made.
-  func takeBack(in network: ClientNetwork?) {
+  func refund(in network: ClientNetwork?) {
     minute.uncount(network)
     day.uncount(network)
   }

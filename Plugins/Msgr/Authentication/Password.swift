@@ -8,9 +8,7 @@ struct Password: Sendable {
 
   /// Checks a password.
   ///
-  /// - Parameters:
-  ///   - text: the password.
-  ///   - field: the field that holds it.
+  /// - Parameter field: the field that holds it.
   /// - Throws: ``FieldError`` that says which rule the password breaks.
   init(_ text: String, in field: FieldID = .password) throws(FieldError) {
     guard !text.isEmpty else { throw FieldError(field, "is empty") }

@@ -14,7 +14,7 @@ final class PasswordVerifier: Sendable {
   private let threads: ThreadPool
   private let failures: FailedLogins
   /// Tells other nodes of a failed login.
-  private let tellOfFailure: @Sendable (FailedLogins.Failure) -> Void
+  private let publishFailure: @Sendable (FailedLogins.Failure) -> Void
   private let report: RefusalReport
   /// The hash that is verified when there is no such account, so that it takes as long as when there is one.
   private let dummy: PasswordHash
@@ -24,20 +24,15 @@ final class PasswordVerifier: Sendable {
 
   /// Makes a verifier that has verified nothing yet.
   ///
-  /// - Parameters:
-  ///   - store: the accounts.
-  ///   - configuration: costs and limits.
-  ///   - randomBytes: gives random bytes.
-  ///   - report: tells the operator of failures.
-  ///   - metrics: counts the checks.
-  ///   - tellOfFailure: tells other nodes of a failed login.
+  /// - Parameter randomBytes: gives random bytes.
   /// - Throws: ``PasswordHashError`` if the system doesn't have the memory that a check costs.
   init(
     _ store: MsgrStore, _ configuration: MsgrConfiguration, randomBytes: (Int) -> [UInt8],
     report: RefusalReport, metrics: Metrics,
-    tellOfFailure: @escaping @Sendable (FailedLogins.Failure) -> Void = { _ in }
+    publishFailure: @escaping @Sendable (FailedLogins.Failure) -> Void = { _ in }
   ) throws {
-    (self.store, self.tellOfFailure) = (store, tellOfFailure)
+    self.store = store
+    self.publishFailure = publishFailure
     cost = configuration.passwordCost
     verified = VerifiedPasswords(
       key: randomBytes(32), lifetime: configuration.passwordCache, limit: 1 << 16,
@@ -56,7 +51,6 @@ final class PasswordVerifier: Sendable {
   /// Verifies a password, from memory if it was verified lately.
   ///
   /// - Parameters:
-  ///   - password: the password.
   ///   - name: the name of the account, which may not exist.
   ///   - network: the client's network, which failures are counted for.
   /// - Returns: the stored hash of the password.
@@ -79,7 +73,7 @@ final class PasswordVerifier: Sendable {
     // Even what is in memory isn't compared with more guesses than that.
     try failures.refuseIfTooMany(login, isFamiliar: isFamiliar)
     if let hash = verified.hash(of: login.name, password) {
-      if !isFamiliar { failures.noteSuccess(login) }
+      if !isFamiliar { failures.recordSuccess(login) }
       return hash
     }
     let stored = try await store.passwordHash(of: login.name)
@@ -113,7 +107,7 @@ final class PasswordVerifier: Sendable {
     _ password: Password, of name: UserName, _ hash: PasswordHash, in network: ClientNetwork?
   ) {
     verified.insert(verified.proof(name, password, hash), of: name, hash)
-    failures.noteSuccess(FailedLogins.Login(name: name, network: network))
+    failures.recordSuccess(FailedLogins.Login(name: name, network: network))
   }
 
   /// Checks something else than a password; what is forbidden counts as a failed login of the network, which the operator
@@ -125,15 +119,15 @@ final class PasswordVerifier: Sendable {
     let counted = try failures.begin(in: network)
     do {
       let value = try await check()
-      failures.takeBack(counted)
+      failures.refund(counted)
       return value
     } catch {
       if error as? RequestRefusal != .forbidden {
-        failures.takeBack(counted)
+        failures.refund(counted)
       } else {
         let login = FailedLogins.Login(name: name(), network: network)
         report.note(error, .login, of: login.name, from: network)
-        tellOfFailure(FailedLogins.Failure(of: login, isFamiliar: false))
+        publishFailure(FailedLogins.Failure(of: login, isFamiliar: false))
       }
       throw error
     }
@@ -159,15 +153,15 @@ final class PasswordVerifier: Sendable {
       isRight = try await onThread(for: login.network) { try hash.verifies(password.bytes) }
     } catch {
       // A check that couldn't be made is no failure of the caller's.
-      failures.takeBack(counted)
+      failures.refund(counted)
       throw error
     }
     guard let stored, isRight else {
-      tellOfFailure(FailedLogins.Failure(of: login, isFamiliar: failures.isFamiliar(login)))
+      publishFailure(FailedLogins.Failure(of: login, isFamiliar: failures.isFamiliar(login)))
       return nil
     }
-    failures.takeBack(counted)
-    failures.noteSuccess(login)
+    failures.refund(counted)
+    failures.recordSuccess(login)
     verified.insert(proof, of: login.name, stored)
     guard stored.differs(from: cost) else { return stored }
     // If it fails, the next check tries again.
@@ -232,12 +226,11 @@ final class VerifiedPasswords: Sendable {
   ///
   /// - Parameters:
   ///   - key: 32 random bytes.
-  ///   - lifetime: how long a password is remembered.
   ///   - limit: the most passwords that are remembered, two at least.
-  ///   - clock: tells the time.
   init(key: [UInt8], lifetime: Duration, limit: Int, clock: @escaping @Sendable () -> Timestamp) {
     function = KeyedHash(key: key)
-    (self.lifetime, self.clock) = (lifetime, clock)
+    self.lifetime = lifetime
+    self.clock = clock
     entries = RecentValues(limit: limit)
   }
 

@@ -33,16 +33,15 @@ struct WalletLogins: Sendable {
   /// Makes the logins of a service.
   ///
   /// - Parameters:
-  ///   - rules: the rules for the messages.
   ///   - chains: the endpoints that contracts are asked at.
-  ///   - context: the service's clock, randomness and log.
   ///   - secret: a secret that all nodes share.
   /// - Throws: ``HTTPClientError`` if there is no room for connections.
   init(
     _ rules: SignInRules, _ chains: [ChainID: ChainEndpoint], _ context: ServiceContext,
     secret: [UInt8]
   ) throws {
-    (self.rules, self.context) = (rules, context)
+    self.rules = rules
+    self.context = context
     checker = try AccountChecker(chains)
     key = KeyedHash(key: KeyedHash(key: secret).hash(Array("wallet nonce".utf8)).bytes)
     calls = AttemptTable(span: .seconds(3600), size: 1 << 12, clock: context.clock)

@@ -122,9 +122,7 @@ extension CommandContext {
 
   /// Does something with the store.
   ///
-  /// - Parameters:
-  ///   - refusal: the reason to give if the store forbids it.
-  ///   - act: does it.
+  /// - Parameter refusal: the reason to give if the store forbids it.
   fileprivate func withStore<Value>(
     refusal: String = "there is no such account", _ act: (MsgrStore) async throws -> Value
   ) async throws -> Value {
@@ -142,6 +140,10 @@ struct TokenNewCommand: Command {
     CommandParameter.configuration, .json,
     .option("name", value: "NAME", "its name, as in anna/NAME (default: token)"),
     .option("to", value: "NAMES", "the recipients, separated by commas (default: the owner)"),
+    .option(
+      "topics", value: "TOPICS", "the topics it writes to, or * (default: all, without --to)"),
+    .flag("read", "let it read these topics as well"),
+    .option("form", value: "FORM", "ntfy or gotify: the form of the token (default: ntfy)"),
     .operand("USER", "the account that owns it"),
   ]
 
@@ -153,26 +155,31 @@ struct TokenNewCommand: Command {
   static func run(_ context: CommandContext) async throws {
     let given = context.arguments
     let owner: UserName
-    let name: String
-    let recipients: [UserName]
+    let new: NewPublisher
+    let form: BearerToken.Form
     do throws(FieldError) {
       owner = try UserName(given.operands.first ?? "", in: .username)
-      let fields = FieldValues([.name: given["name"] ?? "token", .to: given["to"] ?? ""])
-      name = try fields.publisherName()
-      recipients = try fields.names(.to, atMost: MsgrStore.publisherRecipients)
+      var texts: [FieldID: String] = [.name: given["name"] ?? "token"]
+      texts[.to] = given["to"]
+      texts[.topics] = given["topics"]
+      texts[.form] = given["form"]
+      if given.has("read") { texts[.read] = "true" }
+      let fields = FieldValues(texts)
+      new = try NewPublisher(fields)
+      form = try fields.tokenForm()
     } catch { throw CommandError.usage(error.sentence) }
     let service = try await context.serviceContext(for: MsgrService.self)
     let store = MsgrStore(service, try context.configuration(for: MsgrService.self))
-    let token = BearerToken(service.randomBytes(32))
+    let token = BearerToken(form, randomBytes: service.randomBytes)
     do {
-      try await store.addPublisher(name, to: recipients, of: owner, token.hash)
+      try await store.addPublisher(new, of: owner, token.hash)
     } catch RequestRefusal.forbidden {
       throw CommandError.refused("the owner or a recipient has no account, or the name is taken")
     } catch RequestRefusal.tooManyContacts {
       throw CommandError.refused("the owner has as many tokens as an account may have")
     }
     try context.print(
-      json: Summary(token: token.text, sender: Publisher.sender(owner, name).text)
+      json: Summary(token: token.text, sender: PublisherToken.sender(owner, new.name).text)
     ) {
       context.print(token.text)
     }

@@ -12,7 +12,6 @@ struct DeviceID: Hashable, Sendable {
 
   /// Checks a device identifier.
   ///
-  /// - Parameter text: the identifier, with hexadecimal digits in either case.
   /// - Throws: ``FieldError`` that says what is expected.
   init(_ text: String) throws(FieldError) {
     guard !text.isEmpty else { throw FieldError(.deviceID, "is empty") }

@@ -16,8 +16,10 @@ struct Message: Hashable, Sendable {
   let time: Timestamp
   /// True if the message asks the recipient to become a friend.
   let isAddRequest: Bool
-  /// The fields that a published message has beside its text.
-  var extras = Publication.Extras()
+  /// What it has beside its text.
+  var parts = MessageParts()
+  /// The number by which Gotify's clients know a message of a publisher or a topic.
+  var number: Int64?
   /// The client's name for an own message.
   var clientID: ClientID?
   /// The device that has sent an own message, if it came by a token.
@@ -43,9 +45,6 @@ extension Message: Encodable {
     case time = "Time"
     case addRequest = "AddRequest"
     case clientID = "ClientId"
-    case title = "Title"
-    case priority = "Priority"
-    case link = "Link"
   }
 
   func encode(to encoder: any Encoder) throws {
@@ -57,9 +56,7 @@ extension Message: Encodable {
     try container.encode(time.description, forKey: .time)
     if isAddRequest { try container.encode(true, forKey: .addRequest) }
     try container.encodeIfPresent(clientID?.text, forKey: .clientID)
-    try container.encodeIfPresent(extras.title, forKey: .title)
-    try container.encodeIfPresent(extras.priority?.rawValue, forKey: .priority)
-    try container.encodeIfPresent(extras.link?.text, forKey: .link)
+    if !parts.isEmpty { try parts.encode(to: encoder) }
   }
 }
 
@@ -110,9 +107,7 @@ struct MessageID: Hashable, Sendable, RawRepresentable {
 
   /// Reads 16 lower-case hexadecimal digits.
   ///
-  /// - Parameters:
-  ///   - text: the digits.
-  ///   - field: the field that holds them.
+  /// - Parameter field: the field that holds them.
   /// - Throws: ``FieldError`` for anything else.
   init(_ text: String, in field: FieldID) throws(FieldError) {
     guard !text.isEmpty else { throw FieldError(field, "is empty") }
@@ -141,14 +136,13 @@ extension MessageID: Comparable {
 
 /// The text of a message, without control characters other than tab, CR and LF.
 ///
-/// Its greatest length depends on the sender: see ``fitsIntoPush(from:)``.
+/// A person's message must fit into a push: see ``fitsIntoPush(from:)``. A publisher's may be longer, and is cut there.
 struct MessageText: Hashable, Sendable {
   /// The text.
   let text: String
 
   /// Checks a message.
   ///
-  /// - Parameter text: the message.
   /// - Throws: ``FieldError`` that says which rule the text breaks.
   init(_ text: String) throws(FieldError) {
     guard !text.isEmpty else { throw FieldError(.message, "is empty") }
@@ -162,8 +156,6 @@ struct MessageText: Hashable, Sendable {
   init(stored text: String) { self.text = text }
 
   /// The message that tells the recipient of an add request about it.
-  ///
-  /// - Parameter name: the name of the user who asks.
   static func addRequest(from name: UserName) -> MessageText {
     MessageText(stored: "\(name.text) wants to add you")
   }
@@ -179,23 +171,14 @@ extension MessageText {
   private static let pushFrame =
     #"{"aps":{"alert":{"title":"","body":"…"},"sound":"default","badge":1234567},"#.utf8.count
     + #""UserFrom":"","Message":"","Id":"0123456789abcdef","AddRequest":true}"#.utf8.count
-  /// The length of the member names of title, priority and link, and of the text before the title.
-  private static let extrasFrame = #": ","Title":"","Priority":10,"Link":"""#.utf8.count
 
   /// Returns whether a push can carry the whole message, with the alert's copy of it cut to fit.
   ///
-  /// - Parameters:
-  ///   - sender: the sender, whom the payload names twice.
-  ///   - extras: a published message's title, priority and link; the title stands twice as well.
-  func fitsIntoPush(from sender: UserName, with extras: Publication.Extras = .init()) -> Bool {
+  /// The sender stands in the payload twice.
+  func fitsIntoPush(from sender: UserName) -> Bool {
     guard text.utf8.count <= Self.longestPush else { return false }
     let own = 2 * Self.lengthInJSON(sender.text) + Self.lengthInJSON(text)
-    let more =
-      extras.isEmpty
-      ? 0
-      : Self.extrasFrame + 2 * Self.lengthInJSON(extras.title ?? "")
-        + Self.lengthInJSON(extras.link?.text ?? "")
-    return Self.pushFrame + own + more <= Self.longestPush
+    return Self.pushFrame + own <= Self.longestPush
   }
 
   /// The number of bytes that a text takes between the quotation marks, with no more escaped than must be.
@@ -217,7 +200,6 @@ struct ClientID: Hashable, Sendable {
 
   /// Checks a name.
   ///
-  /// - Parameter text: the name.
   /// - Throws: ``FieldError`` for anything else.
   init(_ text: String) throws(FieldError) {
     guard !text.isEmpty else { throw FieldError(.clientID, "is empty") }

@@ -36,9 +36,7 @@ extension MessageAction {
 
   /// Checks an action.
   ///
-  /// - Parameters:
-  ///   - json: an object with the members of an action.
-  ///   - id: the identifier that it gets.
+  /// - Parameter id: the identifier that it gets.
   init(_ json: JSONValue, id: String) throws(Fault) {
     guard json.members != nil else { throw Fault(reason: "it is no object") }
     guard let name = json["action"]?.string, let kind = Kind(rawValue: name.lowercased()) else {

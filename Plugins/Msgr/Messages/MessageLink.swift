@@ -16,9 +16,7 @@ struct MessageLink: Hashable, Sendable {
 
   /// Checks a link.
   ///
-  /// - Parameters:
-  ///   - text: the link, blanks around it allowed.
-  ///   - schemes: the schemes that are accepted; nil for all but those that are dangerous.
+  /// - Parameter schemes: the schemes that are accepted; nil for all but those that are dangerous.
   /// - Returns: nil for anything that isn't taken.
   init?(_ text: String, schemes: Set<String>? = nil) {
     let text = text.trimmingBlanks

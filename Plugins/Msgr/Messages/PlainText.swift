@@ -38,9 +38,7 @@ enum PlainText {
 
   /// Returns as much of a text as fits, with an ellipsis if it was cut at a character's boundary.
   ///
-  /// - Parameters:
-  ///   - text: the text.
-  ///   - limit: the most bytes of UTF-8.
+  /// - Parameter limit: the most bytes of UTF-8.
   static func cut(_ text: String, toBytes limit: Int) -> String {
     guard text.utf8.count > limit else { return text }
     var room = limit - ellipsis.utf8.count

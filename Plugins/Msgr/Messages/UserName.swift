@@ -15,7 +15,6 @@ struct UserName: Hashable, Sendable {
   /// Checks a name.
   ///
   /// - Parameters:
-  ///   - text: the name as it was given, in any normalization form.
   ///   - field: the field that holds it.
   ///   - longest: the most bytes.
   /// - Throws: ``FieldError`` that says which rule the name breaks.

@@ -12,11 +12,6 @@ struct PublishingLimits: Sendable {
 
 extension MessageService {
   /// Makes a token that can do nothing but publish.
-  ///
-  /// - Parameters:
-  ///   - new: the publisher.
-  ///   - form: the form of the token.
-  ///   - credentials: the caller's.
   func makePublisher(
     _ new: NewPublisher, form: BearerToken.Form, by credentials: Credentials
   ) async throws -> BearerToken {
@@ -44,11 +39,7 @@ extension MessageService {
 
   /// Publishes a message to inboxes.
   ///
-  /// - Parameters:
-  ///   - publication: the message.
-  ///   - publisher: the publisher.
-  ///   - recipients: the token's recipients whom the message is for.
-  ///   - clientID: the client's own name for the message, by which a retry is known.
+  /// - Parameter clientID: the client's own name for the message, by which a retry is known.
   func publish(
     _ publication: Publication, by publisher: PublisherToken, to recipients: [UserName],
     as clientID: ClientID? = nil

@@ -98,11 +98,7 @@ extension MsgrStore {
 
   /// Puts a published message into the inboxes of some users.
   ///
-  /// - Parameters:
-  ///   - publication: the message.
-  ///   - publisher: the publisher.
-  ///   - recipients: the users.
-  ///   - clientID: the client's own name for it, by which a retry is known.
+  /// - Parameter clientID: the client's own name for it, by which a retry is known.
   /// - Returns: the receipts, one for each user who is still there, and the message's identifier in the first inbox, which is
   ///   the first attempt's at a retry.
   /// - Throws: `.forbidden` if the publisher was ended, `.otherMessage`, or ``StoreError``.

@@ -59,9 +59,7 @@ extension PublicationFields {
 
   /// Validates what was given.
   ///
-  /// - Parameters:
-  ///   - longest: the longest text, in bytes.
-  ///   - identifier: makes an identifier of some letters and digits.
+  /// - Parameter longest: the longest text, in bytes.
   /// - Throws: ``FieldError`` without a text.
   func publication(
     upTo longest: Int, identifier: (Int) -> String

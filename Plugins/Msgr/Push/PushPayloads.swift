@@ -1,68 +1,155 @@
 internal import Formats
+internal import Platform
 internal import Push
 
-/// The payload of a push to Apple: JSON of at most 4,096 bytes, in which the alert's copy of the message is cut to fit.
+/// The text and the parts of a message, as much as a payload has room for.
 ///
-/// ``MessageText/fitsIntoPush(from:)`` tells whether the message itself fits.
-enum APNsPayload {
-  /// The highest badge that is shown, which takes all digits that are set aside for a badge.
-  private static let highestBadge = 9_999_999
+/// When room is short, Gotify's extras, the actions and the icon go first, then the end of the text.
+private struct FittedMessage {
+  /// The members that go first, in this order.
+  private static let dispensable = ["Extras", "Actions", "Icon"]
+  private static let ellipsis = "…"
 
-  /// Returns the payload of a push, in UTF-8.
-  static func json(of message: PushedMessage) -> [UInt8] {
-    let sender = message.sender.text.escapedInJSON
-    let text = message.text.text.escapedInJSON
-    let title = message.title.escapedInJSON
-    let head = #"{"aps":{"alert":{"title":"\#(title)","body":""#
-    let tail =
-      #""},"sound":"default","badge":\#(min(message.badge, highestBadge))},"UserFrom":"\#(sender)","#
-      + #""Message":"\#(text)","Id":"\#(message.id.text)""#
-      + message.extras.json
-      + (message.isAddRequest ? #","AddRequest":true}"# : "}")
+  let text: String
+  let parts: [JSONValue.Member]
+  let isCut: Bool
 
-    let room = MessageText.longestPush - head.utf8.count - tail.utf8.count
-    return Array((head + message.text.text.escapedInJSON(upTo: room) + tail).utf8)
+  /// Fits a message.
+  ///
+  /// - Parameters:
+  ///   - longest: the most bytes of the payload.
+  ///   - size: returns the bytes of the payload with such a text and such parts.
+  init(
+    _ text: String, _ parts: [JSONValue.Member], upTo longest: Int,
+    size: (String, [JSONValue.Member]) -> Int
+  ) {
+    var parts = parts
+    for name in Self.dispensable where size(text, parts) > longest {
+      parts.removeAll { $0.name == name }
+    }
+    let length = size(text, parts)
+    self.parts = parts
+    isCut = length > longest
+    guard isCut else {
+      self.text = text
+      return
+    }
+    let room = longest - size("", parts) - Self.ellipsis.utf8.count
+    self.text = text.escapedPrefix(upTo: max(0, room)) + Self.ellipsis
   }
 }
 
 extension String {
-  /// Returns as many of the first characters as fit, in the form that they have in a text in JSON.
+  /// Returns as many of the first characters as have room in a text in JSON.
   ///
-  /// - Parameter room: the most bytes.
-  func escapedInJSON(upTo room: Int) -> String {
+  /// - Parameter room: the most bytes, as they are escaped.
+  fileprivate func escapedPrefix(upTo room: Int) -> String {
     var text = ""
+    var length = 0
     for character in self {
-      let escaped = String(character).escapedInJSON
-      guard text.utf8.count + escaped.utf8.count <= room else { break }
-      text += escaped
+      length += String(character).escapedInJSON.utf8.count
+      guard length <= room else { break }
+      text.append(character)
     }
     return text
   }
 }
 
-extension Publication.Extras {
-  /// The members of a payload that tell of these, each behind a comma.
-  var json: String { textJSON + (priority.map { #","Priority":\#($0.rawValue)"# } ?? "") }
+/// The payload of a push to Apple: JSON of at most 4,096 bytes, in which the alert's copy of the message is cut to fit.
+///
+/// A person's message fits whole, as ``MessageText/fitsIntoPush(from:)`` tells; a publisher's may be cut.
+enum APNsPayload {
+  /// The highest badge that is shown, which takes all digits that are set aside for a badge.
+  private static let highestBadge = 9_999_999
+  /// The bytes of the alert's copy that a message which has to be cut leaves room for.
+  private static let alertRoom = 1024
 
-  /// The members that are shown to people, each behind a comma.
-  var textJSON: String {
-    (title.map { #","Title":"\#($0.escapedInJSON)""# } ?? "")
-      + (link.map { #","Link":"\#($0.text.escapedInJSON)""# } ?? "")
+  /// Returns the payload of a push, in UTF-8.
+  static func json(of message: PushedMessage) -> [UInt8] {
+    let members = message.parts.members
+    let whole = payload(message, alert: "", text: message.text.text, members, isCut: false)
+    let room = MessageText.longestPush - whole.utf8.count
+    if room >= 0 {
+      let alert = message.text.text.escapedPrefix(upTo: room)
+      return Array(
+        payload(message, alert: alert, text: message.text.text, members, isCut: false).utf8)
+    }
+    let fitted = FittedMessage(
+      message.text.text, members, upTo: MessageText.longestPush - alertRoom
+    ) { text, parts in
+      payload(message, alert: "", text: text, parts, isCut: true).utf8.count
+    }
+    let alert = message.text.text.escapedPrefix(upTo: alertRoom)
+    return Array(
+      payload(message, alert: alert, text: fitted.text, fitted.parts, isCut: fitted.isCut).utf8)
+  }
+
+  private static func payload(
+    _ message: PushedMessage, alert: String, text: String, _ parts: [JSONValue.Member],
+    isCut: Bool
+  ) -> String {
+    let alert = JSONValue.object(["title": .text(message.title), "body": .text(alert)])
+    let aps = JSONValue.object([
+      "alert": alert, "sound": message.parts.isLow ? nil : .text("default"),
+      "badge": .integer(min(message.badge, highestBadge)),
+      "interruption-level": message.parts.interruptionLevel.map { .text($0) },
+    ])
+    let own: [JSONValue.Member] = [
+      JSONValue.Member("aps", aps), JSONValue.Member("UserFrom", .text(message.sender.text)),
+      JSONValue.Member("Message", .text(text)), JSONValue.Member("Id", .text(message.id.text)),
+    ]
+    var members = own + parts
+    if message.isAddRequest { members.append(JSONValue.Member("AddRequest", .truth(true))) }
+    if isCut { members.append(JSONValue.Member("Cut", .truth(true))) }
+    return JSONValue.object(members).json
+  }
+}
+
+extension MessageParts {
+  /// How much an iPhone interrupts its user; nil where nothing is said.
+  fileprivate var interruptionLevel: String? {
+    switch priority {
+    case nil: nil
+    case .some(..<4): "passive"
+    case .some(4..<8): "active"
+    default: "time-sensitive"
+    }
   }
 }
 
 /// The data of a push that FCM takes: as an app can't open, merge or mute what Google's library shows by itself, a push has
 /// nothing else.
-///
-/// Keys and values of what fits into a push to Apple have at most 4,096 bytes, which is as much as FCM takes.
 enum FCMMessage {
+  /// The most bytes of keys and values together.
+  private static let longest = 4096
+
   /// Returns the data that the app gets: an object of strings, in UTF-8.
   static func data(of message: PushedMessage) -> [UInt8] {
-    Array(
-      (#"{"Id":"\#(message.id.text)","UserFrom":"\#(message.sender.text.escapedInJSON)","#
-        + #""Message":"\#(message.text.text.escapedInJSON)","Time":"\#(message.created)","#
-        + #""Badge":"\#(message.badge)""# + (message.isAddRequest ? #","AddRequest":"true""# : "")
-        + message.extras.textJSON + "}").utf8)
+    let fitted = FittedMessage(
+      message.text.text, message.parts.members, upTo: longest
+    ) { text, parts in
+      // Some room is kept for the member that says that the text was cut.
+      members(message, text, parts, isCut: true).reduce(0) { length, member in
+        length + member.name.utf8.count + (member.value.string ?? "").escapedInJSON.utf8.count
+      }
+    }
+    return JSONValue.object(members(message, fitted.text, fitted.parts, isCut: fitted.isCut)).bytes
+  }
+
+  private static func members(
+    _ message: PushedMessage, _ text: String, _ parts: [JSONValue.Member], isCut: Bool
+  ) -> [JSONValue.Member] {
+    var members: [JSONValue.Member] = [
+      JSONValue.Member("Id", .text(message.id.text)),
+      JSONValue.Member("UserFrom", .text(message.sender.text)),
+      JSONValue.Member("Message", .text(text)),
+      JSONValue.Member("Time", .text(message.created.description)),
+      JSONValue.Member("Badge", .text("\(message.badge)")),
+    ]
+    if message.isAddRequest { members.append(JSONValue.Member("AddRequest", .text("true"))) }
+    if isCut { members.append(JSONValue.Member("Cut", .text("true"))) }
+    return members
+      + parts.map { JSONValue.Member($0.name, .text($0.value.string ?? $0.value.json)) }
   }
 }
 
@@ -71,45 +158,49 @@ enum WebPushPayload {
   /// Returns the content of a message.
   ///
   /// - Parameters:
-  ///   - message: the message.
   ///   - isShort: whether the message is left out, as the push service takes no longer pushes.
   ///   - page: the address that a tap opens if the message has no link.
   /// - Returns: at most ``WebPushEncryption/longest`` bytes of UTF-8.
   static func json(of message: PushedMessage, isShort: Bool, page: String) -> [UInt8] {
-    let text = isShort ? nil : message.text.text
-    return message.isDeclarative
-      ? declarative(message, text, page: page) : plain(message, text)
+    let make = { (text: String?, parts: [JSONValue.Member], isCut: Bool) in
+      message.isDeclarative
+        ? declarative(message, text, page: page) : plain(message, text, parts, isCut: isCut)
+    }
+    let parts = message.parts.members
+    guard !isShort else { return make(nil, parts, false).bytes }
+    let fitted = FittedMessage(
+      message.text.text, parts, upTo: WebPushEncryption.longest
+    ) { text, parts in make(text, parts, true).json.utf8.count }
+    return make(fitted.text, fitted.parts, fitted.isCut).bytes
   }
 
-  private static func plain(_ message: PushedMessage, _ text: String?) -> [UInt8] {
-    let head =
-      #"{"Id":"\#(message.id.text)","UserFrom":"\#(message.sender.text.escapedInJSON)","#
-      + #""Time":"\#(message.created)","Badge":\#(message.badge)"#
-      + (message.isAddRequest ? #","AddRequest":true"# : "") + message.extras.textJSON
-    guard let text else { return Array("\(head)}".utf8) }
-    return fitted(text, between: head + #","Message":""#, and: #""}"#)
+  private static func plain(
+    _ message: PushedMessage, _ text: String?, _ parts: [JSONValue.Member], isCut: Bool
+  ) -> JSONValue {
+    var members: [JSONValue.Member] = [
+      JSONValue.Member("Id", .text(message.id.text)),
+      JSONValue.Member("UserFrom", .text(message.sender.text)),
+      JSONValue.Member("Time", .text(message.created.description)),
+      JSONValue.Member("Badge", .integer(message.badge)),
+    ]
+    if message.isAddRequest { members.append(JSONValue.Member("AddRequest", .truth(true))) }
+    members += parts
+    if isCut { members.append(JSONValue.Member("Cut", .truth(true))) }
+    if let text { members.append(JSONValue.Member("Message", .text(text))) }
+    return .object(members)
   }
 
   /// The notification as browsers show it without a script (Declarative Web Push).
-  private static func declarative(_ message: PushedMessage, _ text: String?, page: String)
-    -> [UInt8]
-  {
-    let target = message.extras.link?.text ?? page
-    let head =
-      #"{"web_push":8030,"notification":{"title":"\#(message.title.escapedInJSON)","#
-      + #""navigate":"\#(target.escapedInJSON)","app_badge":"\#(message.badge)","#
-      + #""tag":"\#(message.id.text)","dir":"auto""#
-    guard let text else { return Array("\(head)}}".utf8) }
-    return fitted(text, between: head + #","body":""#, and: #""}}"#)
-  }
-
-  /// Puts as much of a text as fits between two pieces of JSON, with an ellipsis where it was cut.
-  private static func fitted(_ text: String, between head: String, and tail: String) -> [UInt8] {
-    let ellipsis = "…"
-    let escaped = text.escapedInJSON
-    let room = WebPushEncryption.longest - head.utf8.count - tail.utf8.count
-    guard escaped.utf8.count > room else { return Array((head + escaped + tail).utf8) }
-    let cut = text.escapedInJSON(upTo: room - ellipsis.utf8.count)
-    return Array((head + cut + ellipsis + tail).utf8)
+  private static func declarative(
+    _ message: PushedMessage, _ text: String?, page: String
+  ) -> JSONValue {
+    .object([
+      "web_push": .integer(8030),
+      "notification": .object([
+        "title": .text(message.title), "navigate": .text(message.parts.link ?? page),
+        "app_badge": .text("\(message.badge)"), "tag": .text(message.id.text),
+        "dir": .text("auto"), "body": text.map { .text($0) },
+      ]),
+    ])
   }
 }

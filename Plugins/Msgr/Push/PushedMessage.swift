@@ -1,3 +1,5 @@
+internal import Formats
+internal import FoundationEssentials
 internal import Platform
 internal import Push
 internal import Storage
@@ -13,49 +15,58 @@ struct PushedMessage: Sendable {
   let badge: Int
   /// True if the device is a browser that shows the notification by itself.
   let isDeclarative: Bool
-  /// The fields that a published message has beside its text.
-  let extras: Publication.Extras
+  /// What the message has beside its text.
+  let parts: MessageParts
 
   /// The title of a notification. A published one is its author's word: it stands behind the author's name.
-  var title: String { sender.text + (extras.title.map { ": \($0)" } ?? "") }
+  var title: String { sender.text + (parts.title.map { ": \($0)" } ?? "") }
 }
 
 extension PushedMessage {
-  /// Makes the copy of a message.
   init(_ message: Message, badge: Int, isDeclarative: Bool) {
     self.init(
       id: message.id, sender: message.sender, text: message.text, created: message.time,
       isAddRequest: message.isAddRequest, badge: badge, isDeclarative: isDeclarative,
-      extras: message.extras)
+      parts: message.parts)
   }
 
-  /// The content of a push, in the form that the twelfth step for the store describes.
+  /// The content of a push: JSON. An identifier is text there, as no double has all its digits.
   var content: [UInt8] {
-    let priority = extras.priority.map { "\($0.rawValue)" } ?? "-"
-    let head = [
-      "\(id.rawValue)", "\(badge)", isAddRequest ? "1" : "0", priority, isDeclarative ? "1" : "0",
-    ].joined(separator: " ")
-    return Array(
-      "\(head)\n\(sender.text)\n\(extras.link?.text ?? "")\n\(extras.title ?? "")\n\(text.text)"
-        .utf8)
+    JSONValue.object([
+      "Id": .text(id.text), "Badge": .integer(badge), "UserFrom": .text(sender.text),
+      "Message": .text(text.text), "AddRequest": isAddRequest ? .truth(true) : nil,
+      "Declarative": isDeclarative ? .truth(true) : nil,
+      "Parts": parts.isEmpty ? nil : .object(parts.members),
+    ]).bytes
   }
 
   /// Reads the content of a push; nil if it is none of this service's.
   init?(_ push: Push) {
-    let lines = push.content.split(
-      separator: UInt8(ascii: "\n"), maxSplits: 4, omittingEmptySubsequences: false
-    ).map { String(decoding: $0, as: UTF8.self) }
-    let head = lines[0].split(separator: " ")
-    guard lines.count == 5, head.count == 5, let id = Int64(head[0]), let badge = Int(head[1])
+    guard let content = JSONValue(parsing: push.content),
+      let id = content["Id"]?.string.flatMap({ try? MessageID($0, in: .id) }),
+      let badge = content["Badge"]?.integer, let sender = content["UserFrom"]?.string,
+      let text = content["Message"]?.string
     else { return nil }
     self.init(
-      id: MessageID(rawValue: id), sender: UserName(stored: lines[1]),
-      text: MessageText(stored: lines[4]), created: push.created, isAddRequest: head[2] == "1",
-      badge: badge, isDeclarative: head[4] == "1",
-      extras: Publication.Extras(
-        title: lines[3].isEmpty ? nil : lines[3],
-        priority: Int(head[3]).flatMap(PublishedPriority.init(rawValue:)),
-        link: lines[2].isEmpty ? nil : PublishedLink(stored: lines[2])))
+      id: id, sender: UserName(stored: sender), text: MessageText(stored: text),
+      created: push.created, isAddRequest: content["AddRequest"]?.bool ?? false,
+      badge: Int(badge), isDeclarative: content["Declarative"]?.bool ?? false,
+      parts: MessageParts(stored: content["Parts"]?.json, topic: nil))
+  }
+}
+
+extension MessageParts {
+  /// The parts as members of JSON, by their names.
+  var members: [JSONValue.Member] {
+    guard !isEmpty, let json = try? JSONText.of(self) else { return [] }
+    return JSONValue(parsing: json)?.members ?? []
+  }
+
+  /// Reads the column of the store; what can't be read is left out.
+  init(stored json: String?, topic: String?) {
+    let parts = json.flatMap { try? JSONDecoder().decode(Self.self, from: Data($0.utf8)) }
+    self = parts ?? MessageParts()
+    if let topic { self.topic = topic }
   }
 }
 
@@ -68,7 +79,8 @@ struct MsgrPushes: PushSource {
   func payload(of push: Push) -> PushPayload? {
     guard let message = PushedMessage(push) else { return nil }
     return switch push.address.kind {
-    case .apns, .apnsSandbox: .apns(APNsPayload.json(of: message))
+    case .apns, .apnsSandbox:
+      .apns(APNsPayload.json(of: message), priority: message.parts.isLow ? 5 : 10)
     case .fcm: .fcm(data: FCMMessage.data(of: message))
     case .web: .web(WebPushPayload.json(of: message, isShort: push.isShort, page: page))
     }
@@ -78,7 +90,7 @@ struct MsgrPushes: PushSource {
     _ push: Push, boundBefore moment: Timestamp?, _ transaction: borrowing Transaction
   ) throws {
     let device = DeviceID(stored: String(decoding: push.device, as: UTF8.self))
-    try store.deliveries.lock(device, transaction)
+    try store.strategy.lock(device, transaction)
     guard push.address.kind != .web else {
       return try store.unsubscribe(device, from: push.address.text, transaction)
     }

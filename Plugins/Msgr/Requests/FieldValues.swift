@@ -184,10 +184,6 @@ extension FieldValues {
   }
 
   /// Returns the names in a list, which a form or a header field separates by commas; none if there is no such field.
-  ///
-  /// - Parameters:
-  ///   - field: the field.
-  ///   - most: the most names.
   func names(_ field: FieldID, atMost most: Int) throws(FieldError) -> [UserName] {
     let texts: [String]
     switch value(field) {
@@ -200,11 +196,22 @@ extension FieldValues {
     return try texts.map { text throws(FieldError) in try UserName(text, in: field) }
   }
 
+  /// Returns the texts in a list, which a form or a header field separates by commas; nil if there is no such field.
+  func list(_ field: FieldID, atMost most: Int) throws(FieldError) -> [String]? {
+    let texts: [String]
+    switch value(field) {
+    case nil: return nil
+    case .list(let list): texts = list
+    case .text(let text): texts = text.split(separator: ",").map { "\($0)" }
+    case .notText, .integer, .truth, .repeated: throw FieldError(field, "is not a list of strings")
+    }
+    guard texts.count <= most else { throw FieldError(field, "has more than \(most) names") }
+    return texts
+  }
+
   /// Returns a whole number, as JSON's number or in digits.
   ///
-  /// - Parameters:
-  ///   - field: the field.
-  ///   - range: the numbers that are taken.
+  /// - Parameter range: the numbers that are taken.
   /// - Returns: nil if there is no such field.
   func number(_ field: FieldID, in range: ClosedRange<Int>) throws(FieldError) -> Int? {
     let number: Int?
@@ -266,6 +273,15 @@ enum FieldID: String, CaseIterable, Sendable {
   case endpoint = "Endpoint"
   case p256dh = "P256dh"
   case auth = "Auth"
+  /// The topics that a publisher writes to, whether it reads them, and the form of its token.
+  case topics = "Topics"
+  case read = "Read"
+  case form = "Form"
+  /// A topic, what one or everyone may do with it, and whether its messages are pushed.
+  case topic = "Topic"
+  case access = "Access"
+  case everyone = "Everyone"
+  case push = "Push"
   /// The wish that a browser shows notifications by itself.
   case declarative = "Declarative"
 
@@ -297,7 +313,8 @@ struct FieldError: Error, Hashable {
     nil, "the body is no JSON object, or has a name twice, half a character or too large a number")
 
   init(_ field: FieldID?, _ message: String) {
-    (self.field, self.message) = (field, message)
+    self.field = field
+    self.message = message
   }
 
   /// The fault as a sentence that names the field.

@@ -8,7 +8,7 @@ extension MsgrRoutes {
   func registerWallets(on router: inout Router) {
     guard let logins = service.wallets else { return }
     post("/wallet-challenge", in: [Self.prefix], handling: &router) { request, _ in
-      let fields = try Call(request).fields
+      let fields = try FieldRequest(request).fields
       let address = try Self.address(fields, .address)
       let number = try fields.number(.chain, in: 1...Int.max)
       let chain = number.map { ChainID(Int64($0)) } ?? logins.rules.chains.first
@@ -19,7 +19,7 @@ extension MsgrRoutes {
       return try JSONText.of(["Message": message, "Expires": end.description])
     }
     post("/wallet-login", in: [Self.prefix], handling: &router) { request, _ in
-      let call = try Call(request)
+      let call = try FieldRequest(request)
       let login = try device(of: call)
       let (token, name) = try await counting(logins, call) { proof in
         try await service.login(
@@ -47,7 +47,7 @@ extension MsgrRoutes {
   }
 
   /// Returns what a caller gives beside a token: the password, or of an account without one a wallet's signature.
-  func secret(_ call: Call) async throws -> @Sendable (UserName) -> Credentials {
+  func secret(_ call: FieldRequest) async throws -> @Sendable (UserName) -> Credentials {
     if let logins = service.wallets, !call.fields.has(.password), call.fields.has(.signature) {
       let proof = try await counting(logins, call) { $0 }
       return { .wallet($0, proof) }
@@ -58,9 +58,10 @@ extension MsgrRoutes {
 
   /// Does something by a wallet's signature. What is forbidden counts as a failed login.
   private func counting<Value>(
-    _ logins: WalletLogins, _ call: Call, _ act: (WalletProof) async throws -> Value
+    _ logins: WalletLogins, _ call: FieldRequest, _ act: (WalletProof) async throws -> Value
   ) async throws -> Value {
-    let (message, signature) = (try call.fields.text(.message), try call.fields.text(.signature))
+    let message = try call.fields.text(.message)
+    let signature = try call.fields.text(.signature)
     return try await service.passwords.counting(Self.name(of: message), from: call.network) {
       try await act(try await logins.proof(message, signature, from: call.network))
     }

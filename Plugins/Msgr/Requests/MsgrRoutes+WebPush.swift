@@ -17,32 +17,31 @@ extension MsgrRoutes {
       }
     }
     post("/subscribe", on: &router) { call in
-      let subscription = try Subscription(call.fields, allowed: service.pushes.allowedWebHosts)
+      let subscription = try BrowserSubscription(
+        call.fields, allowed: service.pushes.allowedWebHosts)
       try await service.authenticator.perform(as: try call.credentials()) { caller in
         try await service.store.subscribe(subscription, caller)
       }
-      return Done()
+      return EmptyResponse()
     }
     post("/unsubscribe", on: &router) { call in
       try await service.authenticator.perform(as: try call.credentials(), service.store.unsubscribe)
-      return Done()
+      return EmptyResponse()
     }
   }
 }
 
 /// The subscription of a browser's page, or of an app with a distributor of UnifiedPush's.
-struct Subscription: Sendable {
+struct BrowserSubscription: Sendable {
   let way: WebPushSubscription
   /// True if the device wants notifications that its browser can show by itself.
   let isDeclarative: Bool
 }
 
-extension Subscription {
+extension BrowserSubscription {
   /// Reads the fields that a browser's `PushSubscription` gives.
   ///
-  /// - Parameters:
-  ///   - fields: the fields.
-  ///   - allowed: the authorities that may have another port than 443.
+  /// - Parameter allowed: the authorities that may have another port than 443.
   /// - Throws: ``FieldError`` for an address that can't be one, a point that isn't on the curve, or a secret of another
   ///   length.
   init(_ fields: FieldValues, allowed: Set<HostAndPort>) throws(FieldError) {

@@ -43,7 +43,7 @@ struct MsgrRoutes: Sendable {
 
   private func registerAccounts(on router: inout Router) {
     post("/register", handling: &router) { request, _ in
-      let call = try Call(request)
+      let call = try FieldRequest(request)
       guard service.signup != .closed else { throw RequestRefusal.noSignup }
       let fields = call.fields
       let token = try await service.register(
@@ -59,14 +59,14 @@ struct MsgrRoutes: Sendable {
     }
     post("/logout", on: &router) { call in
       try await service.logout(try call.digestedToken() ?? call.credentials())
-      return Done()
+      return EmptyResponse()
     }
     post("/password", on: &router) { call in
       let fields = call.fields
       try await service.changePassword(
         try call.credentials(), by: try await secret(call),
         to: try fields.newPassword(.newPassword, atLeast: minimumPassword), in: call.network)
-      return Done()
+      return EmptyResponse()
     }
     post("/sessions", on: &router) { call in
       let end = call.fields.has(.end) ? try call.fields.text(.end) : nil
@@ -78,12 +78,12 @@ struct MsgrRoutes: Sendable {
     post("/delete", on: &router) { call in
       let credentials = try call.credentials()
       try await service.delete(credentials, by: try await secret(call))
-      return Done()
+      return EmptyResponse()
     }
   }
 
   /// Returns the device of a login, unless it is one that nothing could be pushed to.
-  func device(of call: Call) throws(FieldError) -> DeviceLogin {
+  func device(of call: FieldRequest) throws(FieldError) -> DeviceLogin {
     let login = try call.device()
     guard service.takes(login.device) else {
       throw FieldError(.deviceID, "is a token of a push service that isn't configured here")
@@ -92,7 +92,8 @@ struct MsgrRoutes: Sendable {
   }
 
   private func registerContacts(on router: inout Router) {
-    let (authenticator, store) = (service.authenticator, service.store)
+    let authenticator = service.authenticator
+    let store = service.store
     post("/contacts", on: &router) { call in
       try await authenticator.perform(as: try call.credentials(), store.friends).map(\.text)
     }
@@ -108,9 +109,10 @@ struct MsgrRoutes: Sendable {
       ("/unfriend", store.unfriend), ("/block", service.block), ("/unblock", store.unblock),
     ] {
       post(path, on: &router) { call in
-        let (credentials, user) = (try call.credentials(), try call.fields.sender(.user))
+        let credentials = try call.credentials()
+        let user = try call.fields.sender(.user)
         try await authenticator.perform(as: credentials) { try await act(user, $0) }
-        return Done()
+        return EmptyResponse()
       }
     }
   }
@@ -126,15 +128,18 @@ struct MsgrRoutes: Sendable {
         return try await service.send(try Draft(call.fields), by: credentials).json
       }
     }
-    let (authenticator, store) = (service.authenticator, service.store)
+    let authenticator = service.authenticator
+    let store = service.store
     post("/inbox", on: &router) { call in
-      let (credentials, position) = (try call.credentials(), try call.fields.since())
+      let credentials = try call.credentials()
+      let position = try call.fields.since()
       return try await authenticator.perform(as: credentials) {
         try await store.inbox(of: $0, since: position)
       }
     }
     post("/history", on: &router) { call in
-      let (fields, credentials) = (call.fields, try call.credentials())
+      let fields = call.fields
+      let credentials = try call.credentials()
       let other = try fields.sender(.with)
       let position =
         fields.has(.before) ? try MessageID(try fields.text(.before), in: .before) : .last
@@ -148,14 +153,14 @@ struct MsgrRoutes: Sendable {
       try await service.read(
         from: try fields.sender(.with), upTo: try MessageID(try fields.text(.id), in: .id),
         by: try call.credentials())
-      return Done()
+      return EmptyResponse()
     }
   }
 
   /// Registers a request with the fields of the protocol, whose response is a value in JSON.
   func post<Body: Encodable & SendableMetatype>(
     _ path: String, in prefixes: [String] = ["", prefix], on router: inout Router,
-    _ act: @escaping @Sendable (Call) async throws -> Body
+    _ act: @escaping @Sendable (FieldRequest) async throws -> Body
   ) {
     post(path, in: prefixes, handling: &router) { request, _ in
       try JSONText.of(try await answer(request, act))
@@ -164,14 +169,14 @@ struct MsgrRoutes: Sendable {
 
   /// Carries out a request. Only a caller with good credentials is told of faults in the other fields.
   private func answer<Value>(
-    _ request: Request, name field: FieldID = .username, _ act: (Call) async throws -> Value
+    _ request: Request, name field: FieldID = .username, _ act: (FieldRequest) async throws -> Value
   ) async throws -> Value {
     do {
-      return try await act(try Call(request))
+      return try await act(try FieldRequest(request))
     } catch let fault as FieldError {
       let credentials =
-        try Call.token(request).map { .token($0, claiming: nil) }
-        ?? Call(request).credentials(name: field, acceptsMisspelling: true)
+        try FieldRequest.token(request).map { .token($0, claiming: nil) }
+        ?? FieldRequest(request).credentials(name: field, acceptsMisspelling: true)
       try await service.confirm(credentials)
       throw fault
     }
@@ -185,13 +190,29 @@ struct MsgrRoutes: Sendable {
     post(path, in: prefixes, answering: &router) { .array(try await act($0, $1)) }
   }
 
+  /// Registers a request of some methods whose response is JSON.
+  func on(
+    _ methods: [Method], _ path: String, in prefixes: [String] = ["", prefix],
+    handling router: inout Router,
+    _ act: @escaping @Sendable (Request, RouteParameters) async throws -> [UInt8]
+  ) {
+    on(methods, path, in: prefixes, answering: &router) { .array(try await act($0, $1)) }
+  }
+
   /// Registers a request whose response is JSON, in pieces or as a whole.
   private func post(
     _ path: String, in prefixes: [String] = ["", prefix], answering router: inout Router,
     _ act: @escaping @Sendable (Request, RouteParameters) async throws -> Response.Body
   ) {
+    on([.post], path, in: prefixes, answering: &router, act)
+  }
+
+  private func on(
+    _ methods: [Method], _ path: String, in prefixes: [String], answering router: inout Router,
+    _ act: @escaping @Sendable (Request, RouteParameters) async throws -> Response.Body
+  ) {
     for prefix in prefixes {
-      router.post("\(prefix)\(path)") { request, parameters in
+      router.on(methods, "\(prefix)\(path)") { request, parameters in
         let shared = try origins.check(request.head)
         do {
           let owner = WorkOwner(client: request.origin.client)
@@ -219,10 +240,10 @@ struct MsgrRoutes: Sendable {
 }
 
 /// The body of a response that says no more than its status.
-struct Done: Encodable {}
+struct EmptyResponse: Encodable {}
 
 /// A request with its fields read.
-struct Call: Sendable {
+struct FieldRequest: Sendable {
   let fields: FieldValues
   /// The client's network, which limits count by.
   let network: ClientNetwork?

@@ -62,7 +62,6 @@ struct WebOrigin: Hashable, Sendable, CustomStringConvertible {
 
   /// Reads an origin as browsers write it: `https://example.org`, or `http://[::1]:8080`.
   ///
-  /// - Parameter text: the origin.
   /// - Returns: nil for anything else, such as `null`.
   init?(_ text: String) {
     guard let url = WebURL(text, schemes: Set(Self.ports.keys)), url.isOrigin,

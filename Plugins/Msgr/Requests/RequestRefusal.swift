@@ -65,10 +65,3 @@ enum JSONText {
     return Array(try encoder.encode(value))
   }
 }
-
-extension Delivery {
-  /// The response to a message that was sent: the most frequent one, which needs no encoder.
-  var json: [UInt8] {
-    Array(#"{"Id":"\#(id.text)"\#(own.map { #","Own":"\#($0.text)""# } ?? "")}"#.utf8)
-  }
-}

@@ -25,7 +25,8 @@ struct ServiceDescription: Sendable {
     fields.append(.cacheControl, "no-cache")
     fields.append(.entityTag, tag.text)
     fields.append(.lastModified, modified.text)
-    (self.fields, self.clock) = (fields, clock)
+    self.fields = fields
+    self.clock = clock
   }
 
   /// Returns the response to a request for the description.

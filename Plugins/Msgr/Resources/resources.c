@@ -4,53 +4,13 @@ BEGIN_RESOURCE(msgr_openapi_json)
 #embed "openapi.json"
 END_RESOURCE(msgr_openapi_json)
 
-BEGIN_RESOURCE(msgr_step10_postgresql_sql)
-#embed "Schema/step10.postgresql.sql"
-END_RESOURCE(msgr_step10_postgresql_sql)
+BEGIN_RESOURCE(msgr_schema_postgresql_sql)
+#embed "Schema/schema.postgresql.sql"
+END_RESOURCE(msgr_schema_postgresql_sql)
 
-BEGIN_RESOURCE(msgr_step10_sqlite_sql)
-#embed "Schema/step10.sqlite.sql"
-END_RESOURCE(msgr_step10_sqlite_sql)
-
-BEGIN_RESOURCE(msgr_step11_postgresql_sql)
-#embed "Schema/step11.postgresql.sql"
-END_RESOURCE(msgr_step11_postgresql_sql)
-
-BEGIN_RESOURCE(msgr_step11_sqlite_sql)
-#embed "Schema/step11.sqlite.sql"
-END_RESOURCE(msgr_step11_sqlite_sql)
-
-BEGIN_RESOURCE(msgr_step12_postgresql_sql)
-#embed "Schema/step12.postgresql.sql"
-END_RESOURCE(msgr_step12_postgresql_sql)
-
-BEGIN_RESOURCE(msgr_step12_sqlite_sql)
-#embed "Schema/step12.sqlite.sql"
-END_RESOURCE(msgr_step12_sqlite_sql)
-
-BEGIN_RESOURCE(msgr_step13_postgresql_sql)
-#embed "Schema/step13.postgresql.sql"
-END_RESOURCE(msgr_step13_postgresql_sql)
-
-BEGIN_RESOURCE(msgr_step13_sqlite_sql)
-#embed "Schema/step13.sqlite.sql"
-END_RESOURCE(msgr_step13_sqlite_sql)
-
-BEGIN_RESOURCE(msgr_step7_sqlite_sql)
-#embed "Schema/step7.sqlite.sql"
-END_RESOURCE(msgr_step7_sqlite_sql)
-
-BEGIN_RESOURCE(msgr_step8_postgresql_sql)
-#embed "Schema/step8.postgresql.sql"
-END_RESOURCE(msgr_step8_postgresql_sql)
-
-BEGIN_RESOURCE(msgr_step8_sqlite_sql)
-#embed "Schema/step8.sqlite.sql"
-END_RESOURCE(msgr_step8_sqlite_sql)
-
-BEGIN_RESOURCE(msgr_step9_postgresql_sql)
-#embed "Schema/step9.postgresql.sql"
-END_RESOURCE(msgr_step9_postgresql_sql)
+BEGIN_RESOURCE(msgr_schema_sqlite_sql)
+#embed "Schema/schema.sqlite.sql"
+END_RESOURCE(msgr_schema_sqlite_sql)
 
 BEGIN_RESOURCE(msgr_api_js)
 #embed "Web/api.js"

@@ -14,34 +14,6 @@ extension MsgrStore {
   /// The most pushes that wait for a browser: its push service is its user's choice, and may never take any.
   static let webPushes = 100
 
-  /// Queues a push, within the transaction that stores its message.
-  ///
-  /// - Parameters:
-  ///   - message: the message.
-  ///   - device: a device of its recipient.
-  ///   - recipient: the recipient.
-  ///   - badge: the number of messages that the recipient has not seen, this one included.
-  ///   - isHeld: whether the device gets the message by its stream, so that it is pushed only if the stream is not known
-  ///     to have delivered it for a while.
-  ///   - isFull: whether the inbox is full. Only then may more pushes wait for a phone than an inbox keeps messages, which
-  ///     happens if the push service takes none for long.
-  ///   - transaction: the transaction.
-  func enqueuePush(
-    of message: Message, to device: PushedDevice, of recipient: UserName, badge: Int, isHeld: Bool,
-    isFull: Bool, _ transaction: borrowing Transaction
-  ) throws {
-    let now = message.time
-    let content = PushedMessage(message, badge: badge, isDeclarative: device.isDeclarative).content
-    try pushes.queue(
-      content, to: device.address, of: Array(device.id.text.utf8),
-      for: Array(recipient.text.utf8),
-      urgency: message.extras.priority?.isLow == true ? .low : .high,
-      position: message.id.rawValue, created: now, due: isHeld ? now + limits.pushHold : now,
-      expires: now + limits.messageAge,
-      atMost: device.address.kind == .web ? webPushLimit : isFull ? limits.inbox : nil,
-      transaction)
-  }
-
   /// The most pushes that wait for a browser.
   var webPushLimit: Int { min(limits.inbox, Self.webPushes) }
 

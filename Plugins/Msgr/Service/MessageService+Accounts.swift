@@ -5,12 +5,7 @@ internal import Platform
 extension MessageService {
   /// Makes an account and binds the device.
   ///
-  /// - Parameters:
-  ///   - name: the name.
-  ///   - password: the password.
-  ///   - device: the device.
-  ///   - invitation: an invitation, which counts only if one is needed.
-  ///   - network: the client's network.
+  /// - Parameter invitation: an invitation, which counts only if one is needed.
   func register(
     _ name: UserName, _ password: Password, _ device: DeviceLogin, invitation: InvitationHash?,
     from network: ClientNetwork?
@@ -18,7 +13,7 @@ extension MessageService {
     do {
       try registrations.begin(in: network)
       var isCounted = false
-      defer { if !isCounted { registrations.takeBack(in: network) } }
+      defer { if !isCounted { registrations.refund(in: network) } }
       // Both are looked up before, as the hash of a password takes long, and again when the account is stored. Without an
       // invitation nobody learns which names are taken, and with one no more of them than the network makes accounts.
       let used = signup == .invite ? invitation : nil
@@ -120,11 +115,8 @@ extension MessageService {
   /// Logs in the user whose wallet has signed, or makes an account by the rules of registrations.
   ///
   /// - Parameters:
-  ///   - proof: the wallet.
   ///   - newName: reads the name of a new account; asked only for one.
-  ///   - device: the device.
   ///   - invitation: an invitation, which counts only if one is needed.
-  ///   - network: the client's network.
   func login(
     _ proof: WalletProof, newName: () throws -> UserName, _ device: DeviceLogin,
     invitation: InvitationHash?, from network: ClientNetwork?
@@ -147,7 +139,7 @@ extension MessageService {
       guard let name else { throw error }
       refusals.note(error, .registration, of: name, from: network)
       // Nobody learns more of the taken names than the network makes accounts.
-      if error as? RequestRefusal != .forbidden { registrations.takeBack(in: network) }
+      if error as? RequestRefusal != .forbidden { registrations.refund(in: network) }
       throw error
     }
   }

@@ -21,7 +21,7 @@ final class MessageService: Sendable {
   /// The other nodes that share the store, if there are any.
   let link: NodeLink<StreamRegistry>
   private let lastStream = Atomic<Int64>(0)
-  let places: StreamPlaces
+  let places: MessageStreamSlots
   /// The pushes to phones and browsers.
   let pushes: Pushes
   /// The choice of push services for phones.
@@ -42,6 +42,7 @@ final class MessageService: Sendable {
   /// The exports of an account. Each is much work.
   private let exports: AttemptTable
   let messagesPerMinute: Int
+  let publishing: PublishingLimits
   /// The users who may make an account by a request.
   let signup: Signup
   let randomBytes: @Sendable (Int) -> [UInt8]
@@ -53,10 +54,11 @@ final class MessageService: Sendable {
     hub = StreamHub(limit: configuration.streams.ofAccount)
     store = MsgrStore(
       context, configuration,
-      own: OwnDeliveries { [hub] name in
+      own: LocalInboxStrategy { [hub] name in
         hub.members(of: name).map { ($0.token.device, $0.start) }
       })
-    (pushes, push) = (context.pushes, configuration.push)
+    pushes = context.pushes
+    push = configuration.push
     pushKey = try pushes.webKey()
     try pushes.serve(
       MsgrPushes(store: store, page: (context.publicURL ?? "") + "/msgr/"), store.pushes)
@@ -66,7 +68,7 @@ final class MessageService: Sendable {
         secret: try context.pushes.webKeyPair().secretNumber ?? context.randomBytes(32))
     }
     log = context.log
-    places = StreamPlaces(configuration.streams)
+    places = MessageStreamSlots(configuration.streams)
     refusals = RefusalReport(context.log, context.metrics, clock: context.clock)
     registrations = RegistrationLimits(configuration.registrations, clock: context.clock)
     passwords = try PasswordVerifier(
@@ -85,8 +87,12 @@ final class MessageService: Sendable {
     refused = AttemptTable(span: .seconds(60), size: 1 << 12, clock: context.clock)
     exports = AttemptTable(span: .seconds(60), size: 1 << 12, clock: context.clock)
     messagesPerMinute = configuration.messagesPerMinute
+    publishing = PublishingLimits(
+      messageBytes: configuration.messageBytes, rate: configuration.publishing,
+      used: RefillTable(clock: context.clock))
     signup = configuration.signup
-    (randomBytes, expiry) = (context.randomBytes, context.expiry)
+    randomBytes = context.randomBytes
+    expiry = context.expiry
     accepted = context.metrics.counter(
       "awd_msgr_messages_total", "Stored messages, including contact requests")
     context.metrics.gauge("awd_msgr_streams", "Open streams") { [hub] in Double(hub.count) }
@@ -120,7 +126,7 @@ final class MessageService: Sendable {
       }
       if let request {
         isCounted = false
-        announce(request)
+        publishEffects(request)
       }
       return friendship
     }
@@ -153,7 +159,7 @@ final class MessageService: Sendable {
   /// Sends a message.
   ///
   /// - Returns: the delivery of the message, which is on the disk.
-  func send(_ draft: Draft, by credentials: Credentials) async throws -> Delivery {
+  func send(_ draft: Draft, by credentials: Credentials) async throws -> SendReceipt {
     try await authenticator.perform(as: credentials) { caller in
       guard draft.text.fitsIntoPush(from: caller.name) else { throw RequestRefusal.tooLong }
       let delivery = try await countingRefusals(of: caller) {
@@ -167,7 +173,7 @@ final class MessageService: Sendable {
           throw error
         }
       }
-      announce(delivery)
+      publishEffects(delivery)
       return delivery
     }
   }
@@ -175,7 +181,7 @@ final class MessageService: Sendable {
   /// Notes that the caller has read everything from another user up to a message, and tells the caller's other streams.
   func read(from sender: UserName, upTo last: MessageID, by credentials: Credentials) async throws {
     try await authenticator.perform(as: credentials) { caller in
-      let read = try await store.noteRead(from: sender, upTo: last, by: caller)
+      let read = try await store.markRead(from: sender, upTo: last, by: caller)
       hub.showRead(from: sender, upTo: last, to: caller.name, besides: caller.device)
       guard let read else { return }
       let message = NodeMessage.read(upTo: read.last, on: caller.device)
@@ -201,7 +207,7 @@ final class MessageService: Sendable {
     let tokens = hub.members.map(\.member.token.hash)
     guard !tokens.isEmpty else { return }
     hub.end(Set(try await store.ended(of: tokens)))
-    try await store.noteUse(of: tokens)
+    try await store.recordUse(of: tokens)
   }
 
   /// Makes the number of a stream that has begun.

@@ -21,8 +21,6 @@ extension MsgrStore {
   /// Makes an account.
   ///
   /// - Parameters:
-  ///   - name: the name.
-  ///   - hash: the hash of the password.
   ///   - invitation: an invitation that is used once, if one is needed.
   ///   - device: a device that is bound to the account, and its token.
   /// - Returns: the tokens that end because the device was bound to another account.
@@ -177,7 +175,7 @@ extension MsgrStore {
   }
 
   /// Notes that tokens are in use, if that was last noted longer than a day ago.
-  func noteUse(of tokens: [TokenHash]) async throws {
+  func recordUse(of tokens: [TokenHash]) async throws {
     let now = now
     try await store.write { transaction in
       for token in tokens {

@@ -61,16 +61,13 @@ extension MsgrStore {
 
   /// Asks a user to become the caller's friend, or agrees to that user's asking.
   ///
-  /// - Parameters:
-  ///   - friend: the user.
-  ///   - caller: the caller.
-  ///   - wait: the seconds that the caller has to wait before it may ask somebody anew, or nil if it may now.
+  /// - Parameter wait: the seconds that the caller has to wait before it may ask somebody anew, or nil if it may now.
   /// - Returns: their relation, and the request that was stored, if one was.
   /// - Throws: `.forbidden` if there is no such user or the caller blocks it, `.tooMany`, `.tooManyContacts`,
   ///   ``FieldError`` if it is the caller, or as ``write(as:_:)``.
   func add(
     _ friend: UserName, by caller: Caller, wait: Int?
-  ) async throws -> (Friendship, request: Delivery?) {
+  ) async throws -> (Friendship, request: SendReceipt?) {
     let name = caller.name
     return try await write(as: caller, locking: [name, friend]) { transaction in
       guard name != friend else { throw FieldError(.addUser, "is oneself") }
@@ -86,12 +83,13 @@ extension MsgrStore {
       guard contacts ?? 0 < limits.contacts else { throw RequestRefusal.tooManyContacts }
       try transaction.execute("INSERT INTO msgr_contacts VALUES (?, ?)", name, friend)
       if isAsked { return (.friends, nil) }
-      guard let place = try takePlace(in: friend, for: name, transaction) else {
+      let request = InboxPost(
+        sender: name, owner: name, recipient: friend, text: .addRequest(from: name),
+        isAddRequest: true)
+      guard let receipt = try deliver([request], transaction)[0] else {
         throw RequestRefusal.forbidden
       }
-      let request = NewMessage(
-        text: .addRequest(from: name), sender: name, recipient: friend, isAddRequest: true)
-      return (.requested, try put(request, place, transaction))
+      return (.requested, receipt)
     }
   }
 
@@ -116,7 +114,8 @@ extension MsgrStore {
       let name = caller.name
       guard name != user else { throw FieldError(.user, "is oneself") }
       // A publisher has no account, but its owner has.
-      guard try exists(Publisher.owner(of: user) ?? user, transaction) || exists(user, transaction)
+      guard
+        try exists(PublisherToken.owner(of: user) ?? user, transaction) || exists(user, transaction)
       else { throw RequestRefusal.forbidden }
       if try !isBlocked(user, by: name, transaction) {
         let blocks: Int? = try transaction.value(
@@ -144,14 +143,6 @@ extension MsgrStore {
   ) throws -> Bool {
     try transaction.exists(
       "SELECT 1 FROM msgr_contacts WHERE username = ? AND friend = ?", name, friend)
-  }
-
-  /// Returns whether a user is another's friend, as everybody is one's own.
-  func isFriend(
-    _ user: UserName, of name: UserName, _ transaction: borrowing Transaction
-  ) throws -> Bool {
-    guard user != name else { return true }
-    return try hasAdded(name, user, transaction) && hasAdded(user, name, transaction)
   }
 
   /// Returns whether a user is blocked by another.

@@ -8,7 +8,7 @@ private struct ExportedAccount: Sendable, Encodable {
   let Contacts: ContactLists
   let Sessions: [SessionSummary]
   let Devices: [Device]
-  let Tokens: [Publisher]
+  let Tokens: [PublisherToken]
   let Wallets: [String]
 
   struct Device: Sendable, Encodable {
@@ -17,7 +17,7 @@ private struct ExportedAccount: Sendable, Encodable {
     let Endpoint: String?
   }
 
-  struct Publisher: Sendable, Encodable {
+  struct PublisherToken: Sendable, Encodable {
     let Name: String
     let To: [String]
   }
@@ -45,7 +45,7 @@ extension MsgrStore {
         "SELECT hash, name FROM msgr_publishers WHERE username = ? ORDER BY created_at", name
       ) { (try $0[0], try $0[1]) }
       let tokens = try publishers.map { publisher in
-        ExportedAccount.Publisher(
+        ExportedAccount.PublisherToken(
           Name: publisher.name,
           To: try snapshot.values(
             "SELECT recipient FROM msgr_publisher_recipients WHERE hash = ? ORDER BY recipient",
@@ -77,7 +77,9 @@ private actor Export {
   private var position: MessageID? = .zero
 
   init(_ store: MsgrStore, _ caller: Caller, beginning: [UInt8]) {
-    (self.store, self.caller, self.beginning) = (store, caller, beginning)
+    self.store = store
+    self.caller = caller
+    self.beginning = beginning
   }
 
   func piece() async throws -> [UInt8]? {

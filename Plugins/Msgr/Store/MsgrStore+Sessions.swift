@@ -85,10 +85,7 @@ extension MsgrStore {
 
   /// Changes the caller's password, and ends every session but one.
   ///
-  /// - Parameters:
-  ///   - hash: the hash of the new password.
-  ///   - caller: the caller, who has just given the old one.
-  ///   - token: the token of the session that stays, or nil if none does.
+  /// - Parameter token: the token of the session that stays, or nil if none does.
   /// - Returns: the tokens that end with that.
   func changePassword(
     to hash: PasswordHash, by caller: Caller, keeping token: TokenHash?
@@ -104,9 +101,7 @@ extension MsgrStore {
   ///
   /// Somebody who knew the password may have bound a device, which would be pushed every message.
   ///
-  /// - Parameters:
-  ///   - name: the user.
-  ///   - token: the token of the session that stays, or nil if none does.
+  /// - Parameter token: the token of the session that stays, or nil if none does.
   /// - Returns: the tokens that end with that.
   func endSessions(
     of name: UserName, keeping token: TokenHash?, _ transaction: borrowing Transaction
@@ -125,7 +120,7 @@ extension MsgrStore {
   /// Binds a subscription to the caller's device, in place of an earlier one.
   ///
   /// - Throws: `.forbidden` if the caller didn't come by a token, or the device is a phone's.
-  func subscribe(_ subscription: Subscription, _ caller: Caller) async throws {
+  func subscribe(_ subscription: BrowserSubscription, _ caller: Caller) async throws {
     try await write(as: caller) { transaction in
       guard let device = caller.device, !device.isPushable else { throw RequestRefusal.forbidden }
       try transaction.execute(

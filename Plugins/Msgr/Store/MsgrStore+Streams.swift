@@ -4,7 +4,7 @@ internal import Push
 internal import Storage
 
 /// The messages that a stream has delivered.
-struct StreamProgress: Sendable {
+struct MessageStreamProgress: Sendable {
   /// The message after which the stream began.
   let start: MessageID
   /// The last message that was sent.
@@ -29,39 +29,38 @@ extension MsgrStore {
   /// Notes a stream of this node, so that nobody has messages pushed that it brings.
   func begin(_ stream: Int64, of token: BoundToken, after start: MessageID) async throws {
     try await store.write(isolation: .rowLocks) { transaction in
-      try deliveries.begin(stream, of: token, after: start, transaction)
+      try strategy.begin(stream, of: token, after: start, transaction)
     }
   }
 
   /// Forgets a stream of this node.
   func end(_ stream: Int64) async throws {
-    try await store.write(isolation: .rowLocks) { try deliveries.end(stream, $0) }
+    try await store.write(isolation: .rowLocks) { try strategy.end(stream, $0) }
   }
 
   /// Notes a stream's deliveries.
   ///
   /// - Parameters:
-  ///   - progress: the stream's deliveries.
   ///   - token: the token that the stream was opened with.
   ///   - ended: the stream if it has ended: the pushes are made due that were held for it, and that no other stream of the
   ///     device makes needless.
   func settle(
-    _ progress: StreamProgress, of token: BoundToken, ending ended: Int64? = nil
+    _ progress: MessageStreamProgress, of token: BoundToken, ending ended: Int64? = nil
   ) async throws {
     try await store.write(isolation: .rowLocks) { transaction in
-      try deliveries.lock([token.name], transaction)
-      try deliveries.lock(token.device, transaction)
+      try strategy.lock([token.name], transaction)
+      try strategy.lock(token.device, transaction)
       if progress.sent > progress.start {
-        try noteSeen(upTo: progress.sent, by: token.name, transaction)
+        try recordSeen(upTo: progress.sent, by: token.name, transaction)
       }
       let device = Array(token.device.text.utf8)
       try pushes.drop(
         device, after: progress.start.rawValue, upTo: progress.confirmed.rawValue,
         evenLeased: true, transaction)
       guard let ended else { return }
-      try deliveries.end(ended, transaction)
+      try strategy.end(ended, transaction)
       let released = min(
-        try deliveries.firstStart(of: token, transaction) ?? .last,
+        try strategy.firstStart(of: token, transaction) ?? .last,
         // Messages after the last one are not this stream's.
         try lastID(of: token.name, transaction))
       try pushes.release(device, upTo: released.rawValue, at: now, transaction)
@@ -112,7 +111,7 @@ extension MsgrStore {
         FROM unnest(
           string_to_array(?1, chr(10)), CAST(string_to_array(?2, ' ') AS bigint[])
         ) AS w (name, position) CROSS JOIN LATERAL (
-          SELECT id, sender, NULL, text, sent_at, is_add_request, title, priority, link, NULL, NULL
+          SELECT id, sender, NULL, text, sent_at, is_add_request, parts, number, topic, NULL, NULL
           FROM msgr_messages WHERE recipient = w.name AND id = w.position AND sent_at > ?3
           UNION ALL
           SELECT id, sender, recipient, text, sent_at, 0, NULL, NULL, NULL, client_id, device_id
@@ -125,7 +124,8 @@ extension MsgrStore {
 
   /// Finds the tokens that have ended, of some that were good, at once.
   func endedAtOnce(of tokens: [TokenHash]) async throws -> Set<TokenHash> {
-    let (limit, hashes) = (now - limits.tokenAge, tokens.flatMap(\.digest.bytes))
+    let limit = now - limits.tokenAge
+    let hashes = tokens.flatMap(\.digest.bytes)
     return try await store.read { snapshot in
       Set(
         try snapshot.all(

@@ -7,7 +7,6 @@ extension MsgrStore {
   /// Logs in the user whose wallet has signed, or makes an account without a password.
   ///
   /// - Parameters:
-  ///   - proof: the wallet.
   ///   - name: the name of a new account, or nil if none may be made.
   ///   - invitation: an invitation that is used once for a new account, if one is needed.
   ///   - device: a device that is bound to the account, and its token.
@@ -65,7 +64,6 @@ extension MsgrStore {
   /// Binds a wallet to the caller's account, or unbinds one.
   ///
   /// - Parameters:
-  ///   - caller: the caller.
   ///   - proof: the wallet to bind, if there is one.
   ///   - address: the address of the wallets to unbind, if there is one.
   /// - Returns: the caller's wallets.
@@ -131,7 +129,6 @@ extension MsgrStore {
   /// Keeps an invitation.
   ///
   /// - Parameters:
-  ///   - invitation: the hash of its token.
   ///   - uses: the number of accounts that can be made with it.
   ///   - end: the moment at which it expires.
   func addInvitation(_ invitation: InvitationHash, uses: Int, expires end: Timestamp) async throws {

@@ -35,7 +35,7 @@ struct MsgrStore: Sendable {
   let clock: @Sendable () -> Timestamp
   let randomBytes: @Sendable (Int) -> [UInt8]
   /// The part that depends on whether other nodes share the store.
-  var deliveries: any Deliveries = OwnDeliveries()
+  var strategy: any InboxStrategy = LocalInboxStrategy()
 
   /// The time after which a token's use is noted again, so that not every request writes.
   static let tokenUseStep = Duration.seconds(86_400)
@@ -50,37 +50,31 @@ struct OutdatedCaller: Error {}
 extension MsgrStore {
   /// Makes a store over a service's database, with its clock and randomness.
   ///
-  /// - Parameters:
-  ///   - context: the service's store, clock, randomness and node.
-  ///   - configuration: the limits of the store, and the choice of pushes.
-  ///   - own: the deliveries if no other node shares the store.
+  /// - Parameter own: the deliveries if no other node shares the store.
   init(
     _ context: ServiceContext, _ configuration: MsgrConfiguration,
-    own: OwnDeliveries = OwnDeliveries()
+    own: LocalInboxStrategy = LocalInboxStrategy()
   ) {
     self.init(
       store: context.store, limits: configuration.store,
       pushes: context.pushes.queue(of: MsgrService.name, configuration.push, web: .on),
       clock: context.clock, randomBytes: context.randomBytes,
-      deliveries: context.store.isShared ? SharedDeliveries(node: context.node) : own)
+      strategy: context.store.isShared ? SharedInboxStrategy(node: context.node) : own)
   }
 
   /// Changes something for a caller, in one transaction.
   ///
-  /// - Parameters:
-  ///   - caller: the caller.
-  ///   - names: the accounts that the change locks, so that other changes of them wait; with none, the change runs again
-  ///     after a conflict.
-  ///   - body: makes the change.
+  /// - Parameter names: the accounts that the change locks, so that other changes of them wait; with none, the change runs again
+  ///   after a conflict.
   /// - Throws: ``OutdatedCaller``, the closure's error, or ``StoreError``.
   func write<Value: Sendable>(
     as caller: Caller, locking names: [UserName] = [],
     _ body: @escaping @Sendable (borrowing Transaction) throws -> Value
   ) async throws -> Value {
     try await store.write(isolation: names.isEmpty ? .serializable : .rowLocks) { transaction in
-      try deliveries.lock(names, transaction)
+      try strategy.lock(names, transaction)
       if case .wallet(_, let proof) = caller { try use(proof, transaction) }
-      if let token = try confirm(caller, transaction) { try noteUse(of: token, transaction) }
+      if let token = try confirm(caller, transaction) { try recordUse(of: token, transaction) }
       return try body(transaction)
     }
   }
@@ -95,7 +89,7 @@ extension MsgrStore {
       let token = try confirm(caller, snapshot)
       return (try body(snapshot), token)
     }
-    if let token { try await store.write { try noteUse(of: token, $0) } }
+    if let token { try await store.write { try recordUse(of: token, $0) } }
     return value
   }
 
@@ -134,7 +128,7 @@ extension MsgrStore {
     try await read(as: caller) { _ in caller.name }
   }
 
-  private func noteUse(of token: TokenHash, _ transaction: borrowing Transaction) throws {
+  private func recordUse(of token: TokenHash, _ transaction: borrowing Transaction) throws {
     try transaction.execute("UPDATE msgr_tokens SET used_at = ? WHERE hash = ?", now, token)
   }
 
@@ -165,32 +159,12 @@ extension MsgrStore {
 }
 
 extension MsgrStore {
-  /// The history of the service's tables since version 0.1.0, as `Steps` has it. Times are milliseconds since 1970.
+  /// The history of the service's tables, which begins with version 1.0.0.
   static let migrations =
-    [
+    Pushes.migrations + [
       Migration(
-        owner: MsgrService.name, number: 7, sqlite: Resource(msgr_step7_sqlite_sql()).bytes),
-      Migration(
-        owner: MsgrService.name, number: 8, sqlite: Resource(msgr_step8_sqlite_sql()).bytes,
-        postgreSQL: Resource(msgr_step8_postgresql_sql()).bytes),
-      // A function that works for many at once where nodes share the store; later steps have others.
-      Migration(
-        owner: MsgrService.name, number: 9, postgreSQL: Resource(msgr_step9_postgresql_sql()).bytes),
-      // A push service of Google's beside Apple's.
-      Migration(
-        owner: MsgrService.name, number: 10, sqlite: Resource(msgr_step10_sqlite_sql()).bytes,
-        postgreSQL: Resource(msgr_step10_postgresql_sql()).bytes),
-      // The outbox becomes one of all services.
-      Migration(
-        owner: MsgrService.name, number: 11, sqlite: Resource(msgr_step11_sqlite_sql()).bytes,
-        postgreSQL: Resource(msgr_step11_postgresql_sql()).bytes),
-    ] + Pushes.migrations + [
-      Migration(
-        owner: MsgrService.name, number: 12, sqlite: Resource(msgr_step12_sqlite_sql()).bytes,
-        postgreSQL: Resource(msgr_step12_postgresql_sql()).bytes),
-      Migration(
-        owner: MsgrService.name, number: 13, sqlite: Resource(msgr_step13_sqlite_sql()).bytes,
-        postgreSQL: Resource(msgr_step13_postgresql_sql()).bytes),
+        owner: MsgrService.name, number: 1, sqlite: Resource(msgr_schema_sqlite_sql()).bytes,
+        postgreSQL: Resource(msgr_schema_postgresql_sql()).bytes)
     ]
 }
 
@@ -217,6 +191,4 @@ extension UserName: StoredText {}
 extension ClientID: StoredText {}
 extension DeviceID: StoredText {}
 extension MessageText: StoredText {}
-extension PublishedLink: StoredText {}
-extension PublishedPriority: DatabaseValueConvertible {}
 extension MessageID: DatabaseValueConvertible {}

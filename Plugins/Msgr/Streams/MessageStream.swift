@@ -48,7 +48,7 @@ final class MessageStream: WebSocketHandler, HubMember, @unchecked Sendable {
   let start: MessageID
   private let session: WebSocketSession
   private let service: MessageService
-  private let place: StreamPlace
+  private let place: MessageStreamSlot
   private let owner: WorkOwner?
   private var cursor: Cursor<MessageID>
   /// The last message that the peer is known to have.
@@ -65,12 +65,10 @@ final class MessageStream: WebSocketHandler, HubMember, @unchecked Sendable {
 
   /// Makes a stream that begins at once.
   ///
-  /// - Parameters:
-  ///   - session: the connection.
-  ///   - service: does the work.
-  ///   - beginning: whose stream it is, and where it begins.
-  init(_ session: WebSocketSession, _ service: MessageService, _ beginning: StreamBeginning) {
-    (self.session, self.service) = (session, service)
+  /// - Parameter beginning: whose stream it is, and where it begins.
+  init(_ session: WebSocketSession, _ service: MessageService, _ beginning: MessageStreamStart) {
+    self.session = session
+    self.service = service
     id = beginning.id
     token = beginning.token
     start = beginning.start
@@ -144,8 +142,8 @@ final class MessageStream: WebSocketHandler, HubMember, @unchecked Sendable {
     service.confirm(progress, of: token)
   }
 
-  private var progress: StreamProgress {
-    StreamProgress(start: start, sent: cursor.position, confirmed: confirmed)
+  private var progress: MessageStreamProgress {
+    MessageStreamProgress(start: start, sent: cursor.position, confirmed: confirmed)
   }
 
   // MARK: - In
@@ -188,8 +186,6 @@ final class MessageStream: WebSocketHandler, HubMember, @unchecked Sendable {
   // MARK: - End
 
   /// Closes the stream, from any thread, because it isn't allowed any more.
-  ///
-  /// - Parameter reason: the reason in words for the peer.
   func end(_ reason: String) { session.close(1008, reason: reason) }
 
   /// Closes the stream because its user's log can't be read: the peer comes again, and asks for the messages that it missed.
@@ -250,7 +246,7 @@ extension MsgrRoutes {
     guard offers.contains(subprotocol),
       let offer = offers.first(where: { $0.hasPrefix(tokenPrefix) })
     else { return nil }
-    return BearerToken.hash(ofDigits: Array(offer.utf8.dropFirst(tokenPrefix.utf8.count)))
+    return BearerToken.hash(ofText: Array(offer.utf8.dropFirst(tokenPrefix.utf8.count)))
   }
 
   /// Returns the message after which the query says that the stream begins.
@@ -264,7 +260,7 @@ extension MsgrRoutes {
 }
 
 /// The beginning of a stream: whose it is, and where it begins.
-struct StreamBeginning: Sendable {
+struct MessageStreamStart: Sendable {
   /// The number of the stream on this node.
   let id: Int64
   /// The token of the peer.
@@ -272,7 +268,7 @@ struct StreamBeginning: Sendable {
   /// The message after which the stream begins.
   let start: MessageID
   /// The place of the stream in the share of the peer's network.
-  let place: StreamPlace
+  let place: MessageStreamSlot
   /// The owner of the work that the stream makes.
   let owner: WorkOwner?
 }
@@ -280,24 +276,21 @@ struct StreamBeginning: Sendable {
 extension MessageService {
   /// Identifies the peer of a stream, and decides where the stream begins.
   ///
-  /// - Parameters:
-  ///   - hash: the hash of the peer's token.
-  ///   - position: the message that the peer has come to, or nil if it wants new messages only.
-  ///   - network: the peer's network.
+  /// - Parameter position: the message that the peer has come to, or nil if it wants new messages only.
   func beginStream(
     _ hash: TokenHash, since position: MessageID?, from network: ClientNetwork?
-  ) async throws -> StreamBeginning {
+  ) async throws -> MessageStreamStart {
     let (token, tail) = try await authenticator.perform(as: .token(hash, claiming: nil)) { caller in
       guard case .token(let token) = caller else { throw RequestRefusal.forbidden }
       return (token, try await store.lastID(as: caller))
     }
     let place = try places.take(for: network)
-    if let position { try await store.noteSeen(upTo: position, by: token.name) }
+    if let position { try await store.recordSeen(upTo: position, by: token.name) }
     let id = newStream()
     let start = position ?? tail
     // Before its messages come. Without a stream in the end, the node forgets it when it looks for the second time.
     try await store.begin(id, of: token, after: start)
-    return StreamBeginning(
+    return MessageStreamStart(
       id: id, token: token, start: start, place: place,
       owner: WorkOwner(client: network, account: token.name))
   }
@@ -318,12 +311,12 @@ extension MessageService {
   }
 
   /// Notes which messages a stream's peer has, so that they need no push.
-  func confirm(_ progress: StreamProgress, of token: BoundToken) {
+  func confirm(_ progress: MessageStreamProgress, of token: BoundToken) {
     Task { await settle(progress, of: token) }
   }
 
   /// Removes a stream that is over, and has the messages pushed that it may not have delivered.
-  func leave(_ stream: MessageStream, _ progress: StreamProgress) {
+  func leave(_ stream: MessageStream, _ progress: MessageStreamProgress) {
     hub.leave(stream.id, of: stream.token.name)
     Task { [id = stream.id, token = stream.token] in
       await settle(progress, of: token, ending: id)
@@ -332,7 +325,7 @@ extension MessageService {
   }
 
   private func settle(
-    _ progress: StreamProgress, of token: BoundToken, ending stream: Int64? = nil
+    _ progress: MessageStreamProgress, of token: BoundToken, ending stream: Int64? = nil
   ) async {
     do {
       try await store.settle(progress, of: token, ending: stream)

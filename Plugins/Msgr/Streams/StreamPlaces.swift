@@ -6,7 +6,7 @@ internal import Platform
 /// The places for streams. Each client's network has a share.
 ///
 /// When all are taken, the network that has most loses its idlest stream to a newcomer.
-final class StreamPlaces: Sendable {
+final class MessageStreamSlots: Sendable {
   /// The numbers of streams that may be open.
   struct Limits: Sendable {
     /// The streams of all clients.
@@ -36,8 +36,8 @@ final class StreamPlaces: Sendable {
   ///
   /// - Parameter network: the client's network; nil, which is a Unix socket, has no share and never loses.
   /// - Throws: `.tooMany` if the network has its share, `.tooManyStreams` if no other network has more.
-  func take(for network: ClientNetwork?) throws(RequestRefusal) -> StreamPlace {
-    if let place = StreamPlace(in: budget, for: network) { return place }
+  func take(for network: ClientNetwork?) throws(RequestRefusal) -> MessageStreamSlot {
+    if let place = MessageStreamSlot(in: budget, for: network) { return place }
     if let network, budget.held(by: network) >= limits.ofNetwork {
       throw .tooMany(retryAfter: Self.retry)
     }
@@ -46,7 +46,7 @@ final class StreamPlaces: Sendable {
 }
 
 /// A stream's place, from the handshake until the stream is closed.
-final class StreamPlace: Sendable {
+final class MessageStreamSlot: Sendable {
   private let occupant: Occupant
   private let holding: Holding<ClientNetwork>
 

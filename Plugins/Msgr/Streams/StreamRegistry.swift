@@ -137,7 +137,7 @@ enum NodeMessage: Hashable, Sendable {
 // What follows when something is in the store: streams are told, on all nodes.
 extension MessageService {
   /// Tells streams and outboxes of a delivery.
-  func announce(_ delivery: Delivery) {
+  func publishEffects(_ delivery: SendReceipt) {
     if delivery.isStored { accepted.add() }
     for entry in delivery.entries { tell(entry) }
     pushes.wake(delivery.pushes)

@@ -1,18 +1,8 @@
 #include <CResources.h>
 
 RESOURCE(msgr_openapi_json);
-RESOURCE(msgr_step10_postgresql_sql);
-RESOURCE(msgr_step10_sqlite_sql);
-RESOURCE(msgr_step11_postgresql_sql);
-RESOURCE(msgr_step11_sqlite_sql);
-RESOURCE(msgr_step12_postgresql_sql);
-RESOURCE(msgr_step12_sqlite_sql);
-RESOURCE(msgr_step13_postgresql_sql);
-RESOURCE(msgr_step13_sqlite_sql);
-RESOURCE(msgr_step7_sqlite_sql);
-RESOURCE(msgr_step8_postgresql_sql);
-RESOURCE(msgr_step8_sqlite_sql);
-RESOURCE(msgr_step9_postgresql_sql);
+RESOURCE(msgr_schema_postgresql_sql);
+RESOURCE(msgr_schema_sqlite_sql);
 RESOURCE(msgr_api_js);
 RESOURCE(msgr_app_js);
 RESOURCE(msgr_archive_js);

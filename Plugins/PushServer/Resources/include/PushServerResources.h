@@ -1,4 +1,4 @@
 #include <CResources.h>
 
-RESOURCE(pushserver_step1_postgresql_sql);
-RESOURCE(pushserver_step1_sqlite_sql);
+RESOURCE(pushserver_schema_postgresql_sql);
+RESOURCE(pushserver_schema_sqlite_sql);

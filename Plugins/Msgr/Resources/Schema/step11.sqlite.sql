@@ -1,5 +1,0 @@
--- Makes room for the tables of all services' pushes, which a step of theirs makes now. The twelfth step takes these up.
-CREATE TABLE msgr_push_outbox AS SELECT * FROM push_outbox;
-CREATE TABLE msgr_push_targets AS SELECT * FROM push_targets;
-DROP TABLE push_outbox;
-DROP TABLE push_targets;
