@@ -9,6 +9,7 @@ import sys
 
 import commands_page
 import configuration_page
+import limits_page
 import names_in_sources
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -24,6 +25,7 @@ CHECKS = {
     "metrics": lambda awd, write: names_in_sources.metrics(ROOT, GUIDE, PRESENT),
     "events": lambda awd, write: names_in_sources.events(ROOT, GUIDE, write),
     "statuses": lambda awd, write: names_in_sources.statuses(ROOT, PRESENT),
+    "limits": lambda awd, write: limits_page.check(ROOT, GUIDE),
     "version": lambda awd, write: names_in_sources.version(ROOT),
     "licences": lambda awd, write: names_in_sources.licences(ROOT),
     "links": lambda awd, write: names_in_sources.links(ROOT, PAGES),
