@@ -29,7 +29,8 @@ struct UserName: Hashable, Sendable {
     self.text = text
   }
 
-  /// Checks the name of a new account, which has no slash: names with one are publishers'.
+  /// Checks the name of a new account or publisher. It has no slash, as names with one are publishers', and looks like no
+  /// other name.
   ///
   /// - Throws: ``FieldError`` that says which rule the name breaks.
   init(ofNewAccount text: String, in field: FieldID) throws(FieldError) {
@@ -38,6 +39,7 @@ struct UserName: Hashable, Sendable {
     guard !self.text.utf8.contains(UInt8(ascii: "/")) else {
       throw FieldError(field, "has a slash")
     }
+    if let fault = NameFault.find(in: self.text) { throw FieldError(field, fault.description) }
   }
 
   /// Takes a stored name, which was checked before it was stored.

@@ -20,9 +20,13 @@ internal import Push
       precondition(JSONObjectReader.members(of: [0x20] + request.body + [0x0a]) == members)
       precondition(JSONObjectReader.members(of: request.body + request.body) == nil)
     }
-    if let publication = try? PublicationReader.read(request) {
-      precondition(publication.extras.title?.utf8.count ?? 1 <= Publication.longestTitle)
-      precondition(!publication.text.text.isEmpty)
+    if let reading = try? PublicationReader.read(request),
+      let publication = try? reading.fields.publication(
+        upTo: 4096, identifier: { String(repeating: "a", count: $0) })
+    {
+      precondition(
+        publication.parts.title?.utf8.count ?? 1 <= PublicationFields.longestTitle)
+      precondition((1...4096).contains(publication.text.text.utf8.count))
     }
     guard let fields = try? FieldValues(request) else { return }
     for field in FieldID.allCases {
@@ -46,7 +50,7 @@ internal import Push
         let host = origin.description.split(separator: "//", maxSplits: 1)[1]
         precondition(origin.isOf(host: "\(host)"))
       }
-      if let link = try? PublishedLink(text) { precondition(link.text == text) }
+      if let link = MessageLink(text) { precondition(MessageLink(link.text) == link) }
       if let name = try? ClientID(text) { precondition(name.text == text) }
       if let message = try? MessageText(text) { _ = message.text.escapedInJSON }
     }
