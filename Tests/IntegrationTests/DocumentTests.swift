@@ -26,6 +26,8 @@ internal import Testing
     case version
     /// The licences of what is linked or shipped.
     case licences
+    /// Types and functions that pages name.
+    case types
     /// Links to files, and paths of the repository.
     case links
   }

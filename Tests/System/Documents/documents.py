@@ -28,6 +28,7 @@ CHECKS = {
     "limits": lambda awd, write: limits_page.check(ROOT, GUIDE),
     "version": lambda awd, write: names_in_sources.version(ROOT),
     "licences": lambda awd, write: names_in_sources.licences(ROOT),
+    "types": lambda awd, write: names_in_sources.types(ROOT, GUIDE),
     "links": lambda awd, write: names_in_sources.links(ROOT, PAGES),
 }
 

@@ -156,3 +156,37 @@ def licences(root: pathlib.Path) -> list[str]:
         if licence.name not in text:
             failures.append(f"config/debian/copyright doesn't name {licence.name}")
     return failures
+
+
+# Names of other programs and of protocols that look like types, and what readers of the library's page write themselves.
+NO_TYPES = set("""PushSubscription UnifiedPush JSONWebToken UserTo UserFrom DeviceID ClientId AddRequest AddUser DeviceName NewPassword TokenDigest
+    StateDirectory RuntimeDirectory LimitNOFILE AllowedCPUs BadDeviceToken BadTopic TopicDisallowed DeviceTokenNotForTopic ExpiredProviderToken
+    SignedProperties PrefixList StartLimitIntervalSec OpenSSL SO_REUSEPORT""".split())
+
+
+def types(root: pathlib.Path, guide: pathlib.Path) -> list[str]:
+    """Types and functions that the pages for contributors name exist, and so do members of the library in examples."""
+    code = "\n".join(sources(root).values()) + (root / "Package.swift").read_text()
+    words = set(re.findall(r"\w+", code))
+    # Names of resources, C functions and SQL.
+    for folder in ("Sources", "Plugins", "Tests", "Clients", "config"):
+        for path in (root / folder).rglob("*"):
+            if path.suffix in (".sql", ".c", ".h", ".js", ".toml", ".py", ".service"):
+                words |= set(re.findall(r"\w+", path.read_text(errors="replace")))
+    failures = []
+    pages = [guide / "Architecture.md", guide / "RequestFlow.md", root / "CONTRIBUTING.md", *sorted((guide / "Decisions").glob("*.md"))]
+    for page in pages:
+        for span in re.findall(r"(?<!`)`([^`\n]+)`(?!`)", page.read_text()):
+            for name in re.findall(r"\b(?:[A-Z][a-z0-9]+){2,}[A-Za-z0-9]*\b|\b[a-z]+[A-Z]\w*(?=\()", span):
+                if name not in words | NO_TYPES and "/" not in span and "." not in span.replace("." + name, ""):
+                    failures.append(f"{page.name} names {name}, which the sources don't have")
+    library = " ".join(text for path, text in sources(root).items() if path.parts[-3] == "WalletClient" or "WalletClient" in path.parts
+                       or "ApptimistProtocol" in path.parts or "HTTPClient" in path.parts or "Cryptography" in path.parts)
+    known = set(re.findall(r"\w+", library))
+    for page in (guide / "WalletDevice.md", root / "README.md"):
+        for block in re.findall(r"```swift\n(.*?)```", page.read_text(), re.DOTALL):
+            block = re.sub(r"//.*", "", re.sub(r'"[^"]*"', '""', block))
+            for name in sorted(set(re.findall(r"\b([A-Z]\w+)(?=[(.{])", block)) | set(re.findall(r"\.([a-z]\w+)(?=\()", block))):
+                if name not in known | {"Task", "Array", "package", "product", "library", "save", "remove"}:
+                    failures.append(f"{page.name}: an example uses {name}, which the library doesn't have")
+    return failures
