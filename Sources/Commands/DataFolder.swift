@@ -5,6 +5,9 @@ internal import Storage
 
 /// The folder of everything that the daemon keeps.
 enum DataFolder {
+  /// Whether there is a file or folder at a path.
+  static func exists(_ path: String) -> Bool { unsafe access(path, F_OK) == 0 }
+
   /// Makes the folder and the missing ones above it, readable by this user alone.
   ///
   /// - Throws: ``CommandError`` that says what is wrong with the folder and how to mend it.
@@ -60,6 +63,62 @@ struct DataFolderLock: ~Copyable {
   }
 
   deinit { close(descriptor) }
+}
+
+/// The user whose files a data folder holds. What root writes there, the service can't open: so a command that root
+/// types works as that user.
+struct DataOwner {
+  let user: uid_t
+  let group: gid_t
+  /// The user's name, if the system knows it.
+  let name: String?
+
+  /// Finds the owner of a data folder, or the user for whom the configuration was installed if there is no folder yet.
+  ///
+  /// - Returns: nil for root, and if nothing tells.
+  init?(of folder: String, configuredIn file: String?) {
+    var status = stat()
+    if unsafe stat(folder, &status) == 0 {
+      self.init(user: status.st_uid, group: status.st_gid)
+      return
+    }
+    // A package gives the file to root and to the service's group, which is named like its user.
+    guard let file, unsafe stat(file, &status) == 0, status.st_gid != 0,
+      let group = unsafe getgrgid(status.st_gid),
+      let user = unsafe getpwnam(group.pointee.gr_name)
+    else { return nil }
+    unsafe self.init(user: user.pointee.pw_uid, group: user.pointee.pw_gid)
+  }
+
+  private init?(user: uid_t, group: gid_t) {
+    guard user != 0 else { return nil }
+    self.user = user
+    self.group = group
+    name = unsafe getpwuid(user).map { unsafe String(cString: $0.pointee.pw_name) }
+  }
+
+  /// How a shell names the user.
+  private var account: String { name ?? "#\(user)" }
+
+  /// Goes on as this user if the process is root's, and does nothing otherwise.
+  ///
+  /// - Throws: ``CommandError`` with the line to type if the system doesn't allow it.
+  func become() throws(CommandError) {
+    guard geteuid() == 0 else { return }
+    let hasGroups =
+      name.map { unsafe initgroups($0, group) == 0 } ?? (setgroups(0, nil) == 0)
+    guard hasGroups, setgid(group) == 0, setuid(user) == 0 else {
+      throw .refused("this is the work of user \(account): sudo -u \(account) \(Product.name) …")
+    }
+  }
+
+  /// Refuses to serve as root from another user's folder.
+  func refuseRoot() throws(CommandError) {
+    guard geteuid() == 0 else { return }
+    throw .refused(
+      "the data folder belongs to user \(account), who couldn't open what root writes there; start the "
+        + "service with systemctl start awd, or type: sudo -u \(account) \(Product.name) serve …")
+  }
 }
 
 /// Files and folders that are put in place, and can all be taken away again if one of them can't be put there.

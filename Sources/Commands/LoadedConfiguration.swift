@@ -91,7 +91,7 @@ struct LoadedConfiguration: Sendable {
     }
   }
 
-  /// Reads the configuration that `--config` names.
+  /// Reads the configuration of a command.
   ///
   /// - Parameter included: services whose sections are read even if they are switched off: the store holds their tables.
   /// - Throws: ``CommandError`` with every problem.
@@ -100,7 +100,7 @@ struct LoadedConfiguration: Sendable {
   ) throws(CommandError) {
     do {
       try self.init(
-        file: context.arguments["config"], environment: context.environment,
+        file: context.configurationFile, environment: context.environment,
         services: context.services, including: included)
     } catch { throw .refused("the configuration is not valid\n\(error)") }
   }

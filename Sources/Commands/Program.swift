@@ -1,3 +1,4 @@
+internal import Configuration
 internal import FoundationEssentials
 internal import Glibc
 package import ServiceKit
@@ -14,12 +15,19 @@ package struct Program: Sendable {
 
   private let services: [any Service.Type]
   private let commands: [any Command.Type]
+  /// The configuration file that counts if nothing else names one.
+  private let machineFile: String
 
   /// Makes a program.
   ///
-  /// - Parameter services: all services that are built in.
-  package init(services: [any Service.Type]) {
+  /// - Parameters:
+  ///   - services: all services that are built in.
+  ///   - machineFile: the configuration file that counts if nothing else names one.
+  package init(
+    services: [any Service.Type], machineFile: String = CommandEnvironment.machineFile
+  ) {
     self.services = services
+    self.machineFile = machineFile
     commands = Self.commands(with: services)
   }
 
@@ -31,10 +39,10 @@ package struct Program: Sendable {
       KeysReplaceCommand.self, InviteNewCommand.self, BenchCommand.self, CompletionCommand.self,
       CompleteCommand.self, ManualCommand.self, VersionCommand.self,
     ]
-    let brought = services.map { ($0 as? any Commanding.Type)?.commands ?? [] }
-    let groups = brought.flatMap { Set($0.map(group)) }
+    let pluginCommands = services.map { ($0 as? any Commanding.Type)?.commands ?? [] }
+    let groups = pluginCommands.flatMap { Set($0.map(group)) }
     let shared = Set(groups.filter { group in groups.count { $0 == group } > 1 })
-    let commands = brought.flatMap(\.self)
+    let commands = pluginCommands.flatMap(\.self)
     return own + commands.filter { !shared.contains(group(of: $0)) }
       + commands.filter { shared.contains(group(of: $0)) }
   }
@@ -52,10 +60,22 @@ package struct Program: Sendable {
     // Before any other thread exists: threads inherit what is blocked.
     if command(in: words)?.command == ServeCommand.self { StopSignals.block() }
     Task {
-      let code = await run(
+      let failure = Lock<SystemError?>(nil)
+      let complain = { @Sendable (line: String) in
+        // If that fails, nobody is left to be told.
+        _ = try? Self.write(line, to: STDERR_FILENO)
+      }
+      var code = await run(
         words, environment: ProcessInfo.processInfo.environment,
-        print: { Self.write($0.printableLines, to: STDOUT_FILENO) },
-        complain: { Self.write($0.printableLines, to: STDERR_FILENO) })
+        print: { line in
+          do throws(SystemError) { try Self.write(line, to: STDOUT_FILENO) } catch {
+            failure.withLock { $0 = error }
+          }
+        }, complain: complain)
+      if code == .done, let failure = failure.withLock(\.self) {
+        complain("\(Product.name): the output can't be written: \(failure)")
+        code = .refused
+      }
       exit(code.rawValue)
     }
     // Not `dispatchMain`, nor an asynchronous main: on Linux both end in `sigsuspend` with an empty
@@ -72,9 +92,8 @@ package struct Program: Sendable {
   }
 
   /// Writes a line at once, without a buffer, for programs that read a pipe.
-  private static func write(_ line: String, to descriptor: Int32) {
-    // If that fails, nobody is left who could be told.
-    try? writeAll(Array("\(line)\n".utf8), to: descriptor)
+  private static func write(_ line: String, to descriptor: Int32) throws(SystemError) {
+    try writeAll(Array("\(line.printableLines)\n".utf8), to: descriptor)
   }
 
   /// Runs the command that arguments name.
@@ -83,7 +102,7 @@ package struct Program: Sendable {
     print: @escaping @Sendable (String) -> Void, complain: @escaping @Sendable (String) -> Void
   ) async -> ExitCode {
     let help = HelpText(program: Product.name, commands: commands)
-    let words = Self.inOneForm(words)
+    let words = Self.normalized(words)
     guard let (command, rest) = command(in: words) else {
       return explain(words, help, print: print, complain: complain)
     }
@@ -91,11 +110,15 @@ package struct Program: Sendable {
       print(help.page(of: command))
       return .done
     }
-    let commandEnvironment = CommandEnvironment(variables: environment, services: services)
     do {
+      let arguments = try CommandArguments(rest, for: command.parameters)
+      let commandEnvironment = CommandEnvironment(
+        file: CommandEnvironment.configurationFile(
+          named: arguments["config"], environment, machineFile: machineFile),
+        variables: environment, services: services, warn: complain)
       let context = CommandContext(
-        arguments: try CommandArguments(rest, for: command.parameters), services: services,
-        environment: environment, print: print,
+        arguments: arguments, services: services, environment: environment,
+        configurationFile: commandEnvironment.file, print: print, warn: complain,
         readConfiguration: commandEnvironment.configuration(for:_:),
         openService: commandEnvironment.serviceContext(for:_:_:))
       try await closing(commandEnvironment.close) { try await command.run(context) }
@@ -112,7 +135,7 @@ package struct Program: Sendable {
 
   /// Returns the words in the form that the rest of the program knows: `--help` behind them for `help` before them and for
   /// `-h`, and `version` for `--version`.
-  private static func inOneForm(_ words: [String]) -> [String] {
+  private static func normalized(_ words: [String]) -> [String] {
     switch words.first {
     case "--version": return ["version"] + words.dropFirst()
     case "help": return words.dropFirst().filter { $0 != "-h" && $0 != "--help" } + ["--help"]
@@ -135,6 +158,17 @@ package struct Program: Sendable {
     return (command, words.dropFirst(command.name.split(separator: " ").count))
   }
 
+  /// Finds the command that mistyped words were meant to be. Words behind a command's name are its operands.
+  private func suggestion(for words: [String]) -> String? {
+    let names = commands.filter { !$0.isHidden }.map { $0.name }
+    for count in stride(from: min(words.count, 2), to: 0, by: -1) {
+      let typed = words.prefix(count).joined(separator: " ")
+      let candidates = names.filter { $0.split(separator: " ").count == count }
+      if let close = Suggestion.close(to: typed, among: candidates) { return close }
+    }
+    return nil
+  }
+
   /// Prints help that was asked for, or complains of words that name no command.
   private func explain(
     _ words: [String], _ help: HelpText, print: (String) -> Void, complain: (String) -> Void
@@ -150,9 +184,9 @@ package struct Program: Sendable {
         return .usage
       }
     }
-    let problem =
-      group.isEmpty
-      ? "unknown option \(words[0])" : "unknown command \(group.joined(separator: " "))"
+    let name = group.joined(separator: " ")
+    var problem = group.isEmpty ? "unknown option \(words[0])" : "unknown command \(name)"
+    if let suggestion = suggestion(for: group) { problem += ", did you mean `\(suggestion)`?" }
     complain("\(Product.name): \(problem)")
     complain("try: \(Product.name) --help")
     return .usage

@@ -2,6 +2,7 @@ internal import Configuration
 internal import Glibc
 internal import Observability
 internal import ServiceKit
+internal import Synchronization
 
 /// `awd serve`: the daemon.
 struct ServeCommand: Command {
@@ -9,57 +10,72 @@ struct ServeCommand: Command {
   static let summary = "Serve all services that are switched on, until SIGTERM; SIGHUP reloads"
   static let parameters: [CommandParameter] = [
     .configuration,
-    .flag("trust-clock", "delete by the clock what is too old, though awd saw less time pass"),
+    .flag("trust-clock", "trust the system clock for expiry after a long stop"),
   ]
-
-  /// The time after which a stop ends the process in any case. Service managers wait for 10 s or more.
-  private static let stopLimit = Duration.milliseconds(9500)
 
   static func run(_ context: CommandContext) async throws {
     let configuration = try LoadedConfiguration(context)
+    let server = configuration.server
+    try DataOwner(of: server.data, configuredIn: configuration.file)?.refuseRoot()
+    let log = Log(level: server.logLevel, format: server.logFormat)
+    let isWaiting = Atomic(false)
     // From here on, so that a signal during the start isn't lost.
-    let signals = try StopSignals.requests()
-    let log = Log(level: configuration.server.logLevel, format: configuration.server.logFormat)
-    try DataFolder.prepare(configuration.server.data)
+    let signals = try StopSignals.requests {
+      // Nothing is served yet that would have to be finished.
+      guard isWaiting.load(ordering: .relaxed) else { return false }
+      log.info("stopped while waiting for the database")
+      log.flush()
+      return true
+    }
+    log.info(
+      "\(Product.name) \(Product.version) starts",
+      ["commit": Product.commit, "date": Product.date])
+    try DataFolder.prepare(server.data)
     // Nodes on one machine may share the folder of their keys.
-    let lock =
-      configuration.server.store.path == nil
-      ? nil : try DataFolderLock(configuration.server.data)
+    let lock = server.store.path == nil ? nil : try DataFolderLock(server.data)
     defer { extendLifetime(lock) }
-    let runtime = try await ServiceRuntime.open(
-      configuration, services: context.services, log: log, isServing: true,
-      trustsClock: context.arguments.has("trust-clock"))
-    do {
+    let manager = NotifySocket(context.environment)
+    let runtime = try await DatabaseWait(configuration, log, manager).open(
+      whileWaiting: { isWaiting.store($0, ordering: .relaxed) }
+    ) {
+      try await ServiceRuntime.open(
+        configuration, services: context.services, log: log, isServing: true,
+        trustsClock: context.arguments.has("trust-clock"))
+    }
+    var deadline: Task<Void, any Error>?
+    try await closing(runtime.leave) {
       try await runtime.node.join()
-      let reload = { @Sendable () throws(ConfigurationError) in
-        try LoadedConfiguration(
-          file: context.arguments["config"], environment: context.environment,
-          services: context.services)
-      }
       let daemon = try await Daemon(in: runtime, services: context.services)
-      // Services have made the files that were missing.
-      try await runtime.node.compareKeys()
+      // Services have made the files of keys that were missing at the first start.
+      try await runtime.node.recordKeys()
       try daemon.start()
       log.flush()
-      suggest(daemon.examples, context.print)
-      await daemon.run(
-        until: signals, telling: NotifySocket(context.environment), reloading: reload,
-        within: stopLimit)
-    } catch {
-      await runtime.node.leave()
-      await runtime.close()
-      throw error
+      show(daemon, context.print, isForPeople: server.logFormat == .text)
+      deadline = await daemon.run(until: signals, telling: manager) {
+        () throws(ConfigurationError) in
+        try LoadedConfiguration(
+          file: configuration.file, environment: context.environment, services: context.services)
+      }
     }
-    await runtime.close()
+    deadline?.cancel()
+    log.info("stopped")
+    log.flush()
   }
-}
 
-extension ServeCommand {
-  private static func suggest(_ examples: [ServiceExample], _ print: (String) -> Void) {
-    guard !examples.isEmpty else { return }
-    print("\nTry, in another terminal:\n")
-    for example in examples { print("  \(example.outcome):\n    \(example.command)\n") }
-    // Examples must not wait in a buffer for the daemon's end.
+  /// Prints the addresses that a person can open and commands to try. A collector of JSON logs gets nothing but JSON.
+  private static func show(_ daemon: Daemon, _ print: (String) -> Void, isForPeople: Bool) {
+    guard isForPeople else { return }
+    let pages = daemon.pages
+    if !pages.isEmpty {
+      print("\nOpen in a browser:\n")
+      for page in pages { print("  \(page.url)  \(page.title)") }
+    }
+    let examples = daemon.examples
+    if !examples.isEmpty {
+      print("\nTry, in another terminal:\n")
+      for example in examples { print("  \(example.outcome):\n    \(example.command)\n") }
+    }
+    // They must not wait in a buffer for the daemon's end.
     fflush(nil)
   }
 }

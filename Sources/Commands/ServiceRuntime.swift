@@ -23,24 +23,29 @@ struct ServiceRuntime: Sendable {
   /// The number of event loops.
   var loops: Int { configuration.server.threads ?? Processors.count }
 
-  /// Makes the data folder, and opens the store.
+  /// Opens the store. Only a server makes one that is missing.
   ///
   /// - Parameters:
   ///   - services: all services that are built in.
-  ///   - onlyToRead: whether nothing is made. A missing file is replaced by an empty store in memory.
+  ///   - onlyToRead: whether a missing file is replaced by an empty store in memory.
   ///   - isServing: whether the process is one of the nodes. What another one changes they see by looking.
   ///   - trustsClock: whether rows are deleted by the system's clock, however little time has passed for sure.
-  /// - Throws: ``CommandError`` that says what is wrong and how to mend it.
+  /// - Throws: ``CommandError`` that says what is wrong and how to mend it, or ``DatabaseAway`` for a server that may
+  ///   wait.
   static func open(
     _ configuration: LoadedConfiguration, services: [any Service.Type], log: Log,
     onlyToRead: Bool = false, isServing: Bool = false, trustsClock: Bool = false
   ) async throws -> ServiceRuntime {
     let server = configuration.server
     var location = configuration.store
-    if onlyToRead, let path = server.store.path, !FileManager.default.fileExists(atPath: path) {
+    if !isServing, let path = server.store.path, !DataFolder.exists(path) {
+      guard onlyToRead else {
+        throw CommandError.refused(
+          "there is no store at \(path): the server makes it at its first start, or name another "
+            + "configuration with --config")
+      }
       location = .memory
     }
-    if !onlyToRead { try DataFolder.prepare(server.data) }
     do {
       // All services' migrations, so that the schema doesn't depend on what is switched on.
       let store = try await Store.open(
@@ -61,6 +66,7 @@ struct ServiceRuntime: Sendable {
         bus: try await bus(of: node, configuration, isServing: isServing, log: log), log: log,
         metrics: metrics, pushes: pushes)
     } catch {
+      if isServing, let away = DatabaseAway(error) { throw away }
       throw CommandError.refused("the store \(server.store.place): \(StoreCheck.advice(on: error))")
     }
   }
@@ -103,6 +109,12 @@ struct ServiceRuntime: Sendable {
   }
 
   /// Commits the writes that are queued, tells other nodes of them, closes the store, and waits for the log.
+  func leave() async {
+    await node.leave()
+    await close()
+  }
+
+  /// Closes what the process has opened.
   func close() async {
     await bus.close()
     await store.close()

@@ -32,7 +32,9 @@ enum StopSignals {
   ///
   /// - Returns: the requests as they come.
   /// - Throws: an error if the system has no room for a thread.
-  static func requests() throws -> AsyncStream<Request> {
+  static func requests(
+    endingAtOnce endsAtOnce: @escaping @Sendable () -> Bool
+  ) throws -> AsyncStream<Request> {
     let (stream, continuation) = AsyncStream.makeStream(of: Request.self)
     _ = try WorkerThread(named: "awd-signals") {
       var set = set
@@ -44,6 +46,8 @@ enum StopSignals {
           continuation.yield(.reload)
         } else if isStopping {
           _exit(1)
+        } else if endsAtOnce() {
+          _exit(0)
         } else {
           isStopping = true
           continuation.yield(.stop)

@@ -14,7 +14,8 @@ final class StoreNode: Sendable {
   /// The name by which operators know this node.
   let name: String
   /// The paths of files of keys, by the keys of the configuration that name them.
-  private let keyFiles: [String: String]
+  private let keys: KeyFiles
+  private let store: Store
   /// The node's row, if the store is shared.
   private let registry: NodeRegistry?
   private let clock: DatabaseClock?
@@ -33,7 +34,8 @@ final class StoreNode: Sendable {
     trustsClock: Bool = false
   ) async throws {
     id = .random()
-    self.keyFiles = keyFiles
+    keys = KeyFiles(paths: keyFiles)
+    self.store = store
     self.name = name ?? ProcessInfo.processInfo.hostName
     guard case .postgreSQL = location else {
       registry = nil
@@ -57,27 +59,39 @@ final class StoreNode: Sendable {
   /// The seal for notices to other nodes; nil if there are none.
   var seal: NoticeSeal? { get async throws { try await registry?.seal(clock: now) } }
 
-  /// Becomes one of the nodes, if this one has no other keys than they.
+  /// Becomes one of the nodes, if this one has the keys that the store depends on.
   ///
-  /// - Throws: ``CommandError`` if another node has other keys.
+  /// - Throws: ``CommandError`` if a file of keys is lost or another one.
   func join() async throws {
     try await registry?.join()
-    try await compareKeys()
+    try await verifyKeys()
   }
 
-  /// Compares the files of keys with those that the nodes of this database have.
+  /// Compares the files of keys with those that the store depends on.
   ///
-  /// - Parameter replacing: whether those of this node count from now on.
-  /// - Throws: ``CommandError`` if the database's nodes have other keys.
-  func compareKeys(replacing: Bool = false) async throws {
-    let hashes = keyFiles.mapValues { path in
-      FileManager.default.contents(atPath: path).map { SHA256.hash([UInt8]($0)).bytes }
-    }
-    do { try await registry?.compare(hashes, replacing: replacing) } catch let error
-      as NodeRegistry.Mismatch
-    {
-      throw CommandError.refused("\(error)")
-    }
+  /// - Throws: ``CommandError`` if one is lost or another one.
+  func verifyKeys() async throws {
+    let problems = keys.problems(comparedWith: try await store.keyFingerprints())
+    guard problems.isEmpty else { throw CommandError.refused(problems.joined(separator: "\n")) }
+  }
+
+  /// Has the store depend on the files of keys that are there, for the first time.
+  func recordKeys() async throws {
+    try await store.recordKeys(keys.hashes.compactMapValues(\.self), of: name)
+    // Another node may have been faster, with other keys.
+    try await verifyKeys()
+  }
+
+  /// Has the store depend on the files as they are now, whatever they were before.
+  ///
+  /// - Returns: the files that count from now on, and those that are missing: the next start makes them anew.
+  func replaceKeys() async throws -> (kept: [String], missing: [String]) {
+    let hashes = keys.hashes
+    try await store.forgetKeys(Array(hashes.keys))
+    try await store.recordKeys(hashes.compactMapValues(\.self), of: name)
+    let known = try await store.keyFingerprints()
+    let names = hashes.keys.sorted()
+    return (names.filter { known[$0] != nil }, names.filter { known[$0] == nil })
   }
 
   /// Says time and again that the node is there, until the task is cancelled.
@@ -87,8 +101,8 @@ final class StoreNode: Sendable {
     while (try? await Task.sleep(for: failures == 0 ? NodeRegistry.interval : .seconds(1))) != nil {
       do {
         if try await !registry.stay() {
-          log.warning("other nodes took this one for dead; it is back", ["node": name])
-          try await compareKeys()
+          log.warning("node was declared dead and has rejoined", ["node": name])
+          try await verifyKeys()
         }
         failures = 0
         try await clock?.set()

@@ -7,6 +7,8 @@ internal import Platform
 package struct ConfigurationDocument: Sendable {
   /// The start of every environment variable that is read.
   static let variablePrefix = "AWD_"
+  /// The environment variable that names the configuration file, and is no key.
+  package static let fileVariable = "AWD_CONFIG"
   private static let fileSuffix = "_FILE"
 
   /// An environment variable that may override a key.
@@ -96,7 +98,8 @@ package struct ConfigurationDocument: Sendable {
     _ environment: [String: String], problems: inout [ConfigurationProblem]
   ) -> [String: Variable] {
     var variables: [String: Variable] = [:]
-    for (name, value) in environment where name.hasPrefix(variablePrefix) {
+    for (name, value) in environment
+    where name.hasPrefix(variablePrefix) && name != fileVariable {
       guard name.hasSuffix(fileSuffix), name.count > (variablePrefix + fileSuffix).count else {
         variables[name] = Variable(name: name, text: value)
         continue

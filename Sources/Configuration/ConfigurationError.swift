@@ -85,13 +85,13 @@ package struct ConfigurationSetting: Sendable, Equatable, Encodable, CustomStrin
 }
 
 /// Finds the name that a mistyped one was meant to be.
-enum Suggestion {
+package enum Suggestion {
   /// Longer names are not compared: the work grows with the square of their length.
   private static let longestName = 80
 
   /// Returns the candidate with the fewest edits from a name if these are few: at most one in three characters. Of two
   /// equal candidates it is the first in the alphabet.
-  static func close(to name: String, among candidates: some Sequence<String>) -> String? {
+  package static func close(to name: String, among candidates: some Sequence<String>) -> String? {
     let length = name.unicodeScalars.count
     guard let nearest = nearest(to: name, among: candidates), nearest.edits < length,
       nearest.edits <= max(1, length / 3)

@@ -38,8 +38,12 @@ package struct CommandContext: Sendable {
   package let services: [any Service.Type]
   /// The environment variables.
   package let environment: [String: String]
+  /// The configuration file that `--config`, `AWD_CONFIG` or the machine names, or nil for the development setting.
+  package let configurationFile: String?
   /// Writes a line to standard output.
   package let print: @Sendable (String) -> Void
+  /// Writes a line to standard error, which doesn't disturb a program that reads the output.
+  package let warn: @Sendable (String) -> Void
   private let readConfiguration: ReadConfiguration
   private let openService: OpenService
 
@@ -51,18 +55,21 @@ package struct CommandContext: Sendable {
   ///   - openService: makes the result of ``serviceContext(for:onlyToRead:)``.
   package init(
     arguments: CommandArguments, services: [any Service.Type], environment: [String: String],
-    print: @escaping @Sendable (String) -> Void,
+    configurationFile: String? = nil, print: @escaping @Sendable (String) -> Void,
+    warn: @escaping @Sendable (String) -> Void = { _ in },
     readConfiguration: @escaping ReadConfiguration, openService: @escaping OpenService
   ) {
     self.arguments = arguments
     self.services = services
     self.environment = environment
+    self.configurationFile = configurationFile
     self.print = print
+    self.warn = warn
     self.readConfiguration = readConfiguration
     self.openService = openService
   }
 
-  /// Reads a service's section of the configuration that `--config` names, and opens nothing.
+  /// Reads a service's section of the configuration, and opens nothing.
   ///
   /// - Parameter service: the service, switched on or not.
   /// - Returns: its values.
@@ -74,14 +81,15 @@ package struct CommandContext: Sendable {
     return configuration
   }
 
-  /// Opens what `awd serve` with the same `--config` would give to a service, the store included.
+  /// Opens what `awd serve` with the same configuration would give to a service, the store included.
   ///
-  /// For commands that work on the service's data, with a running server beside them or without one.
+  /// For commands that work on the service's data, with a running server beside them or without one. Only the server
+  /// makes a store: one that is missing is refused. As root, the rest of the command runs as the owner of the data folder.
   ///
   /// - Parameters:
   ///   - service: the service, switched on or not.
-  ///   - onlyToRead: whether a missing store is replaced by an empty one in memory. No file is made then that a
-  ///     server of another user could not open.
+  ///   - onlyToRead: whether a missing store is replaced by an empty one in memory, as the command has other content
+  ///     to work with.
   /// - Returns: the context, which is closed when the command ends.
   /// - Throws: the configuration's problems, or the store's.
   package func serviceContext(
@@ -135,7 +143,8 @@ package enum CommandParameter: Sendable, Equatable {
 
   /// The option `--config FILE`, for every command that reads the configuration.
   package static let configuration = CommandParameter.option(
-    "config", value: "FILE", "the configuration file; the development setting by default")
+    "config", value: "FILE",
+    "the configuration file; otherwise AWD_CONFIG names it, or it is /etc/awd/awd.toml")
   /// The flag `--json`, for every command whose output a program might read.
   package static let json = CommandParameter.flag("json", "print JSON")
 }

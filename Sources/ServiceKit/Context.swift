@@ -8,6 +8,7 @@ package import Storage
 package import WebApps
 
 internal import Cryptography
+internal import Glibc
 internal import Routing
 
 /// All that the program offers one service.
@@ -100,4 +101,12 @@ extension Metrics {
 }
 
 /// A store that can't be reached may be there again at the next request.
+extension ServiceContext {
+  /// Makes the data folder, but none above it: a disk that isn't mounted must not be replaced by a folder.
+  package func makeDataFolder() throws(CommandError) {
+    guard unsafe mkdir(dataFolder, 0o700) != 0, errno != EEXIST else { return }
+    throw .refused("the data folder \(dataFolder) can't be made: \(SystemError(errno))")
+  }
+}
+
 extension StoreError: TemporaryFailure {}

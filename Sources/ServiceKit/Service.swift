@@ -125,6 +125,27 @@ package protocol Demonstrating: Service {
   func examples(at url: String) -> [ServiceExample]
 }
 
+/// A service that people can open in a browser.
+package protocol Presenting: Service {
+  /// The service's cards on the front door, the page at `/`; none if there is nothing to open.
+  var cards: [ServiceCard] { get }
+}
+
+/// What a person finds behind a link of the front door.
+package struct ServiceCard: Sendable, Equatable {
+  package let title: String
+  /// What can be done there, in one sentence.
+  package let sentence: String
+  /// The path of the page on this server.
+  package let path: String
+
+  package init(_ title: String, _ sentence: String, path: String) {
+    self.title = title
+    self.sentence = sentence
+    self.path = path
+  }
+}
+
 /// A command that shows what a service does.
 package struct ServiceExample: Sendable, Equatable {
   /// The outcome in a few words.

@@ -111,7 +111,12 @@ extension Router {
     var router = Router(service: Product.name)
     router.get("/healthz") { _, _ in Response(.ok, type: "text/plain", text: "ok\n") }
     router.get("/version") { _, _ in
-      try Response(.ok, json: ["name": Product.name, "version": Product.version])
+      try Response(
+        .ok,
+        json: [
+          "name": Product.name, "version": Product.version, "commit": Product.commit,
+          "date": Product.date,
+        ])
     }
     router.get("/readyz") { request, _ in
       let reasons = await unreadinessReasons(of: routers)

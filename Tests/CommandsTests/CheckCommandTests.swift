@@ -82,7 +82,7 @@ final class Session: Sendable {
   var errors: String { lines.withLock { $0.errors.joined(separator: "\n") } }
 
   func run(_ words: [String], environment: [String: String] = ["HOME": "/nowhere"]) async -> Int32 {
-    await Program(services: [SampleService.self]).run(
+    await Program(services: [SampleService.self], machineFile: "/nowhere/awd.toml").run(
       words, environment: environment,
       print: { line in self.lines.withLock { $0.output.append(line) } },
       complain: { line in self.lines.withLock { $0.errors.append(line) } }

@@ -14,7 +14,9 @@ internal import Testing
   private func runtime(_ folder: TemporaryFolder, _ log: Log) async throws -> ServiceRuntime {
     let configuration = try LoadedConfiguration(
       file: "\(folder.path)/awd.toml", environment: [:], services: [SampleService.self])
-    return try await ServiceRuntime.open(configuration, services: [SampleService.self], log: log)
+    try DataFolder.prepare(configuration.server.data)
+    return try await ServiceRuntime.open(
+      configuration, services: [SampleService.self], log: log, isServing: true)
   }
 
   @Test func servesAndStops() async throws {
@@ -27,8 +29,7 @@ internal import Testing
     let running = Task {
       await daemon.run(
         until: signals, telling: NotifySocket([:]),
-        reloading: { () throws(ConfigurationError) in runtime.configuration },
-        within: .seconds(600))
+        reloading: { () throws(ConfigurationError) in runtime.configuration })
     }
     let base = "http://\(try #require(daemon.server.endpoints.first))"
     for (path, text) in [("greeting", "hello"), ("healthz", "ok\n"), ("readyz", "ready\n")] {
@@ -38,7 +39,8 @@ internal import Testing
     }
     continuation.yield(.reload)
     continuation.yield(.stop)
-    await running.value
+    await running.value.cancel()
+    await runtime.leave()
     await #expect(throws: StoreError.self) { try await runtime.store.write { _ in } }
   }
 

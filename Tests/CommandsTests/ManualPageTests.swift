@@ -9,7 +9,7 @@ internal import Testing
     let page = ManualPage(commands: Program.commands(with: [])).text
     let outcome = try ChildProcess("groff", ["-man", "-Tutf8", "-ww"], input: page + "\n").outcome()
     #expect(outcome.code == 0 && outcome.errors.isEmpty, "\(outcome.errors)")
-    #expect(outcome.output.contains("the configuration file; the development setting by default"))
+    #expect(outcome.output.contains("otherwise AWD_CONFIG names it"))
   }
 
   @Test func everyCommandHasASection() {

@@ -1,4 +1,5 @@
 internal import Configuration
+internal import Observability
 internal import Routing
 internal import ServiceKit
 internal import TestSupport
@@ -29,6 +30,7 @@ internal import Platform
   @Test(arguments: [
     ([], "usage: awd COMMAND"), (["sample"], "usage: awd sample COMMAND"),
     (["nope"], "unknown command nope"),
+    (["serv"], "did you mean `serve`?"), (["sample", "gret"], "did you mean `sample greet`?"),
     (["help", "nope"], "unknown command nope"), (["completion", "csh"], "bash, zsh or fish"),
     (["--nope"], "unknown option --nope"),
     (["sample", "nope"], "unknown command sample nope"),
@@ -44,6 +46,17 @@ internal import Platform
 
   @Test func aCommandThatOpensTheStore() async throws {
     let folder = TemporaryFolder(["awd.toml": "[sample]\ngreeting = \"hi\"\n"])
+    let file = "\(folder.path)/awd.toml"
+    let unmade = Session()
+    #expect(await unmade.run(["sample", "greet", "all", "--config", file]) == 1)
+    #expect(unmade.errors.contains("there is no store at \(folder.path)/var/awd.sqlite3"))
+    #expect(!DataFolder.exists("\(folder.path)/var"))
+    try DataFolder.prepare("\(folder.path)/var")
+    let configuration = try LoadedConfiguration(
+      file: file, environment: [:], services: [SampleService.self])
+    let served = try await ServiceRuntime.open(
+      configuration, services: [SampleService.self], log: Log(level: .error), isServing: true)
+    await served.close()
     let session = Session()
     #expect(
       await session.run(["sample", "greet", "all", "--config", "\(folder.path)/awd.toml"]) == 1)
@@ -52,6 +65,34 @@ internal import Platform
     #expect(
       await greeted.run(["sample", "greet", "Bo", "--config", "\(folder.path)/awd.toml"]) == 0)
     #expect(greeted.output == "hi Bo")
+  }
+
+  /// `--config` counts before `AWD_CONFIG`, and that before the machine's file.
+  @Test func findsItsConfiguration() {
+    let folder = TemporaryFolder(["awd.toml": ""])
+    let machine = "\(folder.path)/awd.toml"
+    for (option, variable, expected) in [
+      ("a", "b", "a"), (nil, "b", "b"), (nil, nil, machine), (nil, "", machine),
+    ] as [(String?, String?, String?)] {
+      let file = CommandEnvironment.configurationFile(
+        named: option, variable.map { ["AWD_CONFIG": $0] } ?? [:], machineFile: machine)
+      #expect(file == expected)
+    }
+    #expect(
+      CommandEnvironment.configurationFile(named: nil, [:], machineFile: "/nowhere/awd.toml") == nil
+    )
+  }
+
+  /// A command that would work on another store than the one meant says so, and makes none.
+  @Test func theDevelopmentSettingIsNamedAndNotMade() async {
+    let home = TemporaryFolder()
+    let session = Session()
+    #expect(
+      await session.run(["sample", "greet", "all"], environment: ["HOME": home.path]) == 1)
+    let store = "\(home.path)/.local/state/awd/awd.sqlite3"
+    #expect(session.errors.contains("this is the development setting, with the store \(store)"))
+    #expect(session.errors.contains("there is no store at \(store)"))
+    #expect(!DataFolder.exists("\(home.path)/.local"))
   }
 
   @Test func listsAGroupThatServicesShareInOnePiece() async {

@@ -109,14 +109,15 @@ struct SecretService: Confidential {
         file: "\(folder.path)/awd.toml", environment: [:], services: [SampleService.self])
     }
     let log = LogFile("\(folder.path)/log")
+    try DataFolder.prepare("\(folder.path)/var")
     let runtime = try await ServiceRuntime.open(
-      try load(), services: [SampleService.self], log: log.log)
+      try load(), services: [SampleService.self], log: log.log, isServing: true)
     let daemon = try await Daemon(in: runtime, services: [SampleService.self])
     try daemon.start()
     let (signals, continuation) = AsyncStream.makeStream(of: StopSignals.Request.self)
     let running = Task {
       await daemon.run(
-        until: signals, telling: NotifySocket([:]), reloading: load, within: .seconds(600))
+        until: signals, telling: NotifySocket([:]), reloading: load)
     }
     func reload() async throws {
       let before = log.count { $0.contains("reloaded") || $0.contains("refused") }
@@ -154,7 +155,8 @@ struct SecretService: Confidential {
       try !Self.ask(url.replacing("greeting", with: "metrics"), "\(folder.path)/other.pem")
         .contains(gauge))
     continuation.yield(.stop)
-    await running.value
+    await running.value.cancel()
+    await runtime.leave()
   }
 
   @Test(

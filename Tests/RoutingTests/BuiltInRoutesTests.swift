@@ -16,7 +16,8 @@ internal import Platform
     service.readiness("index") { box.value.withLock { $0 } }
     let table = try table(service, .probes(checking: [service]))
     #expect(try await table.send(.get, "/healthz").text == "ok\n")
-    let version = #"{"name":"awd","version":"\#(Product.version)"}"#
+    let build = #""commit":"\#(Product.commit)","date":"\#(Product.date)""#
+    let version = #"{\#(build),"name":"awd","version":"\#(Product.version)"}"#
     #expect(try await table.send(.get, "/version").text == version)
     let unready = try await table.send(.get, "/readyz")
     #expect(unready.status == .serviceUnavailable && unready.text == "repo: index: no index yet\n")

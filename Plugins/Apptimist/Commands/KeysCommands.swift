@@ -33,9 +33,17 @@ struct KeysNewCommand: Command {
   static let parameters = [CommandParameter.configuration]
 
   static func run(_ context: CommandContext) async throws {
-    // Made for the data folder, which is created if it isn't there.
-    _ = try await context.serviceContext(for: ApptimistService.self)
+    let service = try await context.serviceContext(for: ApptimistService.self, onlyToRead: true)
     let file = KeyFile(path: try context.configuration(for: ApptimistService.self).keys)
+    if try file.read() == nil,
+      try await service.store.keyFingerprints()["\(ApptimistService.name).keys"] != nil
+    {
+      throw CommandError.refused(
+        "accounts in the store are bound to keys that aren't at \(file.path): put them back from a "
+          + "backup (awd restore --keys FILE); if they are lost for good, type awd keys replace first"
+      )
+    }
+    try service.makeDataFolder()
     guard try file.make() else {
       throw CommandError.refused(
         "\(file.path) exists: devices are bound to these keys, so they are never overwritten")

@@ -33,7 +33,12 @@ struct SQLiteMigrator {
       CREATE TABLE IF NOT EXISTS store_clock (
         id INTEGER PRIMARY KEY CHECK (id = 1),
         time INTEGER NOT NULL
-      ) STRICT
+      ) STRICT;
+      CREATE TABLE IF NOT EXISTS store_keys (
+        name TEXT PRIMARY KEY,
+        sha256 BLOB NOT NULL,
+        node TEXT NOT NULL
+      ) STRICT, WITHOUT ROWID
       """)
     guard try !pending().isEmpty else { return }
     // To rebuild a table is to drop it, which would delete the rows that refer to it. This can't be switched off in a

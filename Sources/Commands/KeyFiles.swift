@@ -1,0 +1,39 @@
+internal import Cryptography
+internal import FoundationEssentials
+internal import ServiceKit
+internal import Storage
+
+/// The files of keys that rows of the store depend on: devices are bound to them, or secrets are sealed with them. A lost
+/// one is never replaced silently, as nobody could connect any more.
+struct KeyFiles: Sendable {
+  /// The files by the keys of the configuration that name them, such as `apptimist.keys`.
+  let paths: [String: String]
+
+  /// The SHA-256 of each file; nil for one that isn't there or can't be read.
+  var hashes: [String: [UInt8]?] {
+    paths.mapValues { path in
+      FileManager.default.contents(atPath: path).map { SHA256.hash([UInt8]($0)).bytes }
+    }
+  }
+
+  /// Compares the files with those that a store depends on.
+  ///
+  /// - Parameter known: the store's fingerprints.
+  /// - Returns: a sentence for each file that is lost or another one, with the way out.
+  func problems(comparedWith known: [String: KeyFingerprint]) -> [String] {
+    let hashes = hashes
+    return paths.sorted { $0.key < $1.key }.compactMap { name, path in
+      guard let fingerprint = known[name], let hash = hashes[name], hash != fingerprint.sha256
+      else { return nil }
+      let problem =
+        hash == nil
+        ? "the file \(path) is missing or can't be read, but data in the store depends on its keys"
+        : "the file \(path) isn't the one that data in the store depends on (recorded by node "
+          + "\(fingerprint.node))"
+      return
+        "\(name): \(problem); put the file back from a backup (awd restore --keys FILE) or from "
+        + "another node, or correct the key \(name); if it is lost for good, accept new keys with "
+        + "`awd keys replace`"
+    }
+  }
+}
