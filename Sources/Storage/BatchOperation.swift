@@ -1,36 +1,29 @@
 /// Work that many ask for alike, with an input and an output each.
 ///
-/// On SQLite each is a closure of its own in the writer's group. On PostgreSQL as many as wait, up to 256, are one call of a
-/// function in the database, which works on whole sets.
+/// On SQLite each is a closure of its own in the writer's group. On PostgreSQL as many as wait, up to 256, are one transaction,
+/// which works on whole sets.
 package protocol BatchOperation: Sendable {
   /// The input of one caller.
   associatedtype Input: Sendable
   /// The result for one caller.
   associatedtype Output: Sendable
 
-  /// The amount of work of an input, 1 for most. The inputs of one call have 256 together at most; a single one may have more.
+  /// The amount of work of an input, 1 for most. The inputs of one batch have 256 together at most; a single one may have more.
   static func size(of input: Input) -> Int
 
-  /// Does the work for one input.
+  /// Does the work for one input on SQLite.
   static func run(_ input: Input, _ transaction: borrowing Transaction) throws -> Output
 
-  // The call of one of PostgreSQL's functions for many inputs.
-  //
-  // It runs at `READ COMMITTED`: the function locks first what it goes by, in one order. It may run more than once, but is
-  // committed once. If it fails as a whole, it runs again for each eighth of the inputs, so that only those fail that make
-  // it fail; what may fail otherwise should be an outcome. An input whose rows others keep locked waits by itself, and
-  // keeps no others waiting.
-
-  /// A query with one parameter for each array, and one row for each input.
-  static var sql: StaticString { get }
-
-  /// Writes the parameters of the query in order.
-  static func write(_ inputs: [Input], to parameters: inout PostgreSQLParameters) throws
-
-  /// Reads a row.
+  /// Does the work for many inputs on PostgreSQL, at `READ COMMITTED`: it locks first what it goes by, in one order.
   ///
-  /// - Returns: the index of an input, counted from 0, and its outcome.
-  static func outcome(of row: borrowing Row) throws -> (index: Int, Result<Output, any Error>)
+  /// It may run more than once, but is committed once. If it fails as a whole, it runs again for parts of the inputs, so that
+  /// only those fail that make it fail; what may fail otherwise should be an outcome. An input whose rows others keep locked
+  /// waits by itself, and keeps no others waiting. It may commit by ``Transaction/pipeline(_:commits:)``.
+  ///
+  /// - Returns: an outcome for each input, in order.
+  static func run(
+    _ inputs: [Input], in transaction: borrowing Transaction
+  ) throws -> [Result<Output, any Error>]
 }
 
 extension BatchOperation {
@@ -38,11 +31,74 @@ extension BatchOperation {
   package static func size(of input: Input) -> Int { 1 }
 }
 
-// What a ``BatchOperation`` writes.
+/// A statement that goes to PostgreSQL together with others.
+package struct PipelinedStatement {
+  let sql: StaticString
+  let parameters: PostgreSQLParameters
+  let row: ((borrowing Row) throws -> Void)?
+
+  /// Makes a statement.
+  ///
+  /// - Parameters:
+  ///   - sql: one statement, which is prepared once for each connection.
+  ///   - parameters: its parameters, in order.
+  ///   - row: receives each row, once all statements have run; nil if rows don't matter.
+  package init(
+    _ sql: StaticString, _ parameters: PostgreSQLParameters = PostgreSQLParameters(),
+    row: ((borrowing Row) throws -> Void)? = nil
+  ) {
+    self.sql = sql
+    self.parameters = parameters
+    self.row = row
+  }
+}
+
+extension Transaction {
+  /// Runs statements of PostgreSQL's in one round trip. A BEGIN that was not sent yet goes before them.
+  ///
+  /// No statement sees a result of another in its parameters, but each sees what those before it have changed and, at
+  /// `READ COMMITTED`, what others have committed until it began.
+  ///
+  /// - Parameters:
+  ///   - statements: the statements, in order.
+  ///   - commits: whether a COMMIT goes behind them. Then nothing else can be run in the transaction.
+  /// - Throws: the first failure, with which the whole transaction fails; `.unknown` if the connection was lost before the
+  ///   outcome of a COMMIT was known; or the error of a closure.
+  package borrowing func pipeline(
+    _ statements: [PipelinedStatement], commits: Bool = false
+  ) throws {
+    try connection.requireTransaction()
+    guard let connection = connection as? PostgreSQLConnection else {
+      throw StoreError(.other, "only PostgreSQL has pipelines")
+    }
+    let uses = try statements.map { statement in
+      try connection.pipelined(statement.sql, statement.parameters)
+    }
+    let results = try connection.run(
+      zip(uses, statements).map { ($0.prepared, $1.parameters) }, commits: commits)
+    for (index, result) in results.enumerated() {
+      guard let body = statements[index].row else { continue }
+      let use = PostgreSQLStatement(uses[index], result: result)
+      let row = Row(use)
+      while try use.step() { try body(row) }
+    }
+  }
+}
+
 extension PostgreSQLParameters {
   /// Adds an array of type `bigint[]`.
   package mutating func append(integers: [Int64?]) throws(StoreError) {
     try append(integers.map(\.databaseValue), of: .int8)
+  }
+
+  /// Adds an array of type `double precision[]`.
+  package mutating func append(reals: [Double?]) throws(StoreError) {
+    try append(reals.map(\.databaseValue), of: .float8)
+  }
+
+  /// Adds an array of type `boolean[]`.
+  package mutating func append(booleans: [Bool?]) throws(StoreError) {
+    try append(booleans.map(\.databaseValue), of: .bool)
   }
 
   /// Adds an array of type `text[]`.
@@ -55,7 +111,7 @@ extension PostgreSQLParameters {
     try append(blobs.map(\.databaseValue), of: .bytea)
   }
 
-  /// Adds a value that is the same for all inputs.
+  /// Adds a value that is no array.
   package mutating func append(_ value: some DatabaseValueConvertible) throws(StoreError) {
     try append(value.databaseValue)
   }

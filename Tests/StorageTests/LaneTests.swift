@@ -22,17 +22,34 @@ private enum Addition: BatchOperation {
     ) { try $0[0] } ?? -1
   }
 
-  static let sql: StaticString = "SELECT place, total FROM test_add_v1(?, ?)"
-
-  static func write(_ inputs: [Input], to parameters: inout PostgreSQLParameters) throws {
-    try parameters.append(texts: inputs.map(\.key))
-    try parameters.append(integers: inputs.map(\.number))
-  }
-
-  static func outcome(of row: borrowing Row) throws -> (index: Int, Result<Int64, any Error>) {
-    let index: Int = try row[0]
-    guard let total: Int64 = try row[1] else { return (index, .failure(Negative())) }
-    return (index, .success(total))
+  static func run(
+    _ inputs: [Input], in transaction: borrowing Transaction
+  ) throws -> [Result<Int64, any Error>] {
+    let keys = Array(Set(inputs.map(\.key))).sorted()
+    var parameters = PostgreSQLParameters()
+    try parameters.append(texts: keys)
+    var sums: [String: Int64] = [:]
+    try transaction.pipeline([
+      PipelinedStatement(
+        "INSERT INTO sums SELECT k, 0 FROM unnest(?) k ON CONFLICT DO NOTHING", parameters),
+      PipelinedStatement(
+        "SELECT key, n FROM sums WHERE key = ANY (?) ORDER BY key FOR UPDATE", parameters
+      ) { row in sums[try row[0]] = try row[1] },
+    ])
+    let outcomes: [Result<Int64, any Error>] = inputs.map { input in
+      guard input.number >= 0 else { return .failure(Negative()) }
+      let sum = sums[input.key, default: 0] + input.number
+      sums[input.key] = sum
+      return .success(sum)
+    }
+    try parameters.append(integers: keys.map { sums[$0] })
+    try transaction.pipeline(
+      [
+        PipelinedStatement(
+          "UPDATE sums SET n = s.n FROM unnest(?, ?) AS s (key, n) WHERE sums.key = s.key",
+          parameters)
+      ], commits: true)
+    return outcomes
   }
 
   static let schema = Migration(
@@ -43,24 +60,6 @@ private enum Addition: BatchOperation {
       CREATE TABLE sums (
         key text COLLATE "C" PRIMARY KEY, n bigint NOT NULL CHECK (n < 1000000)
       );
-      CREATE FUNCTION test_add_v1(keys text[], numbers bigint[])
-        RETURNS TABLE (place bigint, total bigint) LANGUAGE plpgsql AS $$
-      BEGIN
-        INSERT INTO sums SELECT DISTINCT k COLLATE "C", 0 FROM unnest(keys) k ORDER BY 1
-          ON CONFLICT DO NOTHING;
-        PERFORM 1 FROM sums WHERE key = ANY (keys) ORDER BY key FOR UPDATE;
-        RETURN QUERY
-        WITH a AS (
-          SELECT k, greatest(number, 0) AS number, number < 0 AS is_refused, i
-          FROM unnest(keys, numbers) WITH ORDINALITY AS a (k, number, i)
-        ), u AS (
-          UPDATE sums SET n = n + (SELECT sum(number)::bigint FROM a WHERE k = key)
-          WHERE key = ANY (keys)
-        )
-        SELECT i - 1, CASE WHEN is_refused THEN NULL ELSE
-          n + sum(number) OVER (PARTITION BY k ORDER BY i)::bigint END
-        FROM a JOIN sums ON key = k;
-      END $$
       """)
 }
 

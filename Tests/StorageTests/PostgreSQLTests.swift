@@ -60,7 +60,7 @@ internal import Testing
     let database = try databases.make()
     let connection = try PostgreSQLConnection(
       PostgreSQLAddress(server.url(of: database.name)), lockTimeout: .seconds(1))
-    try connection.begin("BEGIN")
+    connection.begin("BEGIN")
     #expect(throws: StoreError.self) { try connection.run("SELECT 1 / 0") }
     // As somebody would who doesn't know of it.
     let error = #expect(throws: StoreError(.other, "")) { try connection.commit() }

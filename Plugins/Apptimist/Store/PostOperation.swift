@@ -52,6 +52,20 @@ enum PostOperation: BatchOperation {
     return Output(outcomes: outcomes, wakes: pending.wakes)
   }
 
+  static func run(
+    _ inputs: [Input], in transaction: borrowing Transaction
+  ) throws -> [Result<Output, any Error>] {
+    var parameters = PostgreSQLParameters()
+    try write(inputs, to: &parameters)
+    var outputs = inputs.map { _ in Output() }
+    let call = PipelinedStatement(sql, parameters) { row in
+      let (index, result) = try outcome(of: row)
+      outputs[index] = try result.get()
+    }
+    try transaction.pipeline([call], commits: true)
+    return outputs.map { .success($0) }
+  }
+
   static let sql: StaticString = """
     SELECT post, results, wakes
     FROM awd_app_post_v2(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)

@@ -59,18 +59,11 @@ private final class BatchGroup<Operation: BatchOperation>:
     failure = nil
     for job in jobs { job.outcome = nil }
     do {
-      var parameters = PostgreSQLParameters()
-      try Operation.write(jobs.map { $0.input }, to: &parameters)
-      try transaction.call(Operation.sql, parameters) { row in
-        let (index, result) = try Operation.outcome(of: row)
-        guard jobs.indices.contains(index) else {
-          throw StoreError(.unexpectedValue, "a call has an outcome for no input")
-        }
-        jobs[index].outcome = result
+      let outcomes = try Operation.run(jobs.map { $0.input }, in: transaction)
+      guard outcomes.count == jobs.count else {
+        throw StoreError(.unexpectedValue, "a batch has another number of outcomes than of inputs")
       }
-      guard jobs.allSatisfy({ $0.outcome != nil }) else {
-        throw StoreError(.unexpectedValue, "a call has no outcome for an input")
-      }
+      for (job, outcome) in zip(jobs, outcomes) { job.outcome = outcome }
     } catch { failure = error }
   }
 
@@ -80,18 +73,4 @@ private final class BatchGroup<Operation: BatchOperation>:
   }
 
   override func finish() { for job in jobs { job.finish() } }
-}
-
-extension Transaction {
-  /// Runs a query of PostgreSQL's with parameters that no ``DatabaseValue`` can be.
-  fileprivate borrowing func call(
-    _ sql: StaticString, _ parameters: PostgreSQLParameters, body: (borrowing Row) throws -> Void
-  ) throws {
-    try connection.requireTransaction()
-    guard let statement = try connection.statement(sql) as? PostgreSQLStatement else { return }
-    defer { statement.reset() }
-    try statement.bind(parameters)
-    let row = Row(statement)
-    while try statement.step() { try body(row) }
-  }
 }

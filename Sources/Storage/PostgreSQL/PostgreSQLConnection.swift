@@ -11,8 +11,12 @@ internal import Platform
   private var changedRows = 0
   /// The number of statements that were prepared, for their names.
   private var preparations = 0
-  /// The first failure of a statement in the transaction. PostgreSQL takes no other statement after it.
+  /// The first failure of a statement in the transaction. PostgreSQL accepts no other statement after it.
   private(set) var failure: StoreError?
+  /// The BEGIN that goes to the server together with the transaction's first statement.
+  private var pendingBegin: StaticString?
+  /// The time of the round trip with which a pipeline has committed the transaction.
+  private var committed: Duration?
 
   /// Connects, and sets what the store relies on.
   ///
@@ -65,7 +69,12 @@ internal import Platform
 
   override var changes: Int { changedRows }
 
-  override func requireTransaction() throws(StoreError) { if let failure { throw failure } }
+  override func requireTransaction() throws(StoreError) {
+    if let failure { throw failure }
+    guard committed == nil else {
+      throw StoreError(.other, "the transaction is committed already")
+    }
+  }
 
   override func prepare(_ sql: StaticString) throws(StoreError) -> DatabaseStatement {
     let text = PostgreSQLText(sql)
@@ -75,6 +84,19 @@ internal import Platform
     preparations += 1
     return PostgreSQLStatement(
       sql, on: self, as: PreparedStatement(name: "awd\(preparations)", text: text))
+  }
+
+  /// Returns a statement for use in a pipeline.
+  ///
+  /// - Throws: `.other` unless there are as many parameters as it takes.
+  func pipelined(
+    _ sql: StaticString, _ parameters: PostgreSQLParameters
+  ) throws(StoreError) -> PostgreSQLStatement {
+    guard let statement = try statement(sql) as? PostgreSQLStatement else {
+      throw StoreError(.other, "the statement is of another database")
+    }
+    try statement.checkCount(of: parameters)
+    return statement
   }
 
   override func another(like statement: DatabaseStatement) throws(StoreError) -> DatabaseStatement {
@@ -98,16 +120,21 @@ internal import Platform
 
 extension PostgreSQLConnection {
   /// Runs a script of any number of statements, without values or rows.
-  func run(_ script: String) throws(StoreError) { _ = unsafe try result(PQexec(handle, script)) }
+  func run(_ script: String) throws(StoreError) {
+    try sendBegin()
+    _ = unsafe try result(PQexec(handle, script))
+  }
 
   /// Runs a query that is made of names of the schema, without values.
   func query(_ sql: String) throws(StoreError) -> PostgreSQLResult {
-    unsafe try result(PQexecParams(handle, sql, 0, nil, nil, nil, nil, 1))
+    try sendBegin()
+    return unsafe try result(PQexecParams(handle, sql, 0, nil, nil, nil, nil, 1))
   }
 
   /// Runs a query that is made of names of the schema, and passes each row to a closure as it comes, so that no more than a
   /// row is held. After an error the connection must not be used any more.
   func stream(_ sql: String, _ body: (PostgreSQLResult) throws -> Void) throws {
+    try sendBegin()
     guard unsafe PQsendQueryParams(handle, sql, 0, nil, nil, nil, nil, 1) == 1,
       unsafe PQsetSingleRowMode(handle) == 1
     else { throw StoreError(sqlState: nil, message: unsafe Self.line(PQerrorMessage(handle))) }
@@ -119,6 +146,7 @@ extension PostgreSQLConnection {
 
   /// Runs a statement that is made of names of the schema.
   func execute(text sql: String, _ parameters: PostgreSQLParameters) throws(StoreError) {
+    try sendBegin()
     _ = try unsafe result(
       parameters.withPointers { values, lengths, formats in
         unsafe PQexecParams(
@@ -126,35 +154,49 @@ extension PostgreSQLConnection {
       })
   }
 
-  /// Begins a transaction.
+  /// Begins a transaction. The server hears of it with the first statement, so that it costs no round trip.
   ///
   /// - Parameter sql: the BEGIN with its isolation, or nil for one query, which is a transaction by itself.
-  func begin(_ sql: StaticString?) throws(StoreError) {
+  func begin(_ sql: StaticString?) {
     failure = nil
-    if let sql { try run("\(sql)") }
+    committed = nil
+    pendingBegin = sql
   }
 
-  /// Commits the transaction, which no statement has failed in.
+  private func sendBegin() throws(StoreError) {
+    guard let sql = pendingBegin else { return }
+    pendingBegin = nil
+    _ = unsafe try result(PQexec(handle, "\(sql)"))
+  }
+
+  /// Commits the transaction, which no statement has failed in, unless a pipeline has done so.
   ///
+  /// - Returns: the time of the round trip, or zero if no statement was run.
   /// - Throws: `.unknown` if the answer didn't come, or the failure with which the transaction is undone.
-  func commit() throws(StoreError) {
-    let command: String
-    do throws(StoreError) { command = try unsafe result(PQexec(handle, "COMMIT")).command } catch {
-      guard !isBroken, error.code != .ioError else {
-        throw StoreError(
-          .unknown, "the connection to PostgreSQL was lost during COMMIT",
-          resultCode: error.resultCode)
-      }
-      throw error
+  func commit() throws(StoreError) -> Duration {
+    if let committed { return committed }
+    guard pendingBegin == nil else { return .zero }
+    let start = ContinuousClock.now
+    do throws(StoreError) {
+      try checkCommitted(try unsafe result(PQexec(handle, "COMMIT")))
+    } catch {
+      throw isLost(error) ? .lostDuringCommit(error) : error
     }
-    // As it answers where the transaction has failed without the store's knowledge.
-    guard command == "COMMIT" else {
-      throw StoreError(.other, "PostgreSQL has undone the transaction: \(command)")
+    return ContinuousClock.now - start
+  }
+
+  private func isLost(_ error: StoreError) -> Bool { isBroken || error.code == .ioError }
+
+  /// Throws unless a COMMIT has committed: where the transaction has failed without the store's knowledge, it rolls back.
+  private func checkCommitted(_ result: PostgreSQLResult) throws(StoreError) {
+    guard result.command == "COMMIT" else {
+      throw StoreError(.other, "PostgreSQL has undone the transaction: \(result.command)")
     }
   }
 
   /// Ends the open transaction, if there is one, without its changes.
   func rollBack() {
+    pendingBegin = nil
     // If this fails, the next BEGIN does too, and says why.
     if unsafe PQtransactionStatus(handle) != PQTRANS_IDLE { try? run("ROLLBACK") }
   }
@@ -203,6 +245,7 @@ extension PostgreSQLConnection {
     _ statement: PreparedStatement, _ parameters: PostgreSQLParameters
   ) throws(StoreError) -> PostgreSQLResult {
     try prepare(statement, for: parameters)
+    if pendingBegin != nil { return try run([(statement, parameters)], commits: false)[0] }
     let result = try unsafe result(
       parameters.withPointers { values, lengths, formats in
         unsafe PQexecPrepared(
@@ -210,6 +253,94 @@ extension PostgreSQLConnection {
       })
     if let count = result.changedRows { changedRows = count }
     return result
+  }
+
+  /// Runs prepared statements in one round trip, behind a BEGIN that waits.
+  ///
+  /// - Parameters:
+  ///   - statements: the statements with their parameters, in order.
+  ///   - commits: whether a COMMIT goes behind them.
+  /// - Returns: the result of each statement.
+  /// - Throws: the first failure, after which the transaction has to be rolled back; `.unknown` if the connection was lost
+  ///   before the outcome of a COMMIT was known.
+  func run(
+    _ statements: [(statement: PreparedStatement, parameters: PostgreSQLParameters)], commits: Bool
+  ) throws(StoreError) -> [PostgreSQLResult] {
+    for (statement, parameters) in statements { try prepare(statement, for: parameters) }
+    let start = ContinuousClock.now
+    let begin = pendingBegin
+    pendingBegin = nil
+    guard unsafe PQenterPipelineMode(handle) == 1 else { throw lost() }
+    defer { _ = unsafe PQexitPipelineMode(handle) }
+    if let begin { try send(begin) }
+    for (statement, parameters) in statements { try send(statement, parameters) }
+    if commits { try send("COMMIT") }
+    guard unsafe PQpipelineSync(handle) == 1 else { throw lost() }
+    var results: [PostgreSQLResult] = []
+    do throws(StoreError) {
+      if begin != nil { _ = try nextResult() }
+      for _ in statements {
+        let result = try nextResult()
+        if let count = result.changedRows { changedRows = count }
+        results.append(result)
+      }
+      if commits {
+        try checkCommitted(try nextResult())
+        committed = ContinuousClock.now - start
+      }
+    } catch {
+      endPipeline()
+      // Behind a statement that has failed the server ignores the COMMIT.
+      let hasStatementFailed = results.count < statements.count && error.sqlState != nil
+      guard commits, !hasStatementFailed, isLost(error) else { throw error }
+      let unknown = StoreError.lostDuringCommit(error)
+      failure = unknown
+      throw unknown
+    }
+    endPipeline()
+    return results
+  }
+
+  private func send(_ sql: StaticString) throws(StoreError) {
+    guard unsafe PQsendQueryParams(handle, "\(sql)", 0, nil, nil, nil, nil, 1) == 1 else {
+      throw lost()
+    }
+  }
+
+  private func send(
+    _ statement: PreparedStatement, _ parameters: PostgreSQLParameters
+  ) throws(StoreError) {
+    let isSent = unsafe parameters.withPointers { values, lengths, formats in
+      unsafe PQsendQueryPrepared(
+        handle, statement.name, Int32(parameters.count), values, lengths, formats, 1)
+    }
+    guard isSent == 1 else { throw lost() }
+  }
+
+  /// Returns the result of the pipeline's next statement.
+  private func nextResult() throws(StoreError) -> PostgreSQLResult {
+    let answer = try unsafe result(PQgetResult(handle))
+    // Its end.
+    while let rest = unsafe PQgetResult(handle) { unsafe PQclear(rest) }
+    return answer
+  }
+
+  /// Reads what the server has left to say up to the end of the pipeline.
+  private func endPipeline() {
+    var isAtEnd = false
+    while !isAtEnd, !isBroken {
+      let rest = unsafe PQgetResult(handle)
+      isAtEnd = unsafe PQresultStatus(rest) == PGRES_PIPELINE_SYNC
+      unsafe PQclear(rest)
+    }
+  }
+
+  /// Makes the failure of libpq's own that has just happened, after which the connection is lost.
+  private func lost() -> StoreError {
+    hasFailed = true
+    let error = StoreError(sqlState: nil, message: unsafe Self.line(PQerrorMessage(handle)))
+    failure = failure ?? error
+    return error
   }
 
   /// Prepares a statement unless the server has it with parameters of these types. The type of one that has been NULL so

@@ -125,7 +125,7 @@ struct PostgreSQLMigrator {
 
   private func apply(_ step: MigrationPlan.Step) throws {
     defer { connection.rollBack() }
-    try connection.begin("BEGIN")
+    connection.begin("BEGIN")
     try connection.run("LOCK TABLE store_migrations IN EXCLUSIVE MODE")
     // Another node may have been faster.
     guard try pending().contains(step) else { return }
@@ -134,6 +134,6 @@ struct PostgreSQLMigrator {
     try connection.execute(
       "INSERT INTO store_migrations (owner, number, needs) VALUES (?, ?, ?)", step.owner,
       step.number, step.needs)
-    try connection.commit()
+    _ = try connection.commit()
   }
 }

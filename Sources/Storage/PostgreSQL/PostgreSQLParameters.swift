@@ -22,6 +22,7 @@ enum PostgreSQLType {
     let array: Oid
     let element: Oid
 
+    static let bool = ArrayType(array: 1000, element: PostgreSQLType.bool)
     static let bytea = ArrayType(array: 1001, element: PostgreSQLType.bytea)
     static let text = ArrayType(array: 1009, element: PostgreSQLType.text)
     static let int8 = ArrayType(array: 1016, element: PostgreSQLType.int8)
@@ -39,6 +40,8 @@ package struct PostgreSQLParameters {
   private var ranges: [Range<Int>?] = []
 
   var count: Int { types.count }
+
+  package init() {}
 
   /// Adds the value of the next parameter.
   ///
@@ -71,7 +74,11 @@ package struct PostgreSQLParameters {
       let place = bytes.count
       append(bigEndian: UInt32.max)
       guard value != .null else { continue }
-      _ = try encode(value)
+      if type.element == PostgreSQLType.bool {
+        bytes.append(value == .integer(0) ? 0 : 1)
+      } else {
+        _ = try encode(value)
+      }
       let length = UInt32(clamping: bytes.count - place - 4)
       for byte in 0..<4 {
         bytes[place + byte] = UInt8(truncatingIfNeeded: length >> (24 - 8 * byte))

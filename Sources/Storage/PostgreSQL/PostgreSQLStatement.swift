@@ -8,7 +8,10 @@ final class PreparedStatement {
   /// The types of the parameters, or nil before the first use.
   var types: [Oid]?
 
-  init(name: String, text: PostgreSQLText) { (self.name, self.text) = (name, text) }
+  init(name: String, text: PostgreSQLText) {
+    self.name = name
+    self.text = text
+  }
 }
 
 /// One use of a prepared statement of a PostgreSQL connection, with its values and then its rows.
@@ -22,8 +25,15 @@ final class PreparedStatement {
   private var row = -1
 
   init(_ sql: StaticString, on connection: PostgreSQLConnection, as prepared: PreparedStatement) {
-    (self.connection, self.prepared) = (connection, prepared)
+    self.connection = connection
+    self.prepared = prepared
     super.init(sql, parameterCount: prepared.text.parameterCount)
+  }
+
+  /// Reads the rows of a result that is there already.
+  convenience init(_ statement: PostgreSQLStatement, result: PostgreSQLResult) {
+    self.init(statement.sql, on: statement.connection, as: statement.prepared)
+    self.result = result
   }
 
   override var isBusy: Bool { result != nil }
@@ -32,10 +42,8 @@ final class PreparedStatement {
     try parameters.append(value)
   }
 
-  /// Takes all parameters at once.
-  func bind(_ parameters: PostgreSQLParameters) throws(StoreError) {
+  func checkCount(of parameters: PostgreSQLParameters) throws(StoreError) {
     guard parameters.count == parameterCount else { throw wrongCount(parameters.count) }
-    self.parameters = parameters
   }
 
   override func step() throws(StoreError) -> Bool {

@@ -180,13 +180,11 @@ struct PostgreSQLWorker<Context: ~Copyable>: ~Copyable {
     let connection = try connected()
     if let refusal = crew.fence?.refusal { throw refusal }
     defer { connection.rollBack() }
-    try connection.begin(begin(job.isolation))
+    connection.begin(begin(job.isolation))
     job.run(in: crew.context(connection))
     if let failure = connection.failure { throw failure }
     guard job.failure == nil, !crew.isReading else { return nil }
-    let start = clock.now
-    try connection.commit()
-    return clock.now - start
+    return try connection.commit()
   }
 
   /// Returns the statement that begins a job's transaction, or nil for a job that needs none.

@@ -15,6 +15,12 @@ extension StoreError {
       resultCode: .sqlState(sqlState))
   }
 
+  /// Makes the error of a connection that was lost before the answer to a COMMIT came.
+  static func lostDuringCommit(_ error: StoreError) -> StoreError {
+    StoreError(
+      .unknown, "the connection to PostgreSQL was lost during COMMIT", resultCode: error.resultCode)
+  }
+
   /// PostgreSQL's code, if the error is one of its own.
   var sqlState: String? {
     guard case .sqlState(let code)? = resultCode else { return nil }

@@ -90,7 +90,7 @@ package import Platform
       throw StoreError.incompatibleSchema(
         "the database lacks \(pending) migrations of this program; start `awd serve` once")
     }
-    try source.begin("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+    source.begin("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
     try SQLiteMigrator(copy, migrations).migrate()
     try copy.run("PRAGMA foreign_keys = OFF")
     try copy.control("BEGIN")
@@ -199,14 +199,14 @@ package import Platform
     }
     let target = try PostgreSQLConnection(forCopyingAt: address)
     try PostgreSQLMigrator(target, migrations).migrate()
-    try target.begin("BEGIN")
+    target.begin("BEGIN")
     defer { target.rollBack() }
     // No node may join meanwhile.
     try target.run("LOCK TABLE store_nodes, store_migrations IN EXCLUSIVE MODE")
     try TableCopy.copy(
       from: source, to: target, migrations: migrations, without: tables.map { "\($0)" },
       telling: tell)
-    try target.commit()
+    _ = try target.commit()
   }
 
   private static func checkIsNew(_ path: String) throws(StoreError) {
