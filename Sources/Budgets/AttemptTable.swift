@@ -73,7 +73,6 @@ package final class AttemptTable: Sendable {
   /// - Parameters:
   ///   - span: the time for which events count.
   ///   - size: the number of keys that have room, a multiple of 8.
-  ///   - clock: tells the time.
   package init(span: Duration, size: Int = 1 << 15, clock: @escaping @Sendable () -> Timestamp) {
     step = max(1, span.milliseconds / Int64(Self.steps))
     self.clock = clock
@@ -81,10 +80,6 @@ package final class AttemptTable: Sendable {
   }
 
   /// Returns the seconds that a key has to wait, at least one, or nil if its limit isn't reached.
-  ///
-  /// - Parameters:
-  ///   - key: the key of the events.
-  ///   - limit: the most events of a span.
   package func wait(for key: some Hashable, upTo limit: Int) -> Int? {
     let now = clock().milliseconds
     return entries.withLock { entries in
@@ -101,7 +96,6 @@ package final class AttemptTable: Sendable {
   /// - Parameters:
   ///   - key: the key of the event; its hash is seeded anew in each process.
   ///   - amount: the number of events that it counts as, at least 1.
-  ///   - limit: the most events of a span.
   /// - Returns: nil if the event was counted, or the seconds until it may be, at least one.
   package func count(_ key: some Hashable, amount: Int = 1, upTo limit: Int) -> Int? {
     let now = clock().milliseconds
@@ -115,8 +109,6 @@ package final class AttemptTable: Sendable {
   }
 
   /// Takes back the last event of a key.
-  ///
-  /// - Parameter key: the key.
   package func uncount(_ key: some Hashable) {
     let now = clock().milliseconds
     entries.withLock { entries in
@@ -151,7 +143,8 @@ package final class AttemptTable: Sendable {
     }
     for index in set where entries[index].newest != nil { entries[index].advance(to: now / step) }
     let victim = set.min { left, right in
-      let (left, right) = (entries[left], entries[right])
+      let left = entries[left]
+      let right = entries[right]
       return (left.total, left.newest ?? .min) < (right.total, right.newest ?? .min)
     }
     let index = victim ?? set.lowerBound

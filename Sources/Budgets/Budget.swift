@@ -1,5 +1,6 @@
-internal import Synchronization
 package import Platform
+
+internal import Synchronization
 
 /// A capacity that many owners share, so that none of them can have what the others need.
 ///
@@ -60,7 +61,8 @@ package final class Budget<Owner: Hashable & Sendable>: Sendable {
   ///   - share: the amount that one owner may hold.
   ///   - loss: the holding that an owner loses first.
   package init(capacity: Int, share: Int, loss: Loss = .largest) {
-    (self.share, self.loss) = (share, loss)
+    self.share = share
+    self.loss = loss
     state = Lock(State(statistics: BudgetStatistics(capacity: capacity)))
   }
 
@@ -145,7 +147,8 @@ package final class Budget<Owner: Hashable & Sendable>: Sendable {
     }
     let held = state.accounts[owner, default: Account()].charge(record, more)
     if held.after == 0 { state.accounts[owner] = nil }
-    let (old, new) = (Self.rank(held.before), Self.rank(held.after))
+    let old = Self.rank(held.before)
+    let new = Self.rank(held.after)
     guard old != new || held.before == 0 || held.after == 0 else { return }
     state.ranks[old].remove(owner)
     if held.after > 0 { state.ranks[new].insert(owner) }
@@ -153,5 +156,73 @@ package final class Budget<Owner: Hashable & Sendable>: Sendable {
 
   @inlinable static func rank(_ amount: Int) -> Int {
     Int.bitWidth - 1 - max(amount, 1).leadingZeroBitCount
+  }
+}
+
+/// The figures of a budget at one moment.
+package struct BudgetStatistics: Sendable, Equatable {
+  /// The amount that all owners together may hold.
+  package let capacity: Int
+  /// The amount that is held.
+  package internal(set) var held = 0
+  /// The number of owners that hold something.
+  package internal(set) var owners = 0
+  /// The number of requests that were refused.
+  package internal(set) var refused = 0
+  /// The number of holdings that owners lost because they held most.
+  package internal(set) var lost = 0
+
+  /// Counts a change of the held amount.
+  @usableFromInline mutating func hold(_ more: Int) { held += more }
+
+  /// Takes note of a refused request.
+  @usableFromInline mutating func refuse() { refused += 1 }
+}
+
+/// An amount of a budget that somebody holds; it goes back when the holding is released.
+package final class Holding<Owner: Hashable & Sendable>: Sendable {
+  @usableFromInline let budget: Budget<Owner>
+  @usableFromInline let record: HoldingRecord<Owner>
+
+  /// Makes a holding of nothing.
+  ///
+  /// - Parameters:
+  ///   - owner: the owner that is charged; nil for one that has no share and never loses, such as a trusted proxy.
+  ///   - onLoss: called once, on any thread, when somebody else got the amount: the connection or work behind it must end.
+  package init(of budget: Budget<Owner>, for owner: Owner?, onLoss: @escaping @Sendable () -> Void)
+  {
+    self.budget = budget
+    record = HoldingRecord(owner: owner, onLoss: onLoss)
+  }
+
+  deinit { _ = budget.set(record, to: 0) }
+
+  /// Changes the amount.
+  ///
+  /// - Parameter amount: the whole amount, at least 0.
+  /// - Returns: whether it is held now. A refusal changes nothing; a smaller amount is never refused.
+  @inlinable package func set(to amount: Int) -> Bool { budget.set(record, to: amount) }
+
+  /// Takes note that the holding was of use.
+  ///
+  /// - Parameter moment: the moment, on any clock that all holdings of the budget share.
+  package func used(at moment: Int64) { record.lastUse.store(moment, ordering: .relaxed) }
+}
+
+/// The part of a holding that its budget knows.
+///
+/// It is unchecked because what can change is used under the budget's lock only, but for the atomic.
+@usableFromInline
+final class HoldingRecord<Owner: Hashable & Sendable>: @unchecked Sendable {
+  @usableFromInline let owner: Owner?
+  @usableFromInline let onLoss: @Sendable () -> Void
+  @usableFromInline var amount = 0
+  /// True if the amount was given to somebody else.
+  @usableFromInline var isLost = false
+  let lastUse = Atomic<Int64>(0)
+
+  init(owner: Owner?, onLoss: @escaping @Sendable () -> Void) {
+    self.owner = owner
+    self.onLoss = onLoss
   }
 }

@@ -12,7 +12,6 @@ public enum AES128GCM {
   /// Seals a message.
   ///
   /// - Parameters:
-  ///   - message: the message.
   ///   - key: ``keyLength`` bytes.
   ///   - nonce: ``nonceLength`` bytes, never used twice with a key.
   /// - Returns: the sealed message with the tag behind it; nil if a length is wrong or OpenSSL fails.

@@ -4,7 +4,6 @@
 /// value, in the order in which they are written. Keys of dictionaries and arguments of C functions are then made
 /// without memory from the heap.
 public protocol FixedBytes: BitwiseCopyable, Hashable, Sendable {
-  /// Makes a value of zero bytes.
   init()
 }
 

@@ -12,10 +12,7 @@ internal import CSodium
 
   /// Allocates memory and fills it.
   ///
-  /// - Parameters:
-  ///   - count: the number of bytes, at least one.
-  ///   - lifetime: decides in what memory they are kept.
-  ///   - fill: writes all of them.
+  /// - Parameter count: the number of bytes, at least one.
   init(count: Int, for lifetime: KeyLifetime, fill: (UnsafeMutablePointer<UInt8>) -> Void) {
     precondition(Sodium.isStarted, "the system has no source of randomness")
     self.count = count
@@ -63,4 +60,124 @@ internal import CSodium
     defer { wipe(&copy) }
     return try body(copy)
   }
+}
+
+/// A secret SHA-512 digest, of parts on which two key pairs agree. Its parts are wiped once it is made, and the digest itself
+/// on release.
+public struct SecretDigest: Sendable {
+  /// A part of what is hashed.
+  public enum Part: Sendable {
+    /// Bytes that anybody may know.
+    case bytes([UInt8])
+    /// The 32 bytes on which an own pair agrees with another's public key (X25519, RFC 7748).
+    case agreement(EncryptionKeyPair, EncryptionPublicKey)
+    /// A secret that is no agreement; its owner wipes it.
+    case secret([UInt8])
+  }
+
+  private static let agreementLength = Int(crypto_scalarmult_BYTES)
+
+  private let digest: SecretMemory
+
+  /// Hashes parts, one behind the other.
+  ///
+  /// - Returns: nil if a public key of an agreement is of low order.
+  public init?(of parts: [Part]) {
+    var isAgreed = true
+    digest = unsafe SecretMemory(count: SHA512.Digest.byteCount, for: .session) { memory in
+      var state = crypto_hash_sha512_state()
+      // None of these has a way to fail.
+      unsafe crypto_hash_sha512_init(&state)
+      for part in parts {
+        switch part {
+        case .bytes(let bytes), .secret(let bytes):
+          unsafe crypto_hash_sha512_update(&state, bytes, UInt64(bytes.count))
+        case .agreement(let own, let peer):
+          let length = Self.agreementLength
+          unsafe withUnsafeTemporaryAllocation(of: UInt8.self, capacity: length) { shared in
+            guard let start = shared.baseAddress else { return }
+            let result = unsafe peer.withPointer { peer in
+              unsafe own.secret.withPointer { unsafe crypto_scalarmult(start, $0, peer) }
+            }
+            if result != 0 { isAgreed = false }
+            unsafe crypto_hash_sha512_update(&state, start, UInt64(length))
+            unsafe sodium_memzero(start, length)
+          }
+        }
+      }
+      unsafe crypto_hash_sha512_final(&state, memory)
+      unsafe sodium_memzero(&state, MemoryLayout<crypto_hash_sha512_state>.size)
+    }
+    guard isAgreed else { return nil }
+  }
+
+  /// Returns whether the digest begins with the bytes of a value; the time does not tell how many are right.
+  public func begins(with value: some FixedBytes) -> Bool {
+    let count = type(of: value).byteCount
+    guard count <= digest.count else { return false }
+    return unsafe value.withPointer { value in
+      unsafe digest.withPointer { unsafe sodium_memcmp($0, value, count) == 0 }
+    }
+  }
+
+  /// Reveals bytes of the digest.
+  ///
+  /// - Parameter type: the type of the value that they become.
+  public func reveal<Value: FixedBytes>(_ type: Value.Type, at offset: Int = 0) -> Value {
+    precondition(
+      offset >= 0 && offset + Value.byteCount <= digest.count, "the value lies in the digest")
+    var value = Value()
+    unsafe value.withMutablePointer { value in
+      unsafe digest.withPointer { unsafe value.update(from: $0 + offset, count: Value.byteCount) }
+    }
+    return value
+  }
+
+  /// Copies 32 bytes of the digest.
+  func secret(at offset: Int) -> SecretMemory {
+    let length = Self.agreementLength
+    precondition(offset >= 0 && offset + length <= digest.count, "the secret lies in the digest")
+    return unsafe SecretMemory(count: length, for: .session) { memory in
+      unsafe digest.withPointer { unsafe memory.update(from: $0 + offset, count: length) }
+    }
+  }
+}
+
+/// Overwrites a secret with zeros, which no optimizer leaves out, and empties the array.
+///
+/// Other arrays that share the memory keep their bytes, so there must be none.
+public func wipe(_ bytes: inout [UInt8]) {
+  unsafe bytes.withUnsafeMutableBytes { unsafe sodium_memzero($0.baseAddress, $0.count) }
+  bytes = []
+}
+
+/// Random bytes from the system's generator, fit for keys.
+public enum SecureRandom {
+  /// Makes random bytes.
+  ///
+  /// - Parameter count: the number of bytes.
+  /// - Returns: uniform and independent bytes.
+  public static func bytes(_ count: Int) -> [UInt8] {
+    precondition(Sodium.isStarted, "the system has no source of randomness")
+    var bytes = [UInt8](repeating: 0, count: count)
+    unsafe randombytes_buf(&bytes, count)
+    return bytes
+  }
+}
+
+/// The start of libsodium, once in a process.
+enum Sodium {
+  /// True if libsodium works. Before it is started its generator is not safe to share between threads.
+  static let isStarted: Bool = sodium_init() >= 0
+}
+
+/// The time for which a secret is kept, which decides in what memory it lies.
+public enum KeyLifetime: Sendable, Hashable {
+  /// The secret is kept for years, in locked memory between guard pages, read-only, wiped on release.
+  ///
+  /// libsodium takes four pages (16 KiB) for each, so this is for the few keys of a service or a user, not for those of
+  /// each of ten thousand sessions.
+  case longTerm
+  /// The secret is kept for one connection, in ordinary memory, wiped on release.
+  case session
 }

@@ -1,5 +1,7 @@
-internal import COpenSSL
 public import Platform
+
+internal import COpenSSL
+internal import Glibc
 
 /// A certificate with its chain and its private key, found to belong together.
 public final class TLSCredentials: Sendable {
@@ -21,14 +23,17 @@ public final class TLSCredentials: Sendable {
     let (chain, isWhole) = PEM.certificates(in: certificate)
     guard isWhole else { throw .malformedCertificate(chain.count + 1) }
     guard let own = chain.first else { throw .noCertificate }
-    let (starts, ends) = (chain.compactMap(\.notBefore), chain.compactMap(\.notAfter))
+    let starts = chain.compactMap(\.notBefore)
+    let ends = chain.compactMap(\.notAfter)
     guard let notBefore = starts.max(), let notAfter = ends.min(),
       starts.count == chain.count, ends.count == chain.count
     else { throw .malformedCertificate(1) }
     do throws(PEM.KeyError) {
       self.key = try PEM.privateKey(in: key)
     } catch { throw error == .encrypted ? .encryptedKey : .noKey }
-    (self.chain, self.notBefore, self.notAfter) = (chain, notBefore, notAfter)
+    self.chain = chain
+    self.notBefore = notBefore
+    self.notAfter = notAfter
     defer { ERR_clear_error() }
     guard unsafe X509_check_private_key(own.pointer, self.key.pointer) == 1 else { throw .mismatch }
     // What OpenSSL's security level forbids, such as a short RSA key, is told now and not in the first handshake.
@@ -57,5 +62,81 @@ public final class TLSCredentials: Sendable {
     let code = ERR_get_error()
     return unsafe ERR_reason_error_string(code).map { unsafe String(cString: $0) }
       ?? "error \(code)"
+  }
+}
+
+/// The reasons for which a certificate and its key can't be used.
+public enum TLSError: Error, Equatable, CustomStringConvertible {
+  /// The file has no certificate in PEM.
+  case noCertificate
+  /// A certificate of the chain, counted from 1, is malformed.
+  case malformedCertificate(Int)
+  /// The file has no private key in PEM.
+  case noKey
+  /// The key needs a passphrase.
+  case encryptedKey
+  /// The key belongs to another certificate.
+  case mismatch
+  /// OpenSSL refuses the pair, for the reason that it states.
+  case refused(String)
+
+  /// A description of the mistake, and of the remedy where that isn't obvious.
+  public var description: String {
+    switch self {
+    case .noCertificate: "there is no certificate in PEM (BEGIN CERTIFICATE)"
+    case .malformedCertificate(let number): "certificate \(number) of the chain is malformed"
+    case .noKey: "there is no private key in PEM (BEGIN PRIVATE KEY)"
+    case .encryptedKey: "the key is encrypted; a daemon needs it without a passphrase"
+    case .mismatch:
+      "the key doesn't belong to the first certificate, which must be the server's own"
+    case .refused(let reason): "the certificate or key can't be used: \(reason)"
+    }
+  }
+
+  /// True if the key is at fault, as opposed to the certificate.
+  public var concernsKey: Bool {
+    switch self {
+    case .noKey, .encryptedKey, .mismatch: true
+    case .noCertificate, .malformedCertificate, .refused: false
+    }
+  }
+}
+
+/// A certificate of OpenSSL's (RFC 5280), freed with its last reference.
+@safe package final class X509Certificate: Sendable {
+  // Safe to share: changed by its maker only, and OpenSSL locks what it caches in it.
+  /// The certificate, an `X509`.
+  package nonisolated(unsafe) let pointer: OpaquePointer
+
+  /// Takes over a reference, or returns nil if there is none.
+  package init?(adopting pointer: OpaquePointer?) {
+    guard let pointer = unsafe pointer else { return nil }
+    unsafe self.pointer = pointer
+  }
+
+  deinit { unsafe X509_free(pointer) }
+
+  /// Reads DER, or returns nil if that is no certificate or has bytes behind it.
+  package convenience init?(der: [UInt8]) {
+    unsafe self.init(
+      adopting: der.withUnsafeBufferPointer { buffer in
+        var next = buffer.baseAddress
+        guard let x509 = unsafe d2i_X509(nil, &next, buffer.count) else { return nil }
+        if unsafe next == buffer.baseAddress?.advanced(by: buffer.count) { return unsafe x509 }
+        unsafe X509_free(x509)
+        return nil
+      })
+  }
+
+  /// The start of the validity, or nil if the certificate states no time.
+  package var notBefore: Timestamp? { unsafe Self.timestamp(X509_get0_notBefore(pointer)) }
+
+  /// The end of the validity, or nil if the certificate states no time.
+  package var notAfter: Timestamp? { unsafe Self.timestamp(X509_get0_notAfter(pointer)) }
+
+  private static func timestamp(_ time: UnsafePointer<ASN1_TIME>?) -> Timestamp? {
+    var parts = unsafe tm()
+    guard unsafe ASN1_TIME_to_tm(time, &parts) == 1 else { return nil }
+    return unsafe Timestamp(seconds: Int64(timegm(&parts)))
   }
 }

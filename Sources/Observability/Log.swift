@@ -1,5 +1,6 @@
-internal import Synchronization
 public import Platform
+
+internal import Synchronization
 
 /// Writes events, one line each, to standard error or another descriptor.
 ///
@@ -45,10 +46,8 @@ public struct Log: Sendable {
   ///
   /// - Parameters:
   ///   - level: the lowest level that is written.
-  ///   - format: the form of lines.
   ///   - descriptor: the file or socket that lines are written to, one `write` each. It must stay open as long as the
   ///     log.
-  ///   - clock: tells the time of an event.
   public init(
     level: Level = .info, format: Format = .text, descriptor: Int32 = 2,
     clock: @escaping @Sendable () -> Timestamp = Timestamp.now
@@ -61,7 +60,8 @@ public struct Log: Sendable {
       line.append("seconds", .integer(LogRates.span.components.seconds))
       return line.finished()
     }
-    (self.format, self.clock) = (format, clock)
+    self.format = format
+    self.clock = clock
   }
 
   /// Changes the level, for all copies of this log.
@@ -70,8 +70,6 @@ public struct Log: Sendable {
   public func setLevel(_ level: Level) { writer.rank.store(level.rank, ordering: .relaxed) }
 
   /// Returns whether events of a level are written.
-  ///
-  /// - Parameter level: the level.
   public func writes(_ level: Level) -> Bool { level.rank >= writer.rank.load(ordering: .relaxed) }
 
   /// Makes a log that adds fields to each line.
@@ -127,5 +125,130 @@ public struct Log: Sendable {
     for (name, value) in context { line.append(name, value.logged) }
     for (name, value) in fields() { line.append(name, value.logged) }
     writer.submit(line.finished())
+  }
+}
+
+/// A type of values of log fields.
+public protocol LogValue: Sendable {
+  /// The value in a form that a line can show.
+  var logged: LogScalar { get }
+}
+
+/// The forms of a value in a log line.
+public enum LogScalar: Sendable {
+  case text(String)
+  case integer(Int64)
+  case number(Double)
+  case boolean(Bool)
+}
+
+extension String: LogValue {
+  /// The text. Characters that could end or forge a line are escaped when it is written.
+  public var logged: LogScalar { .text(self) }
+}
+
+extension Int: LogValue {
+  /// The number.
+  public var logged: LogScalar { .integer(Int64(self)) }
+}
+
+extension UInt16: LogValue {
+  /// The number.
+  public var logged: LogScalar { .integer(Int64(self)) }
+}
+
+extension Double: LogValue {
+  /// The number.
+  public var logged: LogScalar { .number(self) }
+}
+
+extension Bool: LogValue {
+  /// The truth value.
+  public var logged: LogScalar { .boolean(self) }
+}
+
+extension Duration: LogValue {
+  /// The duration in milliseconds, to the microsecond.
+  public var logged: LogScalar { .number((self / .microseconds(1)).rounded() / 1000) }
+}
+
+/// Events that count as equal in a log, whatever else their lines hold.
+struct LogEvent: Hashable, Sendable {
+  let level: Log.Level
+  let message: String
+  /// The service that the log belongs to, or empty.
+  let service: String
+}
+
+/// Counts equal events, so that a flood of them becomes a few lines and their number.
+///
+/// The first events of a span are written, the others counted. When the span is over, their number is written, and the
+/// next one begins with the next event.
+struct LogRates {
+  /// The number of further equal events, once their span is over.
+  struct Sum {
+    let event: LogEvent
+    let count: Int
+  }
+
+  /// The span in which events are counted.
+  static let span = Duration.seconds(10)
+  /// The number of equal events of a span that are written.
+  static let limit = 100
+  /// The number of events that are told apart. Messages are the program's own, but some name what they are about.
+  private static let capacity = 256
+
+  private struct Count {
+    let start: ContinuousClock.Instant
+    var events = 0
+
+    var further: Int { max(0, events - LogRates.limit) }
+    var end: ContinuousClock.Instant { start + LogRates.span }
+  }
+
+  private var counts: [LogEvent: Count] = [:]
+  /// The events of kinds that there was no place for, and the moment of the first.
+  private var others: (start: ContinuousClock.Instant, count: Int)?
+  /// True if there are events that were counted and not written.
+  private(set) var isCounting = false
+
+  /// Counts an event.
+  ///
+  /// - Returns: whether it is to be written.
+  mutating func admit(_ event: LogEvent, at now: ContinuousClock.Instant) -> Bool {
+    if counts[event] == nil, counts.count >= Self.capacity {
+      // Those without a sum to tell are forgotten. If all have one, the flood is of many kinds, and this is one more.
+      counts = counts.filter { $0.value.further > 0 }
+      guard counts.count < Self.capacity else {
+        others = (others?.start ?? now, (others?.count ?? 0) + 1)
+        isCounting = true
+        return false
+      }
+    }
+    var count = counts[event] ?? Count(start: now)
+    if now >= count.end, count.further == 0 { count = Count(start: now) }
+    count.events += 1
+    counts[event] = count
+    if count.further > 0 { isCounting = true }
+    return count.further == 0
+  }
+
+  /// Removes the sums of the spans that are over.
+  ///
+  /// - Parameter now: the present, or nil for the end of all spans.
+  mutating func takeSums(at now: ContinuousClock.Instant?) -> [Sum] {
+    guard isCounting else { return [] }
+    var sums: [Sum] = []
+    for (event, count) in counts where count.further > 0 && now.map({ $0 >= count.end }) ?? true {
+      sums.append(Sum(event: event, count: count.further))
+      counts[event] = nil
+    }
+    if let (start, count) = others, now.map({ $0 >= start + Self.span }) ?? true {
+      let event = LogEvent(level: .warning, message: "events of many kinds", service: "")
+      sums.append(Sum(event: event, count: count))
+      others = nil
+    }
+    isCounting = others != nil || counts.values.contains { $0.further > 0 }
+    return sums
   }
 }

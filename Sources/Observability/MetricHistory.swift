@@ -53,7 +53,9 @@ public final class MetricHistory: Sendable {
   ///   - capacity: the number of values of each metric that are kept.
   ///   - summed: the labels that don't tell series apart: series that differ in these only are added up.
   public init(interval: Duration, capacity: Int, summingOver summed: Set<String>) {
-    (self.interval, self.capacity, self.summed) = (interval, capacity, summed)
+    self.interval = interval
+    self.capacity = capacity
+    self.summed = summed
   }
 
   /// The course of each metric, in the order of names.

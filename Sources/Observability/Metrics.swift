@@ -1,4 +1,5 @@
 internal import Platform
+internal import Synchronization
 
 /// The registry of everything that is counted and measured in the process, rendered for Prometheus.
 ///
@@ -60,10 +61,8 @@ public final class Metrics: Sendable {
   ///
   /// - Parameters:
   ///   - name: the name, `awd_…_total`.
-  ///   - help: the title.
   ///   - labels: the labels that tell them from others of the same name.
   ///   - label: the label that holds the integer.
-  ///   - range: the integers.
   public func counters(
     _ name: StaticString, _ help: String, _ labels: Labels = [:], by label: StaticString,
     _ range: ClosedRange<Int>
@@ -76,9 +75,7 @@ public final class Metrics: Sendable {
   ///
   /// - Parameters:
   ///   - name: the name, with the unit at its end.
-  ///   - help: the title.
   ///   - labels: the labels that tell it from others of the same name.
-  ///   - read: returns the number, on any thread.
   public func gauge(
     _ name: StaticString, _ help: String, _ labels: Labels = [:],
     read: @escaping @Sendable () -> Double
@@ -90,9 +87,7 @@ public final class Metrics: Sendable {
   ///
   /// - Parameters:
   ///   - name: the name, `awd_…_total`.
-  ///   - help: the title.
   ///   - labels: the labels that tell it from others of the same name.
-  ///   - read: returns the number, on any thread.
   public func counter(
     _ name: StaticString, _ help: String, _ labels: Labels = [:],
     read: @escaping @Sendable () -> Double
@@ -104,9 +99,7 @@ public final class Metrics: Sendable {
   ///
   /// - Parameters:
   ///   - name: the name, `awd_…_seconds`.
-  ///   - help: the title.
   ///   - labels: the labels that tell it from others of the same name.
-  ///   - bounds: the upper bounds of the buckets, ascending.
   public func histogram(
     _ name: StaticString, _ help: String, _ labels: Labels = [:],
     bounds: [Duration] = Histogram.latencies
@@ -120,9 +113,7 @@ public final class Metrics: Sendable {
   ///
   /// - Parameters:
   ///   - name: the name, with the unit at its end.
-  ///   - help: the title.
   ///   - labels: the labels that tell it from others of the same name.
-  ///   - read: returns the distribution, on any thread.
   public func histogram(
     _ name: StaticString, _ help: String, _ labels: Labels = [:],
     read: @escaping @Sendable () -> Distribution
@@ -226,4 +217,174 @@ public final class Metrics: Sendable {
   private static func escaped(_ value: String) -> String {
     value.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"").replacing("\n", with: "\\n")
   }
+}
+
+/// A number that only grows, and that any thread may add to.
+public final class Counter: Sendable {
+  private let count = Atomic<UInt64>(0)
+
+  /// Adds to the count.
+  public func add(_ amount: UInt64 = 1) { count.wrappingAdd(amount, ordering: .relaxed) }
+
+  /// The count so far.
+  public var value: UInt64 { count.load(ordering: .relaxed) }
+}
+
+/// A counter for each number of a range, such as for each status of responses.
+@safe public final class CounterTable: @unchecked Sendable {
+  // Safe to share: the memory lives as long as the object, and only atomics stand in it.
+  private let counts: UnsafeMutableBufferPointer<Atomic<UInt64>>
+  private let range: ClosedRange<Int>
+
+  init(_ range: ClosedRange<Int>) {
+    self.range = range
+    unsafe counts = .allocate(capacity: range.count)
+    for index in 0..<range.count { unsafe counts.initializeElement(at: index, to: Atomic(0)) }
+  }
+
+  deinit {
+    unsafe counts.deinitialize()
+    unsafe counts.deallocate()
+  }
+
+  /// Adds one to a number's count.
+  public func add(_ number: Int) {
+    guard range.contains(number) else { return }
+    unsafe counts[number - range.lowerBound].wrappingAdd(1, ordering: .relaxed)
+  }
+
+  /// The counts that are not zero.
+  public var values: [(number: Int, count: UInt64)] {
+    range.compactMap { number in
+      let count = unsafe counts[number - range.lowerBound].load(ordering: .relaxed)
+      return count == 0 ? nil : (number, count)
+    }
+  }
+}
+
+/// Counts of values, by buckets of their size.
+public struct Distribution: Sendable, Equatable {
+  /// The highest value of each bucket but the last, ascending.
+  public let bounds: [Double]
+  /// The number of values in each bucket, not cumulated. The last bucket has no bound.
+  public private(set) var counts: [UInt64]
+  /// The sum of all values.
+  public private(set) var sum: Double
+
+  /// Makes a distribution of no values.
+  ///
+  /// - Parameter bounds: the highest value of each bucket but the last, ascending.
+  public init(bounds: [Double]) {
+    self.init(bounds: bounds, counts: Array(repeating: 0, count: bounds.count + 1), sum: 0)
+  }
+
+  /// Makes a distribution that was counted elsewhere.
+  ///
+  /// - Parameters:
+  ///   - bounds: the highest value of each bucket but the last, ascending.
+  ///   - counts: the number of values in each bucket: one more than there are bounds.
+  public init(bounds: [Double], counts: [UInt64], sum: Double) {
+    precondition(counts.count == bounds.count + 1, "a distribution has a bucket above its bounds")
+    self.bounds = bounds
+    self.counts = counts
+    self.sum = sum
+  }
+
+  /// Counts a value.
+  public mutating func record(_ value: Double) {
+    counts[bounds.firstIndex { value <= $0 } ?? bounds.count] += 1
+    sum += value
+  }
+
+  /// The number of values.
+  public var count: UInt64 { counts.reduce(0, +) }
+
+  /// Estimates the value that a share of all values does not exceed.
+  ///
+  /// Values are taken to be spread evenly in their bucket. One in the last bucket counts as that bucket's lower bound.
+  ///
+  /// - Parameter share: from 0 to 1.
+  /// - Returns: the estimate, or nil if there are no values.
+  public func quantile(_ share: Double) -> Double? {
+    let rank = share * Double(count)
+    guard count > 0, let highest = bounds.last else { return nil }
+    var below = 0.0
+    for (index, bound) in bounds.enumerated() {
+      let inside = Double(counts[index])
+      if inside > 0, below + inside >= rank {
+        let lower = index == 0 ? 0 : bounds[index - 1]
+        return lower + (bound - lower) * (rank - below) / inside
+      }
+      below += inside
+    }
+    return highest
+  }
+
+  /// Returns the values that were counted since an earlier moment.
+  ///
+  /// - Parameter earlier: the same distribution at that moment.
+  public func since(_ earlier: Distribution) -> Distribution {
+    guard earlier.bounds == bounds else { return self }
+    return Distribution(
+      bounds: bounds, counts: zip(counts, earlier.counts).map { $0 &- min($0, $1) },
+      sum: sum - earlier.sum)
+  }
+}
+
+/// A count of durations by buckets, which any thread may add to.
+public final class Histogram: Sendable {
+  /// Upper bounds from a tenth of a millisecond to ten seconds.
+  public static let latencies: [Duration] = [
+    .microseconds(100), .microseconds(250), .microseconds(500), .milliseconds(1),
+    .microseconds(2500), .milliseconds(5), .milliseconds(10), .milliseconds(25), .milliseconds(50),
+    .milliseconds(100), .milliseconds(250), .milliseconds(500), .seconds(1), .milliseconds(2500),
+    .seconds(5), .seconds(10),
+  ]
+
+  /// The upper bounds of all buckets but the last, ascending.
+  let bounds: [Duration]
+  private let counts: [Counter]
+  private let nanoseconds = Counter()
+
+  init(bounds: [Duration]) {
+    precondition(zip(bounds, bounds.dropFirst()).allSatisfy(<), "bounds of a histogram ascend")
+    self.bounds = bounds
+    counts = (0...bounds.count).map { _ in Counter() }
+  }
+
+  /// Records a duration.
+  public func observe(_ duration: Duration) {
+    let bucket = bounds.firstIndex { duration <= $0 } ?? bounds.count
+    counts[bucket].add()
+    nanoseconds.add(UInt64(clamping: duration.nanoseconds))
+  }
+
+  /// The recorded durations, in seconds.
+  var distribution: Distribution {
+    Distribution(
+      bounds: bounds.map { $0 / .seconds(1) }, counts: counts.map(\.value),
+      sum: Double(nanoseconds.value) / 1e9)
+  }
+}
+
+/// A metric at one moment.
+public struct MetricSample: Sendable {
+  /// The value of a metric.
+  public enum Value: Sendable {
+    /// A number that goes up and down.
+    case level(Double)
+    /// A number that only grows.
+    case total(Double)
+    /// Values by buckets.
+    case distribution(Distribution)
+  }
+
+  /// The name, with the unit at its end.
+  public let name: String
+  /// The title.
+  public let help: String
+  /// The labels that tell it from others of the same name.
+  public let labels: [(name: String, value: String)]
+  /// The value.
+  public let value: Value
 }

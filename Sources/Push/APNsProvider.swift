@@ -1,11 +1,13 @@
+package import Platform
+
 internal import Cryptography
+internal import Formats
 internal import HTTPClient
 internal import HTTPProtocol
-internal import Platform
 
 /// Apple's push service, over HTTP/2.
 final class APNsProvider: PushProvider {
-  private let client: HTTPClient
+  private let client: WebClient
   private let url: String
   private let topic: String
   private let tokens: PushTokens?
@@ -18,8 +20,6 @@ final class APNsProvider: PushProvider {
   /// - Parameters:
   ///   - configuration: the service's URLs, topic and credentials.
   ///   - isSandbox: whether it is the one for apps that are being made.
-  ///   - streams: the most pushes under way.
-  ///   - clock: tells the time.
   /// - Throws: ``PushSetupError`` if the key can't be read, or ``HTTPClientError``.
   init(
     _ configuration: APNsConfiguration, isSandbox: Bool = false, streams: Int,
@@ -51,7 +51,7 @@ final class APNsProvider: PushProvider {
       tokens = nil
       options.clientCertificate = (certificate, key)
     }
-    client = try HTTPClient(options)
+    client = try WebClient(options)
   }
 
   func refreshCredentials() { tokens?.refresh() }
@@ -111,5 +111,37 @@ extension PushResponse {
     self.init(
       status: Int(response.status.code), reason: fault.reason, timestamp: fault.timestamp,
       retryAfter: response.retryAfter(now: now))
+  }
+}
+
+/// The reason of a refusal, as the body of an APNs response gives it.
+package struct APNsFault: Sendable, Hashable {
+  /// Apple's word for the reason: 1 to 64 letters and digits, fit for a log.
+  package let reason: String?
+  /// The moment since which the device is known to be gone.
+  package let timestamp: Timestamp?
+
+  /// Reads a body; members that are missing or not in Apple's form are nil.
+  ///
+  /// - Parameter body: any bytes.
+  package init(json body: [UInt8]) {
+    var (reason, timestamp): (String?, Timestamp?)
+    for member in JSONObjectReader.members(of: body) ?? [] {
+      switch (member.name, member.value) {
+      case ("reason", .text(let word)): reason = word.asWord
+      case ("timestamp", .integer(let time)): timestamp = Timestamp(milliseconds: time)
+      default: break
+      }
+    }
+    self.reason = reason
+    self.timestamp = timestamp
+  }
+}
+
+extension String {
+  /// The text if it is a push service's word for something, fit for a log: 1 to 64 letters, digits and underscores.
+  var asWord: String? {
+    (1...64).contains(utf8.count) && utf8.allSatisfy { $0.isLetterOrDigit || $0 == 0x5f }
+      ? self : nil
   }
 }

@@ -17,10 +17,7 @@ final class LogProvider: Sendable {
 
   /// Makes a provider.
   ///
-  /// - Parameters:
-  ///   - log: receives the pushes.
-  ///   - showsPayloads: whether payloads are logged and kept.
-  ///   - clock: tells the time.
+  /// - Parameter showsPayloads: whether payloads are logged and kept.
   init(log: Log, showsPayloads: Bool, clock: @escaping @Sendable () -> Timestamp) {
     self.log = log
     self.showsPayloads = showsPayloads

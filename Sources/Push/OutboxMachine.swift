@@ -101,14 +101,15 @@ struct OutboxMachine: Sendable {
   ///
   /// - Parameters:
   ///   - limits: the number of pushes at once, and the times to wait.
-  ///   - kind: the kind of push service.
   ///   - isProven: whether the push service has taken a push before.
-  ///   - random: gives a number in a range.
   init(
     _ limits: Limits, of kind: PushKind = .apns, isProven: Bool,
     random: @escaping @Sendable (ClosedRange<Double>) -> Double
   ) {
-    (self.kind, self.limits, self.isProven, self.random) = (kind, limits, isProven, random)
+    self.kind = kind
+    self.limits = limits
+    self.isProven = isProven
+    self.random = random
   }
 
   /// The pushes that are leased and not settled.
@@ -123,9 +124,7 @@ struct OutboxMachine: Sendable {
 
   /// Takes events and decides what to do.
   ///
-  /// - Parameters:
-  ///   - events: the events in order; none if only time has passed.
-  ///   - now: the time.
+  /// - Parameter events: the events in order; none if only time has passed.
   /// - Returns: the actions, in order.
   mutating func advance(_ events: [Event], at now: Timestamp) -> [Action] {
     var actions: [Action] = []

@@ -21,7 +21,6 @@ package enum PushMode: String, CaseIterable, Sendable {
   /// Reads the key `push` of a service's section, and records what is wrong with it.
   ///
   /// - Parameters:
-  ///   - section: the service's section.
   ///   - fallback: the default.
   ///   - hasWeb: whether the service needs no push service of phones, as browsers have theirs.
   ///   - takesAPNs: whether `apns` is `on`, with Apple's push service among those that are named.
@@ -66,11 +65,11 @@ package struct PushConfiguration: Sendable {
   /// Reads the keys, and records their faults.
   ///
   /// - Parameters:
-  ///   - section: the section.
   ///   - isUsed: whether a push service that is named must be complete.
   ///   - needsAPNs: whether Apple's must be there.
   package init(_ section: ConfigurationSection, isUsed: Bool = false, needsAPNs: Bool = false) {
-    let (apnsSection, fcmSection) = (section.section("apns"), section.section("fcm"))
+    let apnsSection = section.section("apns")
+    let fcmSection = section.section("fcm")
     apns = APNsConfiguration(apnsSection, isUsed: isUsed, isNeeded: needsAPNs)
     fcm = FCMConfiguration(fcmSection)
     web = WebPushConfiguration(section.section("web"))
@@ -84,7 +83,11 @@ package struct PushConfiguration: Sendable {
   ///
   /// - Parameter dataFolder: the folder of all that the daemon keeps.
   package init(dataFolder: String) {
-    (showsPayloads, streams, apns, fcm, namesPhones) = (false, 100, nil, nil, false)
+    showsPayloads = false
+    streams = 100
+    apns = nil
+    fcm = nil
+    namesPhones = false
     web = WebPushConfiguration(dataFolder: dataFolder)
   }
 

@@ -20,7 +20,8 @@ final class PushMetrics: Sendable {
 
   /// Registers the metrics of providers.
   init(_ metrics: Metrics, clock: @escaping @Sendable () -> Timestamp) {
-    (self.metrics, self.clock) = (metrics, clock)
+    self.metrics = metrics
+    self.clock = clock
     providers = PushKind.allCases.map(\.provider).reduce(into: [:]) { providers, provider in
       let labels: Metrics.Labels = ["provider": provider]
       providers[provider] = Provider(

@@ -35,21 +35,22 @@ final class PushOutbox: Sendable {
   /// Makes an outbox that pushes as soon as ``run()`` is called.
   ///
   /// - Parameters:
-  ///   - kind: the kind of its addresses.
-  ///   - store: the store of the pushes.
-  ///   - provider: the push service.
   ///   - services: the services whose pushes it carries, by their names.
   ///   - limits: the number of pushes at once, and the times to wait.
   ///   - owner: random bytes.
-  ///   - log: receives refusals and pauses.
-  ///   - metrics: counts responses and the outbox.
   init(
     _ kind: PushKind, store: PushStore, provider: (any PushProvider)?,
     services: [String: Service], limits: OutboxMachine.Limits,
     owner: [UInt8] = SecureRandom.bytes(16), log: Log, metrics: PushMetrics
   ) {
-    (self.kind, self.store, self.provider, self.services) = (kind, store, provider, services)
-    (self.limits, self.owner, self.log, self.metrics) = (limits, owner, log, metrics)
+    self.kind = kind
+    self.store = store
+    self.provider = provider
+    self.services = services
+    self.limits = limits
+    self.owner = owner
+    self.log = log
+    self.metrics = metrics
     lines = AttemptTable(span: .seconds(60), size: 64, clock: store.clock)
   }
 
@@ -170,7 +171,8 @@ final class PushOutbox: Sendable {
 
   private func tell(_ report: OutboxMachine.Report) {
     var fields: Log.Fields = [:]
-    var (level, most) = (Log.Level.error, Self.linesPerMinute)
+    var level = Log.Level.error
+    var most = Self.linesPerMinute
     let words: String
     switch report {
     case .targetInDoubt(let reason, let pause):
@@ -191,11 +193,14 @@ final class PushOutbox: Sendable {
       fields = ["status": status]
     case .appLacksKey:
       words = "Firebase lacks the key for an app's pushes: a push is dropped"
-      (fields, most) = (["status": 401], 1)
+      fields = ["status": 401]
+      most = 1
     case .expired:
-      (words, level) = ("a push was not delivered in time and is dropped", .warning)
+      words = "a push was not delivered in time and is dropped"
+      level = .warning
     case .unbound(let reason):
-      (words, level) = ("a device is gone and is unbound", .info)
+      words = "a device is gone and is unbound"
+      level = .info
       fields = ["reason": reason]
     }
     if lines.count(words, upTo: most) == nil { log.write(level, words, fields) }

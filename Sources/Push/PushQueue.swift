@@ -20,18 +20,13 @@ package struct PushQueue: Sendable {
   /// Queues a push, in the transaction of what it tells of.
   ///
   /// - Parameters:
-  ///   - content: what the service makes the payload of.
-  ///   - address: the address.
   ///   - device: the device, in the service's own bytes, of which one push is under way at a time, in order.
   ///   - account: whom the push counts for, in the service's own bytes.
-  ///   - urgency: the urgency.
   ///   - collapseKey: the name under which a push service lets a later push replace an earlier one.
   ///   - position: the service's own number, by which it finds the push again.
-  ///   - created: the time.
   ///   - due: the moment before which it isn't sent.
   ///   - expires: the moment from which it isn't sent.
   ///   - most: the pushes that may wait for the device, of which the oldest go first; nil to look at none.
-  ///   - transaction: the transaction.
   package func queue(
     _ content: [UInt8], to address: PushAddress, of device: [UInt8], for account: [UInt8],
     urgency: PushUrgency = .high, collapseKey: String? = nil, position: Int64 = 0,
@@ -69,11 +64,8 @@ package struct PushQueue: Sendable {
   /// Deletes the pushes to a device whose positions are above one and not above another.
   ///
   /// - Parameters:
-  ///   - device: the device.
   ///   - first: the position that they are above.
-  ///   - last: the last position.
   ///   - evenLeased: whether those go too that are under way.
-  ///   - transaction: the transaction.
   /// - Returns: the number of pushes.
   @discardableResult package func drop(
     _ device: [UInt8], after first: Int64 = .min, upTo last: Int64 = .max,
@@ -88,12 +80,6 @@ package struct PushQueue: Sendable {
   }
 
   /// Makes pushes to a device due that were never tried, unless they are due earlier.
-  ///
-  /// - Parameters:
-  ///   - device: the device.
-  ///   - last: the last position.
-  ///   - due: the moment.
-  ///   - transaction: the transaction.
   package func release(
     _ device: [UInt8], upTo last: Int64 = .max, at due: Timestamp,
     _ transaction: borrowing Transaction

@@ -21,14 +21,16 @@ final class PushTokens: Sendable {
   ///   - key: the key that the push service knows.
   ///   - header: the parameters of a token's header beside `alg`.
   ///   - lifetime: the time for which a token is used.
-  ///   - clock: tells the time.
   ///   - claims: returns the claims of a token, in JSON.
   init(
     _ key: SigningKey, header: [String: String], lifetime: Duration,
     clock: @escaping @Sendable () -> Timestamp,
     claims: @escaping @Sendable (_ audience: String, _ now: Timestamp) -> String
   ) {
-    (self.key, self.header, self.lifetime, self.clock) = (key, header, lifetime, clock)
+    self.key = key
+    self.header = header
+    self.lifetime = lifetime
+    self.clock = clock
     self.claims = claims
   }
 

@@ -38,10 +38,7 @@ package final class Pushes: Sendable {
   /// Makes the pushes of a process. Nothing is pushed before ``run()``.
   ///
   /// - Parameters:
-  ///   - configuration: the section.
   ///   - store: the store, with the tables of ``migrations``.
-  ///   - log: receives refusals and pauses, and the pushes to the log.
-  ///   - metrics: the registry of metrics.
   ///   - clock: tells the time, which is the same for all nodes.
   ///   - publicURL: the server's URL as seen from outside, if it is known.
   package init(
@@ -50,7 +47,8 @@ package final class Pushes: Sendable {
   ) {
     self.configuration = configuration
     self.store = PushStore(store: store, clock: clock)
-    (self.log, self.publicURL) = (log, publicURL)
+    self.log = log
+    self.publicURL = publicURL
     registry = metrics
     self.metrics = PushMetrics(metrics, clock: clock)
     logProvider = LogProvider(log: log, showsPayloads: configuration.showsPayloads, clock: clock)
@@ -79,7 +77,6 @@ package final class Pushes: Sendable {
   /// Makes the queue of a service.
   ///
   /// - Parameters:
-  ///   - service: the service's name.
   ///   - mode: whether its pushes go out.
   ///   - web: whether those to browsers do; nil if that is no other matter.
   package func queue(of service: String, _ mode: PushMode, web: PushMode? = nil) -> PushQueue {
@@ -101,9 +98,7 @@ package final class Pushes: Sendable {
 
   /// Begins to push what a service queues. It is called once, before ``run()``.
   ///
-  /// - Parameters:
-  ///   - source: the part of the service that its pushes need, which doesn't hold this object.
-  ///   - queue: the service's queue.
+  /// - Parameter source: the part of the service that its pushes need, which doesn't hold this object.
   /// - Throws: ``PushSetupError`` if a key can't be read, or an error of the HTTP client.
   package func serve(_ source: any PushSource, _ queue: PushQueue) throws {
     metrics.add(queue.service)

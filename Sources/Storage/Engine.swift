@@ -3,9 +3,7 @@ protocol Engine: Sendable {
   /// Opens the database and brings its schema up to date, runs jobs until the queues are closed and empty, and closes the
   /// database.
   ///
-  /// - Parameters:
-  ///   - work: the jobs.
-  ///   - opened: called when the database is open.
+  /// - Parameter opened: called when the database is open.
   /// - Throws: the error of opening.
   func run(_ work: StoreWork, opened: () -> Void) throws
 }

@@ -56,7 +56,6 @@ final class Operation<Context: ~Copyable, Value: Sendable>: Job<Context>, @unche
   /// Makes an operation.
   ///
   /// - Parameters:
-  ///   - body: the work.
   ///   - isolation: the way in which its transaction is kept apart from others.
   ///   - outcome: takes note each time that its changes are committed or undone, once it has run.
   ///   - complete: takes the result, once.
@@ -65,7 +64,9 @@ final class Operation<Context: ~Copyable, Value: Sendable>: Job<Context>, @unche
     outcome: (@Sendable (Bool) -> Void)? = nil,
     complete: @escaping @Sendable (Result<Value, any Error>) -> Void
   ) {
-    (self.body, self.outcome, self.complete) = (body, outcome, complete)
+    self.body = body
+    self.outcome = outcome
+    self.complete = complete
     super.init(isolation: isolation)
   }
 

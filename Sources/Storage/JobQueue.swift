@@ -30,9 +30,7 @@ final class JobQueue<Job: Sendable>: Sendable {
 
   /// Adds a job behind the others of its owner.
   ///
-  /// - Parameters:
-  ///   - job: the job.
-  ///   - owner: the job's owner, or nil if it has none.
+  /// - Parameter owner: the job's owner, or nil if it has none.
   /// - Returns: the job that has no place, or nil if there was room: this one, or one of the owner with most jobs.
   /// - Throws: `.closed` after ``close()``.
   func append(_ job: Job, for owner: WorkOwner?) throws(StoreError) -> Job? {
@@ -47,7 +45,6 @@ final class JobQueue<Job: Sendable>: Sendable {
 
   /// Waits for a job, and takes those that are there, in turn.
   ///
-  /// - Parameter most: the largest number of jobs to take.
   /// - Returns: the jobs; none once the queue is closed and empty.
   func take(atMost most: Int) -> [Job] { take(atMost: most, waitingFor: 1, within: nil) }
 
@@ -55,10 +52,6 @@ final class JobQueue<Job: Sendable>: Sendable {
   func takeReady(atMost most: Int) -> [Job] { state.withLock { $0.take(atMost: most) } }
 
   /// Waits a short time for a number of jobs, and takes those that are there by then, in turn.
-  ///
-  /// - Parameters:
-  ///   - most: the number of jobs to wait for, and the largest number to take.
-  ///   - patience: the longest time to wait.
   func poll(atMost most: Int, within patience: Duration) -> [Job] {
     take(atMost: most, waitingFor: most, within: patience)
   }
@@ -80,5 +73,94 @@ final class JobQueue<Job: Sendable>: Sendable {
   func close() {
     state.withLock { $0.isClosed = true }
     state.wakeAll()
+  }
+}
+
+/// The jobs that wait, in the order of their turns: first among clients, then among the accounts of each.
+struct JobTurns<Job> {
+  private enum Turn {
+    case client(Int)
+    /// A job without an owner.
+    case job(Job)
+  }
+
+  private let limit: Int
+  private var clients: [Int: FairQueue<Int, Job>] = [:]
+  private var turns = FIFO<Turn>()
+  /// The number of jobs that wait.
+  private(set) var count = 0
+
+  /// - Parameter limit: the number of jobs that may wait.
+  init(limit: Int) { self.limit = limit }
+
+  /// Adds a job behind the others of its owner.
+  ///
+  /// - Returns: the job that has no place, or nil if there was room: the last one of the largest owner, or this one.
+  mutating func append(_ job: Job, for owner: WorkOwner?) -> Job? {
+    let own = owner.flatMap { clients[$0.client]?.count } ?? 0
+    var refused: Job?
+    if count >= limit, let largest = clients.max(by: { $0.value.count < $1.value.count }),
+      largest.value.count > own + 1
+    {
+      // A client that loses has at least two jobs, so that it keeps its turn.
+      refused = clients[largest.key]?.removeLast()
+      count -= 1
+    }
+    let hasRoom = count < limit
+    guard let owner else {
+      guard hasRoom else { return job }
+      turns.append(.job(job))
+      count += 1
+      return refused
+    }
+    guard hasRoom || own > 0 else { return job }
+    if own == 0 { turns.append(.client(owner.client)) }
+    let displaced = clients[owner.client, default: FairQueue(limit: .max)].append(
+      job, for: owner.account, hasRoom: hasRoom)
+    if displaced == nil { count += 1 }
+    return refused ?? displaced
+  }
+
+  /// Removes the next job, and returns it; nil if none waits.
+  mutating func popFirst() -> Job? {
+    switch turns.popFirst() {
+    case nil: return nil
+    case .job(let job):
+      count -= 1
+      return job
+    case .client(let client):
+      guard let index = clients.index(forKey: client), let job = clients.values[index].popFirst()
+      else { return nil }
+      count -= 1
+      if clients.values[index].count == 0 {
+        clients.remove(at: index)
+      } else {
+        turns.append(.client(client))
+      }
+      return job
+    }
+  }
+}
+
+/// The client, and the account where there is one, for whom the store works.
+///
+/// Clients take turns, and so do the accounts of one client. What is done for nobody in particular has a turn of its own.
+public struct WorkOwner: Sendable, Hashable {
+  /// The owner of what the present task writes and reads; nil for nobody.
+  @TaskLocal public static var current: WorkOwner?
+
+  @usableFromInline let client: Int
+  @usableFromInline let account: Int
+
+  /// Makes an owner, or nil if there is neither a client nor an account.
+  ///
+  /// - Parameters:
+  ///   - client: the network that the client is in, or nil if it has none.
+  ///   - account: the account, or something that only this work has; nil if all work for the client is done in order.
+  @inlinable
+  public init?(client: (some Hashable)?, account: (some Hashable)? = Int?.none) {
+    guard let hash = client?.hashValue ?? account?.hashValue else { return nil }
+    self.client = hash
+    self.account = account?.hashValue ?? 0
   }
 }

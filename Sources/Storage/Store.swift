@@ -28,7 +28,6 @@ internal import Platform
   ///     PostgreSQL's or one that this program made.
   ///   - migrations: all migrations of all services in the program, switched on or not. A database with another one is
   ///     refused.
-  ///   - configuration: sizes and times.
   /// - Throws: ``StoreError``: `.incompatibleSchema` for a database of a newer or another program. Or the error of a
   ///   migration.
   package static func open(
@@ -132,7 +131,9 @@ internal import Platform
     isolation: Isolation = .serializable, outcome: (@Sendable (Bool) -> Void)? = nil
   ) async -> [Result<Value, any Error>] {
     let promises = steps.map { _ in Promise<Result<Value, any Error>>() }
-    let (work, isShared, owner) = (work, isShared, WorkOwner.current)
+    let work = work
+    let isShared = isShared
+    let owner = WorkOwner.current
     // Where the queue doesn't keep the order, each step is queued when the one before has its result.
     @Sendable func queue(_ index: Int) {
       let operation = Operation(steps[index], isolation: isolation, outcome: outcome) { result in
@@ -192,9 +193,6 @@ internal import Platform
 
   /// Does one of the operations that many ask for alike. Its turn is that of ``WorkOwner/current``.
   ///
-  /// - Parameters:
-  ///   - input: the request.
-  ///   - operation: the kind of work.
   /// - Returns: the output, once the changes are on the disk.
   /// - Throws: the operation's error, or ``StoreError`` as ``write(isolation:outcome:_:)`` does.
   package nonisolated(nonsending) func perform<Operation: BatchOperation>(

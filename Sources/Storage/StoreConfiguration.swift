@@ -28,7 +28,6 @@ package struct StoreConfiguration: Sendable, Hashable {
   /// start slow.
   var checkedSize = 64 << 20
 
-  /// Makes a configuration. Numbers below 1 count as 1.
   package init(
     readers: Int = 2, connections: Int = 8, lanes: Int = 2, queueLimit: Int = 16_384,
     groupLimit: Int = 256,

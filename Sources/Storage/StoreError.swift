@@ -70,7 +70,9 @@ public struct StoreError: Error, Sendable {
   }
 
   init(_ code: Code, _ message: String, resultCode: ResultCode? = nil) {
-    (self.code, self.resultCode, self.message) = (code, resultCode, message)
+    self.code = code
+    self.resultCode = resultCode
+    self.message = message
   }
 
   /// Returns the error of a database whose schema isn't one that the program works with.

@@ -5,7 +5,6 @@ public protocol Queryable: ~Copyable {
   /// - Parameters:
   ///   - sql: one statement, which is prepared once for each connection.
   ///   - values: one value for each parameter, in order.
-  ///   - body: takes a row. Its error ends the query.
   /// - Throws: ``StoreError``, or the closure's error.
   borrowing func forEach<each Value: DatabaseValueConvertible>(
     _ sql: StaticString, _ values: repeat each Value, body: (borrowing Row) throws -> Void
@@ -18,7 +17,6 @@ extension Queryable where Self: ~Copyable {
   /// - Parameters:
   ///   - sql: one statement, which is prepared once for each connection. It should limit the number of rows.
   ///   - values: one value for each parameter, in order.
-  ///   - transform: makes an element of a row.
   /// - Returns: the elements, in order.
   /// - Throws: ``StoreError``, or the closure's error.
   @inlinable public borrowing func all<each Value: DatabaseValueConvertible, Element>(
@@ -35,7 +33,6 @@ extension Queryable where Self: ~Copyable {
   /// - Parameters:
   ///   - sql: one statement, which is prepared once for each connection. Of several rows, the last counts.
   ///   - values: one value for each parameter, in order.
-  ///   - transform: makes an element of the row.
   /// - Returns: the element, or nil if there is no row.
   /// - Throws: ``StoreError``, or the closure's error.
   @inlinable public borrowing func one<each Value: DatabaseValueConvertible, Element>(
@@ -113,4 +110,65 @@ extension Queryable where Self: ~Copyable {
 
   /// The number of rows that the last INSERT, UPDATE or DELETE changed, without the effects of triggers and foreign keys.
   public var changes: Int { connection.changes }
+}
+
+/// The current row of a query, valid within a closure.
+@safe public struct Row: ~Copyable {
+  @usableFromInline let statement: DatabaseStatement
+
+  @inlinable init(_ statement: DatabaseStatement) { self.statement = statement }
+
+  /// The value in a column, counted from 0.
+  ///
+  /// NULL can only be read as an optional. No type is converted to another.
+  ///
+  /// - Throws: ``StoreError`` `.unexpectedValue` if the column does not exist or holds another type.
+  @inlinable public subscript<Value: DatabaseValueConvertible>(index: Int) -> Value {
+    get throws(StoreError) {
+      try check(index)
+      guard let stored = statement.column(index), let value = Value(databaseValue: stored) else {
+        throw unexpectedValue(index, Value.self)
+      }
+      return value
+    }
+  }
+
+  /// Passes the bytes of a column to a closure without copying them.
+  ///
+  /// - Parameters:
+  ///   - index: the column, counted from 0.
+  ///   - body: takes a blob's bytes, a text's bytes in UTF-8, or no bytes for NULL.
+  /// - Returns: the closure's result.
+  /// - Throws: ``StoreError`` `.unexpectedValue` if the column does not exist, or the closure's error.
+  @inlinable public func withBytes<Result>(
+    _ index: Int, _ body: (Span<UInt8>) throws -> Result
+  ) throws -> Result {
+    try check(index)
+    return try statement.withColumnBytes(index, body)
+  }
+
+  @usableFromInline func unexpectedValue(
+    _ index: Int, _ type: any DatabaseValueConvertible.Type
+  ) -> StoreError {
+    StoreError(
+      .unexpectedValue, "column \(index) (\(statement.columnName(index))) holds no \(type)")
+  }
+
+  @usableFromInline func check(_ index: Int) throws(StoreError) {
+    guard index >= 0, index < statement.columnCount else {
+      throw StoreError(.unexpectedValue, "the row has no column \(index)")
+    }
+  }
+}
+
+/// The way in which a transaction is kept apart from those that run at the same time.
+///
+/// On SQLite there are none, as one closure writes at a time, and both are the same.
+package enum Isolation: Sendable, Hashable {
+  /// Any closure: its changes are as if it had run alone. It runs again when others changed what it had read.
+  case serializable
+  /// A closure that is one statement, or that locks first what it goes by: `UPDATE`, or `SELECT … FOR UPDATE`. Each
+  /// statement sees what others have committed by then. It waits for others that change the same rows, and needs no
+  /// second try for their sake.
+  case rowLocks
 }

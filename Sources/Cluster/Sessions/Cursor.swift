@@ -36,9 +36,7 @@ package struct Cursor<Position: EntryPosition>: Sendable {
 
   /// Takes note of news.
   ///
-  /// - Parameters:
-  ///   - news: the news.
-  ///   - isReady: whether something could be sent now.
+  /// - Parameter isReady: whether something could be sent now.
   /// - Returns: the entry that is to be sent now, before ``pass(_:)``, or nil if there is none.
   package mutating func note<Content>(
     _ news: EntryUpdate<Position, Content>, isReady: Bool
@@ -55,10 +53,6 @@ package struct Cursor<Position: EntryPosition>: Sendable {
   }
 
   /// Takes note of an entry that needs no sending, because the device has made it.
-  ///
-  /// - Parameters:
-  ///   - entry: the entry.
-  ///   - predecessor: the entry's predecessor.
   package mutating func skip(_ entry: Position, after predecessor: Position) {
     known = max(known, entry)
     guard entry > position else { return }
@@ -121,4 +115,37 @@ package struct Cursor<Position: EntryPosition>: Sendable {
     // What was known when the read began was either read or isn't there any more.
     if isLast { pass(reading ?? end) } else { mayBeMore = true }
   }
+}
+
+/// A place in the order of a user's entries.
+///
+/// The positions of a user rise; whether without gaps is the service's affair.
+package protocol EntryPosition: RawRepresentable, Comparable, Hashable, Sendable
+where RawValue == Int64 {}
+
+/// An entry of a user's, such as a message in an inbox, that is on the disk.
+package struct Entry<Position: EntryPosition, Content: Sendable>: Sendable {
+  /// The entry's position.
+  package let position: Position
+  /// The last position before it that was given away: no other entry is between the two, and none will be.
+  package let predecessor: Position
+  /// The content that the service sends.
+  package let content: Content
+
+  /// Describes an entry.
+  package init(_ content: Content, at position: Position, after predecessor: Position) {
+    self.content = content
+    self.position = position
+    self.predecessor = predecessor
+  }
+}
+
+/// News about a user's entries for a stream.
+package enum EntryUpdate<Position: EntryPosition, Content: Sendable>: Sendable {
+  /// An entry was made.
+  case entry(Entry<Position, Content>)
+  /// All entries up to a position are in the store.
+  case stored(upTo: Position)
+  /// There may be entries up to a position, as another node says; nothing else is believed.
+  case rumor(upTo: Position)
 }

@@ -55,8 +55,6 @@ package final class Hub<User: Hashable & Sendable, Member: HubMember>: Sendable 
   private let state = Lock(State())
 
   /// Makes a hub without members.
-  ///
-  /// - Parameter limit: the most members of a user.
   package init(limit: Int) { self.limit = limit }
 
   // MARK: - Members

@@ -72,20 +72,16 @@ package final class NodeLink<Registry: MemberRegistry>: Sendable {
   private let state = Lock(State())
 
   /// Connects a hub with others.
-  ///
-  /// - Parameters:
-  ///   - hub: the members of this node.
-  ///   - registry: what the service keeps of the members of all nodes.
-  ///   - service: the name of the service.
-  ///   - node: this node.
-  ///   - bus: carries notices.
-  ///   - log: takes notes of what fails and is tried again.
   package init(
     _ hub: Hub<User, Member>, _ registry: Registry, of service: String, node: NodeID,
     bus: any Bus, log: Log
   ) {
-    (self.hub, self.registry, self.service) = (hub, registry, service)
-    (self.node, self.bus, self.log) = (node, bus, log)
+    self.hub = hub
+    self.registry = registry
+    self.service = service
+    self.node = node
+    self.bus = bus
+    self.log = log
   }
 
   // MARK: - Telling
@@ -94,7 +90,6 @@ package final class NodeLink<Registry: MemberRegistry>: Sendable {
   ///
   /// - Parameters:
   ///   - position: the last entry, which is in the store.
-  ///   - user: the user.
   ///   - nodes: the nodes that have members of the user, possibly this one too.
   package func tell(_ position: Member.Position, of user: User, on nodes: [NodeID]) {
     tell([NoticeKind.entries] + NoticeKind.bytes(position.rawValue), of: user, on: nodes)
@@ -104,7 +99,6 @@ package final class NodeLink<Registry: MemberRegistry>: Sendable {
   ///
   /// - Parameters:
   ///   - content: the service's own words, whose first byte is none that ``NoticeKind`` has.
-  ///   - user: the user.
   ///   - nodes: the nodes that have members of the user.
   package func tell(_ content: [UInt8], of user: User, on nodes: [NodeID]) {
     let others = nodes.filter { $0 != node }

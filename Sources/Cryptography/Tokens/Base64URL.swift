@@ -17,7 +17,6 @@ public enum Base64URL {
 
   /// Decodes a text, with or without padding.
   ///
-  /// - Parameter text: the text.
   /// - Returns: the bytes, or nil unless the text is base64url of at least one byte.
   public static func decode(_ text: String) -> [UInt8]? {
     let signs = Array(text.utf8.prefix { $0 != UInt8(ascii: "=") })

@@ -1,4 +1,5 @@
 internal import CCJose
+internal import FoundationEssentials
 
 /// A public key that verifies signatures by one algorithm (RFC 7517).
 public struct JSONWebKey: Sendable, Hashable {
@@ -16,7 +17,6 @@ public struct JSONWebKey: Sendable, Hashable {
 
   /// Takes a key of a set.
   ///
-  /// - Parameter published: the key as its set states it.
   /// - Returns: nil for a key that is meant for something else, of another type, or too weak.
   init?(_ published: PublishedKey) {
     guard published.use ?? "sig" == "sig", published.key_ops?.contains("verify") ?? true else {
@@ -68,4 +68,57 @@ struct PublishedKey: Decodable {
   let e: String?
   let x: String?
   let y: String?
+}
+
+/// The public keys of an issuer that verify signatures (RFC 7517 section 5).
+public struct JSONWebKeySet: Sendable, Hashable {
+  /// A document is no set of keys.
+  public struct Malformed: Error {}
+
+  /// The usable keys, in the order of the document.
+  public let keys: [JSONWebKey]
+
+  /// The most keys of a document that are looked at.
+  private static let limit = 64
+
+  /// Reads a set, and passes over keys that verify no signature of a known algorithm.
+  ///
+  /// - Throws: ``Malformed``.
+  public init(parsing json: [UInt8]) throws(Malformed) {
+    guard let document = try? JSONDecoder().decode(Document.self, from: Data(json)) else {
+      throw Malformed()
+    }
+    keys = document.keys.prefix(Self.limit).compactMap { $0.key.flatMap(JSONWebKey.init) }
+  }
+
+  /// The key that a token names, if the key is of the token's algorithm.
+  ///
+  /// - Parameter id: the identifier, or nil for the only key of the algorithm.
+  public func key(_ id: String?, for algorithm: SignatureAlgorithm) -> JSONWebKey? {
+    let candidates = keys.filter { $0.algorithm == algorithm }
+    guard let id else { return candidates.count == 1 ? candidates[0] : nil }
+    return candidates.first { $0.id == id }
+  }
+
+  /// Returns whether there is a key with an identifier, whatever its algorithm.
+  public func has(_ id: String) -> Bool { keys.contains { $0.id == id } }
+
+  private struct Document: Decodable { let keys: [Element] }
+
+  /// A key of the document, or nil if its members have other types than a key's.
+  private struct Element: Decodable {
+    let key: PublishedKey?
+
+    init(from decoder: any Decoder) { key = try? PublishedKey(from: decoder) }
+  }
+}
+
+/// The algorithms of signatures that are taken, by the names that RFC 7518 section 3.1 gives them.
+///
+/// There is neither `none` nor an algorithm with a shared secret, whatever a token or a key says.
+public enum SignatureAlgorithm: String, Sendable, Hashable {
+  /// RSASSA-PKCS1-v1_5 with SHA-256.
+  case rs256 = "RS256"
+  /// ECDSA on the curve P-256 with SHA-256.
+  case es256 = "ES256"
 }

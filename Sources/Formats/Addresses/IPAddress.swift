@@ -64,3 +64,132 @@ extension IPAddress: CustomStringConvertible {
     return written ?? ""
   }
 }
+
+extension IPAddress {
+  /// The networks that are no part of the public Internet (the IANA special-purpose registries), or lead into it by another
+  /// network's addresses.
+  private static let special: [AddressRange] = [
+    "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12",
+    "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15",
+    "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/3",
+    // Of IPv6 only 2000::/3 is public, without Teredo, benchmarks, ORCHID, documentation and 6to4.
+    "::/3", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20", "4000::/2", "8000::/1",
+  ].compactMap(AddressRange.init)
+
+  /// True if the address is a host's on the public Internet.
+  ///
+  /// Loopback, private, link-local, shared, multicast, documentation and benchmark addresses are not; nor are those that
+  /// embed an IPv4 address (NAT64, 6to4, Teredo, IPv4-compatible), whichever that is.
+  package var isPublic: Bool { !Self.special.contains { $0.contains(self) } }
+}
+
+/// An address or a network in CIDR notation (RFC 4632), IPv4 or IPv6.
+///
+/// A range of IPv4 addresses mapped into IPv6 is the range of the IPv4 addresses. No range has both
+/// kinds: `::/0` is every IPv6 address and no IPv4 address.
+package struct AddressRange: Sendable, Hashable {
+  /// The first address, whose bits behind the prefix are 0.
+  package let first: IPAddress
+  /// The number of leading bits that all addresses share: 0 to 32 or 0 to 128.
+  package let prefixLength: Int
+
+  /// Parses a range such as `10.1.2.3`, `10.0.0.0/8` or `fd00::/8`. Bits behind the prefix are ignored.
+  ///
+  /// - Parameter text: the range. Anything else gives nil.
+  package init?(_ text: String) {
+    let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
+    guard let written = IPAddress.parse(String(parts[0])),
+      let address = IPAddress(bytes: written)
+    else { return nil }
+    var length = written.count * 8
+    if parts.count == 2 {
+      guard parts[1].first != "+", let number = UInt8(parts[1]), number <= length else {
+        return nil
+      }
+      length = Int(number)
+    }
+    // A mapped network whose prefix doesn't cover the mapping isn't one of IPv4 addresses only.
+    let mappingBits = (written.count - address.bytes.count) * 8
+    guard length >= mappingBits else { return nil }
+    length -= mappingBits
+    let network = address.bytes.enumerated().map { index, byte in
+      byte & Self.mask(byte: index, prefixLength: length)
+    }
+    guard let first = IPAddress(bytes: network) else { return nil }
+    self.first = first
+    prefixLength = length
+  }
+
+  /// Returns whether an address lies in the range.
+  package func contains(_ address: IPAddress) -> Bool {
+    address.bytes.count == first.bytes.count
+      && address.bytes.indices.allSatisfy { index in
+        let mask = Self.mask(byte: index, prefixLength: prefixLength)
+        return address.bytes[index] & mask == first.bytes[index]
+      }
+  }
+
+  /// Returns the bits of one byte that belong to the prefix.
+  private static func mask(byte index: Int, prefixLength: Int) -> UInt8 {
+    let bits = min(max(prefixLength - index * 8, 0), 8)
+    return UInt8(truncatingIfNeeded: 0xFF00 >> bits)
+  }
+}
+
+extension AddressRange: CustomStringConvertible {
+  /// The range, such as `10.0.0.0/8`, or its only address.
+  package var description: String {
+    prefixLength == first.bytes.count * 8 ? "\(first)" : "\(first)/\(prefixLength)"
+  }
+}
+
+/// The part of a client's address that limits count by: an IPv4 address, or the /64 network of an IPv6 address, as one
+/// subscriber usually has the whole of it.
+package struct ClientNetwork: Sendable, Hashable {
+  /// The 32 bits of an IPv4 address, or the first 64 bits of an IPv6 address.
+  private let bits: UInt64
+  private let isVersion4: Bool
+
+  package init(of address: IPAddress) {
+    isVersion4 = address.isVersion4
+    bits = address.bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
+  }
+}
+
+extension ClientNetwork: CustomStringConvertible {
+  /// The address, or the network such as `2001:db8::/64`.
+  package var description: String { text(bytes: 8) }
+
+  /// The name of those to whom lasting things are charged: the IPv4 address, or the /48 network of an IPv6 address, as many
+  /// get one for nothing.
+  package var site: String { text(bytes: 6) }
+
+  /// Returns the IPv4 address, or the first bytes of an IPv6 address as a network.
+  private func text(bytes kept: Int) -> String {
+    let count = isVersion4 ? 4 : kept
+    let total = isVersion4 ? 4 : 8
+    let bytes = (1...count).map { UInt8(truncatingIfNeeded: bits >> (8 * (total - $0))) }
+    let rest = [UInt8](repeating: 0, count: isVersion4 ? 0 : 16 - count)
+    guard let first = IPAddress(bytes: bytes + rest) else { return "" }
+    return isVersion4 ? "\(first)" : "\(first)/\(8 * count)"
+  }
+}
+
+/// The address of a socket that listens.
+package enum Endpoint: Sendable, Hashable {
+  /// A TCP port; 0 lets the system choose.
+  case tcp(IPAddress, port: UInt16)
+  /// The path of a Unix-domain socket.
+  case unix(path: String)
+}
+
+extension Endpoint: CustomStringConvertible {
+  /// The address as configuration files write it.
+  package var description: String {
+    switch self {
+    case .tcp(let address, let port) where address.isVersion4: "\(address):\(port)"
+    case .tcp(let address, let port): "[\(address)]:\(port)"
+    case .unix(let path): "unix:\(path)"
+    }
+  }
+}

@@ -18,7 +18,6 @@ package enum Compression {
 
   /// Compresses bytes to a gzip member (RFC 1952) without name and time.
   ///
-  /// - Parameter bytes: the content.
   /// - Returns: the compressed bytes, or nil if they would not be fewer.
   package static func gzip(_ bytes: RawSpan) -> [UInt8]? {
     unsafe shrinking(bytes) { input, output in
@@ -45,7 +44,6 @@ package enum Compression {
 
   /// Compresses bytes to a brotli stream (RFC 7932).
   ///
-  /// - Parameter bytes: the content, mostly text.
   /// - Returns: the compressed bytes, or nil if they would not be fewer.
   package static func brotli(_ bytes: RawSpan) -> [UInt8]? {
     unsafe shrinking(bytes) { input, output in

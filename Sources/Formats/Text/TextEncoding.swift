@@ -7,9 +7,7 @@ package enum TextEncoding {
 
   /// Returns a text whose encoding is told.
   ///
-  /// - Parameters:
-  ///   - bytes: the text.
-  ///   - name: the name of the encoding, such as `iso-8859-1`, in any case.
+  /// - Parameter name: the name of the encoding, such as `iso-8859-1`, in any case.
   /// - Returns: the text, what is malformed replaced; nil if there is no such encoding.
   package static func decode(_ bytes: some Collection<UInt8>, as name: String) -> String? {
     let name = name.lowercased()

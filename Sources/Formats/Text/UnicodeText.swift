@@ -10,7 +10,6 @@ package enum UnicodeText {
 
   /// Returns a text in Normalization Form C (UAX #15).
   ///
-  /// - Parameter text: any text.
   /// - Returns: the text in NFC, or nil if it is longer than ``longest`` or ICU has no data.
   package static func normalized(_ text: String) -> String? {
     if isASCII(text) { return text.utf8.count <= longest ? text : nil }
@@ -19,9 +18,7 @@ package enum UnicodeText {
 
   /// Returns a text in Normalization Form KC (UAX #15), in which signs that differ in their looks only are the same.
   ///
-  /// - Parameters:
-  ///   - text: any text.
-  ///   - limit: the longest text that is taken, in UTF-16 code units.
+  /// - Parameter limit: the longest text that is taken, in UTF-16 code units.
   /// - Returns: the text in NFKC, or nil if it is longer or ICU has no data.
   package static func compatible(_ text: String, upTo limit: Int = longest) -> String? {
     unsafe transform(text, upTo: limit, cicu_nfkc)
@@ -29,7 +26,6 @@ package enum UnicodeText {
 
   /// Returns a text in NFC with its case folded (Unicode, full default case folding), for caseless comparison.
   ///
-  /// - Parameter text: any text.
   /// - Returns: the folded text, or nil if the text is longer than ``longest`` or ICU has no data.
   package static func caseFolded(_ text: String) -> String? {
     if isASCII(text) { return text.utf8.count <= longest ? text.lowercased() : nil }

@@ -4,11 +4,7 @@ package import Glibc
 package enum DurableFile {
   /// Makes a file that must not be there yet; blocks on the disk.
   ///
-  /// - Parameters:
-  ///   - path: its path.
-  ///   - bytes: its content.
-  ///   - mode: its permissions, whatever the umask says.
-  ///   - modified: the time of its last change in seconds since 1970, or nil for now.
+  /// - Parameter modified: the time of its last change in seconds since 1970, or nil for now.
   /// - Throws: ``SystemError``; then the file may be there in part.
   package static func create(
     _ path: String, _ bytes: [UInt8], mode: mode_t = 0o644, modified: Int? = nil
@@ -26,10 +22,6 @@ package enum DurableFile {
 
   /// Makes a file that is never replaced, whole or not at all; blocks on the disk.
   ///
-  /// - Parameters:
-  ///   - path: its path.
-  ///   - bytes: its content.
-  ///   - mode: its permissions, whatever the umask says.
   /// - Returns: whether it was made; otherwise there is one.
   /// - Throws: ``SystemError``; then there is no file, or the whole one.
   package static func createOnce(
@@ -52,7 +44,6 @@ package enum DurableFile {
   ///
   /// - Parameters:
   ///   - path: the file; the target of a link is replaced, not the link.
-  ///   - bytes: the new content.
   ///   - fallback: the permissions of a file that isn't there yet; else they stay as they are.
   /// - Throws: ``SystemError``; then the file is as it was.
   package static func replace(
@@ -82,9 +73,7 @@ package enum DurableFile {
 
   /// Makes a folder and those above it that are missing; blocks on the disk.
   ///
-  /// - Parameters:
-  ///   - folder: its path.
-  ///   - mode: the permissions of what is made, less what the umask says; by default for this user alone.
+  /// - Parameter mode: the permissions of what is made, less what the umask says; by default for this user alone.
   /// - Throws: ``SystemError``.
   package static func makeFolder(_ folder: String, mode: mode_t = 0o700) throws(SystemError) {
     guard unsafe access(folder, F_OK) != 0 else { return }
@@ -110,12 +99,58 @@ package enum DurableFile {
 
   /// Makes the names in a folder durable.
   ///
-  /// - Parameter folder: its path.
   /// - Throws: ``SystemError``.
   package static func sync(_ folder: String) throws(SystemError) {
     let descriptor = unsafe open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard descriptor >= 0 else { throw SystemError(errno) }
     defer { close(descriptor) }
     guard fsync(descriptor) == 0 else { throw SystemError(errno) }
+  }
+}
+
+/// Follows all links of a path.
+///
+/// - Parameter path: any path, without NUL.
+/// - Returns: the absolute path of the file or folder that it leads to.
+/// - Throws: ``SystemError``; a circle of links gives `ELOOP`.
+package func realPath(_ path: [UInt8]) throws(SystemError) -> [UInt8] {
+  let path = path.map { CChar(bitPattern: $0) } + [0]
+  guard let resolved = unsafe realpath(path, nil) else { throw SystemError(errno) }
+  defer { unsafe free(resolved) }
+  return unsafe Array(UnsafeRawBufferPointer(start: resolved, count: strlen(resolved)))
+}
+
+/// Writes bytes to an open file, all of them, however many calls that takes.
+///
+/// - Parameters:
+///   - bytes: the bytes.
+///   - descriptor: the file, which isn't closed.
+/// - Throws: ``SystemError``; some of the bytes may be written then.
+package func writeAll(_ bytes: [UInt8], to descriptor: CInt) throws(SystemError) {
+  var rest = bytes[...]
+  while !rest.isEmpty {
+    let count = unsafe rest.withUnsafeBytes { unsafe write(descriptor, $0.baseAddress, $0.count) }
+    if count < 0 && errno == EINTR { continue }
+    guard count > 0 else { throw SystemError(errno) }
+    rest = rest.dropFirst(count)
+  }
+}
+
+/// The failure of a system call.
+package struct SystemError: Error, Equatable, CustomStringConvertible {
+  /// The value of `errno`.
+  package let code: CInt
+
+  /// An error for a value of `errno`.
+  package init(_ code: CInt) { self.code = code }
+
+  /// The system's words for the error.
+  package var description: String {
+    unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 128) { buffer in
+      guard let text = buffer.baseAddress,
+        unsafe strerror_r(code, text, buffer.count) == 0
+      else { return "error \(code)" }
+      return unsafe String(cString: text)
+    }
   }
 }

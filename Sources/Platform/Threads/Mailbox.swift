@@ -9,19 +9,15 @@ package final class Mailbox<Element: Sendable>: Sendable {
 
   private let state = Lock(State())
 
-  /// Makes an empty mailbox.
   package init() {}
 
   /// Adds an element, and wakes the task that waits.
-  ///
-  /// - Parameter element: goes behind all others.
   package func put(_ element: Element) { wake { $0.elements.append(element) } }
 
   /// Waits until there are elements, and removes them.
   ///
   /// Only one task at a time may wait.
   ///
-  /// - Parameter limit: the longest time to wait.
   /// - Returns: the elements in order; none if the time is over or the task is cancelled.
   package func take(within limit: Duration) async -> [Element] {
     state.withLock { $0.isOver = false }

@@ -1,3 +1,6 @@
+internal import Glibc
+internal import Synchronization
+
 /// Runs work that blocks or keeps a core busy on a few threads of its own, beside the event loops and the cooperative
 /// pool.
 ///
@@ -91,9 +94,7 @@ package final class ThreadPool: Sendable {
 
   /// Transforms every element, as many at once as the pool has threads.
   ///
-  /// - Parameters:
-  ///   - elements: the elements.
-  ///   - transform: makes a value of an element; it may block.
+  /// - Parameter transform: makes a value of an element; it may block.
   /// - Returns: the values, in the order of the elements.
   /// - Throws: as ``run(_:)``.
   package func map<Element: Sendable, Value: Sendable>(
@@ -137,5 +138,101 @@ package final class ThreadPool: Sendable {
       state.running -= 1
       return nil
     }
+  }
+}
+
+/// A thread outside the cooperative pool, which may block.
+///
+/// A thread whose handle is released before ``join()`` runs on by itself.
+@safe package final class WorkerThread: Sendable {
+  private let thread: pthread_t
+  private let isJoined = Atomic(false)
+
+  /// Starts a thread.
+  ///
+  /// - Parameters:
+  ///   - name: the name that debuggers and `top -H` show; the system cuts it after 15 bytes.
+  ///   - niceness: the degree to which the thread gives way to others, 0 (not at all) to 19.
+  /// - Throws: ``SystemError`` if the system has no room for a thread.
+  package init(
+    named name: String, niceness: CInt = 0, _ body: @escaping @Sendable () -> Void
+  ) throws(SystemError) {
+    let start = unsafe Unmanaged.passRetained(
+      Start {
+        Self.rename(name)
+        // Linux counts niceness by thread; a system that refuses it does no harm.
+        if niceness > 0 { _ = setpriority(CInt(PRIO_PROCESS.rawValue), 0, niceness) }
+        body()
+      })
+    var everySignal = sigset_t()
+    var previous = sigset_t()
+    unsafe sigfillset(&everySignal)
+    unsafe pthread_sigmask(SIG_SETMASK, &everySignal, &previous)
+    defer { unsafe pthread_sigmask(SIG_SETMASK, &previous, nil) }
+    var thread = pthread_t()
+    let result = unsafe pthread_create(
+      &thread, nil,
+      { argument in
+        if let argument = unsafe argument {
+          unsafe Unmanaged<Start>.fromOpaque(argument).takeRetainedValue().body()
+        }
+        return nil
+      }, start.toOpaque())
+    guard result == 0 else {
+      unsafe start.release()
+      throw SystemError(result)
+    }
+    self.thread = thread
+  }
+
+  /// Waits for the thread's end.
+  package func join() {
+    guard !isJoined.exchange(true, ordering: .relaxed) else { return }
+    pthread_join(thread, nil)
+  }
+
+  /// Names the calling thread, by the file that Linux has for it: the C function is hidden from Swift.
+  private static func rename(_ name: String) {
+    let file = unsafe open("/proc/thread-self/comm", O_WRONLY | O_CLOEXEC)
+    guard file >= 0 else { return }
+    let bytes = [UInt8](name.utf8.prefix(15))
+    _ = unsafe write(file, bytes, bytes.count)
+    close(file)
+  }
+
+  deinit { if !isJoined.load(ordering: .relaxed) { pthread_detach(thread) } }
+
+  /// Carries the closure to the new thread.
+  private final class Start {
+    let body: @Sendable () -> Void
+
+    init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+  }
+}
+
+/// The processors that threads run on.
+package enum Processors {
+  /// The number of processors that this process may use: an operator may leave it fewer than the machine has.
+  package static let count = max(1, min(online, allowed ?? online))
+
+  private static var online: Int { sysconf(Int32(_SC_NPROCESSORS_ONLN)) }
+
+  /// The number of bits in the mask that Linux shows for the process, as the C function that asks for it is hidden from
+  /// Swift. The mask may name processors that the machine doesn't have.
+  private static var allowed: Int? {
+    guard let file = unsafe fopen("/proc/self/status", "re") else { return nil }
+    defer { unsafe fclose(file) }
+    var line: UnsafeMutablePointer<CChar>?
+    var room = 0
+    defer { unsafe free(line) }
+    let name = "Cpus_allowed:"
+    while unsafe getline(&line, &room, file) > 0, let line = unsafe line {
+      let text = unsafe String(cString: line)
+      guard text.hasPrefix(name) else { continue }
+      return text.dropFirst(name.count).compactMap(\.hexDigitValue).reduce(0) {
+        $0 + $1.nonzeroBitCount
+      }
+    }
+    return nil
   }
 }

@@ -50,3 +50,95 @@ public struct Timestamp: Hashable, Comparable, Sendable {
     .milliseconds(Int128(other.milliseconds) - Int128(milliseconds))
   }
 }
+
+// The calendar is the proleptic Gregorian one, in UTC.
+extension Timestamp {
+  /// A moment by its day and the seconds since that began.
+  ///
+  /// - Returns: nil if the calendar has no such day.
+  package init?(year: Int64, month: Int64, day: Int64, second: Int64) {
+    var parts = unsafe tm()
+    unsafe parts.tm_year = Int32(clamping: year - 1900)
+    unsafe parts.tm_mon = Int32(clamping: month - 1)
+    unsafe parts.tm_mday = Int32(clamping: day)
+    let start = unsafe Int64(timegm(&parts))
+    // The 30th of February has become another day of another month.
+    guard unsafe parts.tm_mon + 1 == month, unsafe parts.tm_mday == day else { return nil }
+    self.init(seconds: start + second)
+  }
+
+  /// Returns the moment, cut off to the second, as strftime(3) writes it.
+  package func text(_ format: String) -> String {
+    var time = time_t(seconds)
+    var parts = unsafe tm()
+    unsafe gmtime_r(&time, &parts)
+    return unsafe String(unsafeUninitializedCapacity: 64) { room in
+      unsafe room.withMemoryRebound(to: CChar.self) { room in
+        guard let start = room.baseAddress else { return 0 }
+        return unsafe strftime(start, room.count, format, &parts)
+      }
+    }
+  }
+}
+
+extension Timestamp: CustomStringConvertible {
+  /// The moment as RFC 3339 writes it, in UTC with milliseconds: `2026-11-21T20:45:08.123Z`.
+  ///
+  /// Years are meant to lie within 0 to 9999, but any can be written.
+  public var description: String {
+    let fraction = String(milliseconds &- seconds &* 1000 + 1000).dropFirst()
+    return "\(text("%04Y-%m-%dT%H:%M:%S")).\(fraction)Z"
+  }
+}
+
+// The `xs:dateTime` of XML Schema Part 2, section 3.2.7, as XAdES writes the signing time.
+extension Timestamp {
+  /// Reads a date and time, or returns nil for other text.
+  ///
+  /// - Parameter text: `YYYY-MM-DDThh:mm:ss`, an optional fraction, which is cut off, and an optional zone; without a
+  ///   zone the time is UTC.
+  package init?(dateTime text: String) {
+    let date = /([0-9]{4})-([0-9]{2})-([0-9]{2})T/
+    let clock = /([0-9]{2}):([0-9]{2}):([0-9]{2})/
+    let rest = /(?:\.[0-9]+)?(?:Z|([+-])([0-9]{2}):([0-9]{2}))?/
+    let text = text.filter { !$0.isWhitespace }
+    func number(_ digits: Substring?) -> Int64 { digits.flatMap { Int64($0) } ?? 0 }
+    guard let day = text.prefixMatch(of: date),
+      let time = text[day.range.upperBound...].prefixMatch(of: clock),
+      let end = text[time.range.upperBound...].wholeMatch(of: rest),
+      case let (hour, minute, second) = (number(time.1), number(time.2), number(time.3)),
+      hour < 24 || hour == 24 && minute == 0 && second == 0, minute < 60, second < 60,
+      case let (hours, minutes) = (number(end.2), number(end.3)), hours <= 14, minutes < 60,
+      case let year = number(day.1), year > 0
+    else { return nil }
+    let offset = (end.1 == "-" ? -1 : 1) * (hours * 3600 + minutes * 60)
+    self.init(
+      year: year, month: number(day.2), day: number(day.3),
+      second: hour * 3600 + minute * 60 + second - offset)
+  }
+
+  /// The moment as `YYYY-MM-DDThh:mm:ssZ`, or nil outside the years 1 to 9999.
+  package var dateTime: String? {
+    guard (-62_135_596_800...253_402_300_799).contains(seconds) else { return nil }
+    return description.prefix(19) + "Z"
+  }
+}
+
+extension Duration {
+  /// The whole milliseconds of the duration, rounded towards zero; the largest or smallest number where they don't fit.
+  public var milliseconds: Int64 { quotient(by: 30_517_578_125, shiftedBy: 15) }
+
+  /// The whole nanoseconds of the duration, rounded towards zero; the largest or smallest number where they don't fit.
+  public var nanoseconds: Int64 { quotient(by: 1_953_125, shiftedBy: 9) }
+
+  /// Divides the attoseconds by `odd` times a power of two.
+  ///
+  /// Durations of up to three days for milliseconds, and of an hour for nanoseconds, have 64 bits after the shift, which are
+  /// divided by a constant; 128 bits take some 200 instructions.
+  @inline(__always)
+  private func quotient(by odd: Int64, shiftedBy shift: Int128) -> Int64 {
+    let shifted = attoseconds >> shift
+    if shifted >= 0, let short = Int64(exactly: shifted) { return short / odd }
+    return Int64(clamping: attoseconds / (Int128(odd) << shift))
+  }
+}

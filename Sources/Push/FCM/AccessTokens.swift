@@ -1,8 +1,8 @@
+internal import Cryptography
+internal import Formats
 internal import FoundationEssentials
 internal import HTTPClient
 internal import HTTPProtocol
-internal import Formats
-internal import Cryptography
 internal import Observability
 internal import Platform
 
@@ -35,7 +35,7 @@ actor AccessTokens {
 
   private var account: ServiceAccount
   private let url: String?
-  private let client: HTTPClient
+  private let client: WebClient
   private let clock: @Sendable () -> Timestamp
   private let grants: [String: Counter]
   private var token: Token?
@@ -44,17 +44,15 @@ actor AccessTokens {
 
   /// Makes tokens of a service account.
   ///
-  /// - Parameters:
-  ///   - account: the account.
-  ///   - url: the URL that they are granted at, or nil for the account's.
-  ///   - client: reaches it.
-  ///   - clock: tells the time.
-  ///   - metrics: counts grants.
+  /// - Parameter url: the URL that they are granted at, or nil for the account's.
   init(
-    of account: ServiceAccount, at url: String?, client: HTTPClient,
+    of account: ServiceAccount, at url: String?, client: WebClient,
     clock: @escaping @Sendable () -> Timestamp, metrics: Metrics
   ) {
-    (self.account, self.url, self.client, self.clock) = (account, url, client, clock)
+    self.account = account
+    self.url = url
+    self.client = client
+    self.clock = clock
     grants = ["granted", "refused", "failed"].reduce(into: [:]) { grants, result in
       grants[result] = metrics.counter(
         "awd_push_grants_total", "Access tokens asked for at Google", ["result": result])
@@ -83,7 +81,8 @@ actor AccessTokens {
   func discard(_ text: String) { if token?.text == text { token = nil } }
 
   private func renew() async -> Result<String, PushSetupError> {
-    let (now, account) = (clock(), account)
+    let now = clock()
+    let account = account
     defer { grant = nil }
     do throws(PushSetupError) {
       let new = try await token(of: account, at: now)
@@ -137,5 +136,53 @@ actor AccessTokens {
   private func failure(_ result: String, _ reason: String) -> PushSetupError {
     grants[result]?.add()
     return PushSetupError(message: reason)
+  }
+}
+
+/// A service account of Google's, which access tokens are granted to.
+package struct ServiceAccount: Sendable {
+  private static let needed = [
+    "client_email", "private_key", "private_key_id", "token_uri", "project_id",
+  ]
+
+  /// The account's name.
+  package let email: String
+  /// The name of its key at Google.
+  let keyID: String
+  /// The URL that access tokens are granted at.
+  let tokenURL: String
+  /// The project that is pushed for: the configured one, else the account's.
+  package let project: String
+  /// Its key.
+  let key: SigningKey
+
+  /// Reads the file that Google gives out; blocks on the disk.
+  ///
+  /// - Throws: ``PushSetupError`` that names the file and what it lacks.
+  package init(_ configuration: FCMConfiguration) throws(PushSetupError) {
+    let path = configuration.credentials
+    var json = try contents(ofKeyFile: path)
+    defer { wipe(&json) }
+    func fault(_ words: String) -> PushSetupError { PushSetupError(message: "\(path): \(words)") }
+    guard let members = JSONObjectReader.members(of: json) else { throw fault("no JSON object") }
+    var texts: [String: String] = [:]
+    for member in members {
+      if case .text(let text) = member.value, !text.isEmpty { texts[member.name] = text }
+    }
+    let missing = Self.needed.filter { texts[$0] == nil }
+    guard missing.isEmpty else { throw fault("lacks \(missing.joined(separator: ", "))") }
+    func text(_ name: String) -> String { texts[name, default: ""] }
+    email = text("client_email")
+    keyID = text("private_key_id")
+    tokenURL = text("token_uri")
+    project = configuration.project.isEmpty ? text("project_id") : configuration.project
+    guard (email + keyID).utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f }),
+      project.utf8.allSatisfy({ $0.isLetterOrDigit || ".:-".utf8.contains($0) }),
+      WebURL(tokenURL, schemes: ["https"]) != nil
+    else { throw fault("client_email, private_key_id, project_id or token_uri is malformed") }
+    guard let key = SigningKey(rsaPEM: Array(text("private_key").utf8)) else {
+      throw fault("private_key is no PEM key of RSA with 2,048 bits or more without a password")
+    }
+    self.key = key
   }
 }

@@ -1,6 +1,8 @@
+internal import Configuration
+internal import Formats
+internal import FoundationEssentials
 internal import HTTPClient
 internal import HTTPProtocol
-internal import Formats
 internal import Observability
 internal import Platform
 
@@ -8,7 +10,7 @@ internal import Platform
 final class FCMProvider: PushProvider {
   private let configuration: FCMConfiguration
   private let url: String
-  private let client: HTTPClient
+  private let client: WebClient
   private let tokens: AccessTokens
   private let clock: @Sendable () -> Timestamp
 
@@ -16,18 +18,14 @@ final class FCMProvider: PushProvider {
 
   /// Makes a provider, which connects with the first push.
   ///
-  /// - Parameters:
-  ///   - configuration: the section.
-  ///   - streams: the most pushes under way.
-  ///   - clock: tells the time.
-  ///   - metrics: counts grants.
   /// - Throws: ``PushSetupError`` if the service account can't be read, or ``HTTPClientError``.
   init(
     _ configuration: FCMConfiguration, streams: Int, clock: @escaping @Sendable () -> Timestamp,
     metrics: Metrics
   ) throws {
     let account = try ServiceAccount(configuration)
-    (self.configuration, self.clock) = (configuration, clock)
+    self.configuration = configuration
+    self.clock = clock
     url = "\(configuration.url)/v1/projects/\(account.project)/messages:send"
     target = "\(configuration.url) \(account.project)"
     var options = HTTPClientOptions()
@@ -35,7 +33,7 @@ final class FCMProvider: PushProvider {
     options.bodyLimit = 16 << 10
     options.streamsPerConnection = streams
     if !configuration.roots.isEmpty { options.certificateAuthorities = configuration.roots }
-    client = try HTTPClient(options)
+    client = try WebClient(options)
     tokens = AccessTokens(
       of: account, at: configuration.tokenURL, client: client, clock: clock, metrics: metrics)
   }
@@ -73,5 +71,90 @@ final class FCMProvider: PushProvider {
     let life = #""ttl":"\#(push.secondsLeft(at: now))s""#
     return Array(#"{"message":{"token":"\#(push.address.text)","data":"#.utf8) + data
       + Array(#","android":{"priority":"\#(priority)",\#(life)\#(key)}\#(more)}}"#.utf8)
+  }
+}
+
+/// The reason of a refusal, as the body of a response of FCM's gives it.
+package struct FCMFault: Sendable, Hashable {
+  /// FCM's own code: 1 to 64 letters, digits and underscores, fit for a log. Nil if the refusal isn't FCM's.
+  package let code: String?
+  /// True if the refusal says that the device's token is no token.
+  package let isOfToken: Bool
+
+  private struct Body: Decodable {
+    struct Fault: Decodable {
+      let message: String?
+      let details: [Detail]?
+    }
+
+    /// An entry of the details, of which there are several kinds.
+    struct Detail: Decodable {
+      struct Violation: Decodable { let field: String? }
+
+      enum CodingKeys: String, CodingKey {
+        case type = "@type"
+        case errorCode, fieldViolations
+      }
+
+      let type: String?
+      let errorCode: String?
+      let fieldViolations: [Violation]?
+    }
+
+    let error: Fault
+  }
+
+  /// Reads a body.
+  ///
+  /// - Parameter body: any bytes.
+  package init(json body: [UInt8]) {
+    // jansson knows what is JSON and how deep; the decoder only picks the members.
+    let fault =
+      JSONObjectReader.members(of: body) == nil
+      ? nil : try? JSONDecoder().decode(Body.self, from: Data(body)).error
+    let details = fault?.details ?? []
+    code = details.first { $0.type?.hasSuffix("FcmError") == true }?.errorCode?.asWord
+    let words = fault?.message?.lowercased() ?? ""
+    isOfToken =
+      details.contains { $0.fieldViolations?.contains { $0.field == "message.token" } == true }
+      || words.contains("registration token") && words.contains("valid")
+  }
+}
+
+/// The section `[push.fcm]`.
+package struct FCMConfiguration: Sendable {
+  /// The path of the service account's file.
+  package let credentials: String
+  /// The project that is pushed for, or an empty string for the one of the file.
+  let project: String
+  /// The path of a PEM file with the authorities of both services' certificates, or an empty string for the system's.
+  package let roots: String
+  /// The URL of the push service, without a slash at the end.
+  package let url: String
+  /// The URL that access tokens are granted at, or nil for the one of the file.
+  let tokenURL: String?
+
+  /// Reads the section, and records its faults.
+  ///
+  /// - Returns: nil if no credentials are named.
+  init?(_ section: ConfigurationSection) {
+    credentials = section.path("credentials", default: "", relativeTo: .data)
+    project = section.string("project", default: "")
+    roots = section.path("roots", default: "")
+    url = section.originURL("url", default: "https://fcm.googleapis.com")
+    tokenURL = section.optionalValue("token_url", expected: "an https URL") { text in
+      WebURL(text, schemes: ["https"]) == nil ? nil : text
+    }
+    guard !credentials.isEmpty else { return nil }
+  }
+}
+
+extension ConfigurationSection {
+  /// Reads the `https` URL of a push service, and takes a slash at its end off.
+  func originURL(_ name: String, default fallback: String) -> String {
+    value(name, default: fallback, expected: "an https URL without a path") { text in
+      let url = text.hasSuffix("/") ? String(text.dropLast()) : text
+      return WebURL(url, schemes: ["https"])?.isOrigin == true ? url : nil
+    }
   }
 }

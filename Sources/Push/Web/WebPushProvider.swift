@@ -1,7 +1,11 @@
-internal import Cryptography
+package import Cryptography
+
+internal import Budgets
+internal import Configuration
+internal import Formats
+internal import Glibc
 internal import HTTPClient
 internal import HTTPProtocol
-internal import Formats
 internal import Platform
 
 /// The push services of browsers and of UnifiedPush's distributors (RFC 8030), each named by its subscriptions.
@@ -12,9 +16,9 @@ final class WebPushProvider: PushProvider {
   private static let urgency = FieldName("Urgency")
 
   /// Reaches public addresses only.
-  private let client: HTTPClient
+  private let client: WebClient
   /// Reaches the hosts that the operator has allowed, wherever they are.
-  private let ownClient: HTTPClient
+  private let ownClient: WebClient
   private let allowed: Set<HostAndPort>
   /// The tokens of RFC 8292.
   private let tokens: PushTokens
@@ -28,10 +32,8 @@ final class WebPushProvider: PushProvider {
   /// Makes a provider, which connects with the first push.
   ///
   /// - Parameters:
-  ///   - configuration: the section.
   ///   - pair: the key that pushes are signed with.
   ///   - publicURL: the server's URL as seen from outside, if it is known.
-  ///   - clock: tells the time.
   ///   - randomBytes: gives random bytes.
   /// - Throws: ``PushSetupError``, or ``HTTPClientError``.
   init(
@@ -57,12 +59,13 @@ final class WebPushProvider: PushProvider {
     options.bodyLimit = 4096
     options.connectionsPerHost = 2
     options.reach = .publicAddresses
-    client = try HTTPClient(options)
+    client = try WebClient(options)
     options.reach = .anyAddress
     if !configuration.roots.isEmpty { options.certificateAuthorities = configuration.roots }
-    ownClient = try HTTPClient(options)
+    ownClient = try WebClient(options)
     allowed = configuration.allowed
-    (self.clock, self.randomBytes) = (clock, randomBytes)
+    self.clock = clock
+    self.randomBytes = randomBytes
   }
 
   func push(_ push: Push, _ payload: PushPayload) async -> PushOutcome {
@@ -111,5 +114,209 @@ final class WebPushProvider: PushProvider {
     fields.append(Self.urgency, push.urgency == .low ? "low" : "high")
     if let key = push.collapseKey { fields.append(FieldName("Topic"), key) }
     return OutgoingRequest(.post, subscription.endpoint.text, fields: fields, body: body)
+  }
+}
+
+/// The requests under way to push services and for users. As anybody may name many push services, few requests are made at
+/// once to one that doesn't answer, to all such ones together, and for one account. When all places are taken, the user that
+/// holds most of them loses one to a user that holds fewer.
+final class PushServiceLoad: Sendable {
+  /// The requests at once.
+  static let all = 500
+  /// The requests at once to a push service that doesn't speak HTTP/2, or hasn't answered the last one.
+  private static let few = 2
+  /// The requests at once to any other.
+  private static let many = 100
+  /// The requests at once to all push services together that haven't answered the last one.
+  private static let doubtful = 100
+  /// The requests at once for one account.
+  private static let ofUser = 8
+
+  /// The place of a request, which is lost if another user's needs it.
+  struct Place: Sendable {
+    fileprivate let service: String
+    fileprivate let request: PushRequest
+    fileprivate let holdings: [Holding<PushOwner>]
+
+    /// True if the place was given to another user.
+    var isLost: Bool { request.isLost }
+
+    /// Does something that is cancelled when the place is lost.
+    func perform<Value: Sendable>(
+      _ body: @escaping @Sendable () async throws -> Value
+    ) async throws -> Value {
+      let task = Task { try await body() }
+      request.begin { task.cancel() }
+      return try await withTaskCancellationHandler {
+        try await task.value
+      } onCancel: {
+        task.cancel()
+      }
+    }
+  }
+
+  private let services = Lock<[String: Int]>([:])
+  private let places = Budget<PushOwner>(capacity: all, share: ofUser)
+  private let doubtfulPlaces = Budget<PushOwner>(capacity: doubtful, share: ofUser)
+  /// The push services that have answered the last request, and whether over HTTP/2.
+  private let answering = RecentValues<String, Bool>(limit: 4096)
+
+  /// The figures of the places.
+  var statistics: BudgetStatistics { places.statistics }
+
+  /// Takes a place for a request, unless there are as many as may be.
+  ///
+  /// - Parameter user: the user whose device is pushed to.
+  func begin(_ service: String, for user: PushOwner) -> Place? {
+    let speaksHTTP2 = answering.value(for: service)
+    let limit = speaksHTTP2 == true ? Self.many : Self.few
+    let hasRoom = services.withLock { services in
+      guard services[service, default: 0] < limit else { return false }
+      services[service, default: 0] += 1
+      return true
+    }
+    guard hasRoom else { return nil }
+    let request = PushRequest()
+    let budgets = speaksHTTP2 == nil ? [doubtfulPlaces, places] : [places]
+    let holdings = budgets.map { budget in
+      Holding(of: budget, for: user) { request.lose() }
+    }
+    guard holdings.allSatisfy({ $0.set(to: 1) }) else {
+      leave(service)
+      return nil
+    }
+    return Place(service: service, request: request, holdings: holdings)
+  }
+
+  /// Gives the place back.
+  ///
+  /// - Parameter speaksHTTP2: whether the push service has answered over HTTP/2, or nil if it hasn't answered.
+  func end(_ place: Place, speaksHTTP2: Bool?) {
+    for holding in place.holdings { _ = holding.set(to: 0) }
+    leave(place.service)
+    let before = answering.value(for: place.service)
+    guard speaksHTTP2 != before else { return }
+    if let speaksHTTP2 {
+      answering.insert(speaksHTTP2, for: place.service)
+    } else {
+      answering.remove(place.service)
+    }
+  }
+
+  private func leave(_ service: String) {
+    services.withLock { services in
+      services[service] = services[service].flatMap { $0 > 1 ? $0 - 1 : nil }
+    }
+  }
+}
+
+/// A request that is cancelled when its place is lost, also before it has begun.
+private final class PushRequest: Sendable {
+  private let state = Lock<(isLost: Bool, cancel: (@Sendable () -> Void)?)>((false, nil))
+
+  var isLost: Bool { state.withLock { $0.isLost } }
+
+  func begin(_ cancel: @escaping @Sendable () -> Void) {
+    let isLost = state.withLock { state in
+      state.cancel = cancel
+      return state.isLost
+    }
+    if isLost { cancel() }
+  }
+
+  func lose() {
+    let cancel = state.withLock { state in
+      state.isLost = true
+      return state.cancel
+    }
+    cancel?()
+  }
+}
+
+/// The section `[push.web]`.
+package struct WebPushConfiguration: Sendable {
+  /// A `mailto:` or `https:` URL that a push service's operator may turn to, or nil for the server's own URL.
+  let contact: String?
+  /// Hosts and ports that may be reached although they aren't on the public Internet, or have another port than 443.
+  let allowed: Set<HostAndPort>
+  /// The path of a PEM file with the roots of those hosts' certificates, or an empty string for the system's.
+  let roots: String
+  /// The path of the key that pushes are signed with.
+  package let key: String
+
+  /// Makes a configuration with all defaults.
+  init(dataFolder: String) {
+    contact = nil
+    allowed = []
+    roots = ""
+    key = Self.defaultKey(in: dataFolder)
+  }
+
+  private static func defaultKey(in folder: String) -> String { "\(folder)/msgr-web-push.pem" }
+
+  /// Reads the section, and records its faults.
+  init(_ section: ConfigurationSection) {
+    contact = section.optionalValue("contact", expected: "a mailto: or https: URL") { text in
+      let isPlain = text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7f }
+      return isPlain && (text.hasPrefix("mailto:") || text.hasPrefix("https:")) ? text : nil
+    }
+    allowed = Set(
+      section.values(
+        "allow", default: [HostAndPort](), expected: "a host such as push.lan:8443",
+        parse: { HostAndPort($0, ownPort: PushEndpoint.ownPort) }))
+    roots = section.path("ca", default: "")
+    key = section.path("key", default: Self.defaultKey(in: section.dataFolder), relativeTo: .data)
+  }
+}
+
+/// The file with the key that pushes to browsers are signed with: made once, never replaced, as subscriptions are bound to
+/// it.
+struct VAPIDKeyFile: Sendable {
+  let path: String
+
+  /// Reads the key, which is made if there is none; blocks on the disk.
+  ///
+  /// - Returns: the key, and whether it was made now.
+  /// - Throws: ``PushSetupError`` that names the file and its fault.
+  func open() throws(PushSetupError) -> (pair: P256KeyPair, isNew: Bool) {
+    let isNew = unsafe access(path, F_OK) == 0 ? false : try make()
+    return (try .read(from: path), isNew)
+  }
+
+  /// Makes the file, durably and whole.
+  ///
+  /// - Returns: whether it was made; otherwise another process was faster.
+  private func make() throws(PushSetupError) -> Bool {
+    guard var pem = (try? P256KeyPair())?.pem else {
+      throw PushSetupError(message: "\(path): no key on P-256 can be made")
+    }
+    defer { wipe(&pem) }
+    do throws(SystemError) {
+      try DurableFile.makeFolder(DurableFile.folder(of: path))
+      return try DurableFile.createOnce(path, pem, mode: 0o600)
+    } catch { throw PushSetupError(message: "\(path) cannot be made: \(error)") }
+  }
+}
+
+/// Returns the content of a file with a key, of 64 KiB at most; blocks on the disk.
+///
+/// - Throws: ``PushSetupError`` that names the file and its fault.
+func contents(ofKeyFile path: String) throws(PushSetupError) -> [UInt8] {
+  do throws(FileError) {
+    return try contents(ofFile: path, limit: 64 << 10)
+  } catch { throw PushSetupError(message: "\(path): \(error.message)") }
+}
+
+extension P256KeyPair {
+  /// Reads a pair from a file; blocks on the disk.
+  ///
+  /// - Parameter path: the path of a PKCS #8 key on P-256 without a password in PEM, such as Apple's `.p8` files.
+  /// - Throws: ``PushSetupError`` that names the file and its fault.
+  package static func read(from path: String) throws(PushSetupError) -> P256KeyPair {
+    var pem = try contents(ofKeyFile: path)
+    defer { wipe(&pem) }
+    do throws(P256KeyPair.Unusable) {
+      return try P256KeyPair(pem: pem)
+    } catch { throw PushSetupError(message: "\(path): no PEM key on P-256 without a password") }
   }
 }

@@ -3,7 +3,6 @@ package struct NodeID: Sendable, Hashable, RawRepresentable, DatabaseValueConver
   /// The number as it stands in the tables, above 0.
   package let rawValue: Int64
 
-  /// Makes an identifier of its number.
   package init(rawValue: Int64) { self.rawValue = rawValue }
 
   /// Makes an identifier that no other run has.

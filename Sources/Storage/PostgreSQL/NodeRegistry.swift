@@ -25,12 +25,13 @@ package struct NodeRegistry: Sendable {
   /// Names a node that has no row yet.
   ///
   /// - Parameters:
-  ///   - node: the node's number.
   ///   - name: the name by which operators know it.
-  ///   - version: the program's version.
   ///   - store: a store on PostgreSQL.
   package init(_ node: NodeID, named name: String, version: String, in store: Store) {
-    (self.node, self.store, self.name, self.version) = (node, store, name, version)
+    self.node = node
+    self.store = store
+    self.name = name
+    self.version = version
   }
 
   /// Becomes one of the nodes. From now on nothing is written to the store unless ``stay()`` says often enough that the node is

@@ -43,7 +43,6 @@ package struct NotificationConnection {
 
   /// Waits for something to be told.
   ///
-  /// - Parameter limit: the longest time to wait.
   /// - Returns: the payloads in order; none when the time is over.
   /// - Throws: ``StoreError`` if the connection is lost.
   package func told(within limit: Duration) throws(StoreError) -> [String] {

@@ -63,7 +63,8 @@ package struct PostgreSQLAddress: Sendable, Hashable {
       ["/", "@", "127."].contains(where: host.hasPrefix) || ["localhost", "::1"].contains(host)
     }
     isUnverified = !areHere && mode != "verify-full"
-    (self.url, self.password) = (url, password)
+    self.url = url
+    self.password = password
   }
 }
 

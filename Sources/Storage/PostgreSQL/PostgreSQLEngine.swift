@@ -26,8 +26,10 @@ struct PostgreSQLEngine: Engine {
       name: "awd-heartbeat", queue: work.signs, recorder: work.recorder, connect: connect
     ) { Transaction($0) }
     // The first of each kind, so that there is one of each even where the server has no room for all.
-    let (writer, reader) = (try writers.connect(), try readers.connect())
-    let (lane, signer) = (try lanes.connect(), try signers.connect())
+    let writer = try writers.connect()
+    let reader = try readers.connect()
+    let lane = try lanes.connect()
+    let signer = try signers.connect()
     var threads: [WorkerThread] = []
     defer {
       work.close()

@@ -54,9 +54,7 @@ package struct PostgreSQLParameters {
 
   /// Adds an array of one dimension as the next parameter.
   ///
-  /// - Parameters:
-  ///   - values: the elements, of the type or NULL.
-  ///   - type: the array's type and its elements'.
+  /// - Parameter values: the elements, of the type or NULL.
   /// - Throws: `.constraint` for what PostgreSQL can't hold.
   mutating func append(
     _ values: [DatabaseValue], of type: PostgreSQLType.ArrayType

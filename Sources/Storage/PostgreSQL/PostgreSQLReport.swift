@@ -21,9 +21,6 @@ package struct PostgreSQLReport: Sendable {
 
   /// Looks at a database, and changes nothing. It blocks on the network.
   ///
-  /// - Parameters:
-  ///   - address: the database.
-  ///   - migrations: all migrations of all services in the program.
   /// - Throws: ``StoreError``: `.ioError` if it can't be reached, `.incompatibleSchema` if it is of a newer or another
   ///   program, or can't be a store.
   package init(_ address: PostgreSQLAddress, migrations: [Migration]) throws {

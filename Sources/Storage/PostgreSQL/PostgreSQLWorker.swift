@@ -54,7 +54,8 @@ struct PostgreSQLWorker<Context: ~Copyable>: ~Copyable {
   private var locked: [Job<Context>] = []
 
   init(_ crew: PostgreSQLCrew<Context>, _ connection: PostgreSQLConnection?) {
-    (self.crew, self.connection) = (crew, connection)
+    self.crew = crew
+    self.connection = connection
     if connection != nil { crew.availability.connected() }
   }
 
@@ -234,4 +235,162 @@ struct PostgreSQLWorker<Context: ~Copyable>: ~Copyable {
   }
 
   private func sleep(_ duration: Duration) { usleep(UInt32(clamping: duration.nanoseconds / 1000)) }
+}
+
+/// The knowledge of the workers of one queue whether PostgreSQL can be reached.
+final class Availability: Sendable {
+  private struct State {
+    /// The number of workers with a connection.
+    var connected = 0
+    var isDownSince: ContinuousClock.Instant?
+  }
+
+  private let state = Lock(State())
+
+  /// Notes that a worker has a connection.
+  func connected() {
+    state.withLock { state in
+      state.connected += 1
+      state.isDownSince = nil
+    }
+  }
+
+  /// Notes that a worker has lost its connection.
+  func lost() {
+    state.withLock { state in
+      state.connected -= 1
+      if state.connected == 0 { state.isDownSince = .now }
+    }
+  }
+
+  /// Notes that a worker couldn't connect.
+  ///
+  /// - Returns: the time since the last of all had a connection, or nil if one has.
+  func failed() -> Duration? {
+    state.withLock { state in
+      guard state.connected == 0 else { return nil }
+      let start = state.isDownSince ?? .now
+      state.isDownSince = start
+      return .now - start
+    }
+  }
+}
+
+/// Decides for one job of PostgreSQL's whether what has failed is tried again.
+struct Retries {
+  /// The time that a job may take with all its tries, and the time that a lost server may take to come back.
+  static let patience = Duration.seconds(5)
+
+  private var tries = 0
+  private var uniques = 0
+  private var preparations = 0
+
+  /// Returns the pause before the next try, or nil if there is none.
+  ///
+  /// - Parameters:
+  ///   - error: the error of the last try, whose COMMIT had no effect.
+  ///   - isLost: whether there is no connection any more, or the node is none for now.
+  mutating func pause(after error: StoreError, isLost: Bool, elapsed: Duration) -> Duration? {
+    tries += 1
+    guard elapsed < Self.patience else { return nil }
+    if isLost { return Self.pause(beforeConnecting: tries) }
+    switch error.sqlState {
+    // Others have changed what it had read, or each waits for the other, or one has waited long for a lock.
+    case "40001", "40P01", "55P03":
+      // Random, so that those who were in each other's way are not so again.
+      return .microseconds(Int.random(in: 0...(1000 << min(tries - 1, 6))))
+    // Another may have made the same row after the closure had looked for it. Twice it is no coincidence.
+    case "23505":
+      uniques += 1
+      return uniques <= 2 ? .microseconds(Int.random(in: 0...2000)) : nil
+    // The tables have changed since the statement was prepared, or another has forgotten it.
+    case "0A000", "26000":
+      preparations += 1
+      return preparations <= 2 ? .zero : nil
+    default: return nil
+    }
+  }
+
+  /// Returns the pause before a connection is tried again.
+  static func pause(beforeConnecting tries: Int) -> Duration {
+    // Random, so that not all workers of all nodes come back at once.
+    .milliseconds(min(20 * tries, 500) * Int.random(in: 50...100) / 100)
+  }
+}
+
+/// One input of a ``BatchOperation``, for a task that waits for its output.
+///
+/// It is unchecked for the reason of its base class.
+@safe final class BatchJob<Operation: BatchOperation>: Job<Transaction>, @unchecked Sendable {
+  fileprivate let input: Operation.Input
+  fileprivate var outcome: Result<Operation.Output, any Error>?
+  // Unsafe, as a worker takes every job and finishes each exactly once.
+  private let continuation: UnsafeContinuation<Operation.Output, any Error>
+
+  init(_ input: Operation.Input, _ continuation: UnsafeContinuation<Operation.Output, any Error>) {
+    self.input = input
+    unsafe self.continuation = continuation
+    super.init(isolation: .rowLocks)
+  }
+
+  override var size: Int { Operation.size(of: input) }
+
+  override func joined(_ jobs: [Job<Transaction>]) -> Job<Transaction> {
+    BatchGroup(jobs.compactMap { $0 as? BatchJob<Operation> })
+  }
+
+  override var kind: ObjectIdentifier? { ObjectIdentifier(Operation.self) }
+
+  override func finish() {
+    if let failure {
+      unsafe continuation.resume(throwing: failure)
+    } else {
+      unsafe continuation.resume(with: outcome ?? .failure(StoreError.closed))
+    }
+  }
+}
+
+/// Inputs of one operation that are one call.
+///
+/// It is unchecked for the reason of its base class.
+@safe
+private final class BatchGroup<Operation: BatchOperation>:
+  Job<Transaction>, @unchecked Sendable
+{
+  private let jobs: [BatchJob<Operation>]
+
+  init(_ jobs: [BatchJob<Operation>]) {
+    self.jobs = jobs
+    super.init(isolation: .rowLocks)
+  }
+
+  override var count: Int { jobs.count }
+
+  override var parts: [Job<Transaction>] {
+    guard jobs.count > 1 else { return [] }
+    // So that the one that fails or waits is found in a few steps.
+    let size = (jobs.count + 7) / 8
+    return stride(from: 0, to: jobs.count, by: size).map { start in
+      BatchGroup(Array(jobs[start..<min(start + size, jobs.count)]))
+    }
+  }
+
+  override func run(in transaction: borrowing Transaction) {
+    failure = nil
+    for job in jobs { job.outcome = nil }
+    do {
+      let outcomes = try Operation.run(jobs.map { $0.input }, in: transaction)
+      guard outcomes.count == jobs.count else {
+        throw StoreError(.unexpectedValue, "a batch has another number of outcomes than of inputs")
+      }
+      for (job, outcome) in zip(jobs, outcomes) { job.outcome = outcome }
+    } catch { failure = error }
+  }
+
+  override func fail(_ error: any Error) {
+    super.fail(error)
+    for job in jobs { job.fail(error) }
+  }
+
+  override func finish() { for job in jobs { job.finish() } }
 }

@@ -1,6 +1,7 @@
 internal import CSQLite
 internal import Glibc
 internal import Platform
+internal import Synchronization
 
 /// One SQLite connection with its prepared statements, without a mutex of SQLite's.
 ///
@@ -28,11 +29,6 @@ internal import Platform
   }
 
   /// Opens an existing file.
-  ///
-  /// - Parameters:
-  ///   - file: the file.
-  ///   - role: the purpose. Readers can't write, whatever the statements say.
-  ///   - busyTimeout: the longest time to wait for a lock of another connection.
   init(_ file: DatabaseFile, role: Role, busyTimeout: Duration) throws(StoreError) {
     _ = Self.countsNoMemory
     var flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
@@ -215,10 +211,6 @@ extension SQLiteConnection {
 
 extension SQLiteConnection {
   /// Makes this connection's database the same as another's, which others may change meanwhile.
-  ///
-  /// - Parameters:
-  ///   - source: the connection to copy from. Its state at the beginning counts.
-  ///   - tell: takes the number of copied pages and of all pages.
   func copyAll(
     from source: SQLiteConnection, telling tell: (_ done: Int, _ total: Int) -> Void
   ) throws(StoreError) {
@@ -268,5 +260,255 @@ extension SQLiteConnection {
   private func check(_ pragma: StaticString) throws {
     guard let finding: String = try value(pragma), finding != "ok" else { return }
     throw StoreError(.corrupt, "the database is damaged: \(finding)")
+  }
+}
+
+extension SQLiteConnection {
+  /// Runs the jobs that read until the queue is closed and empty. Each closure sees one state of the database.
+  func runReads(_ work: StoreWork) {
+    while let job = work.reads.take(atMost: 1).first {
+      do throws(StoreError) {
+        rollBack()
+        try control("BEGIN")
+        job.run(in: Snapshot(self))
+      } catch { job.fail(error) }
+      // A reader has nothing to commit, and so nothing that could fail.
+      rollBack()
+      work.recorder.record { $0.reads += 1 }
+      job.finish()
+    }
+  }
+}
+
+/// One prepared statement of a SQLite connection. The last that holds it finalizes it.
+@safe final class SQLiteStatement: DatabaseStatement {
+  private let handle: OpaquePointer
+  /// True if SQLite holds copies of bytes that were bound.
+  private var holdsBytes = false
+
+  /// Prepares the only statement in a text.
+  ///
+  /// - Parameter sql: the literal that the text was, if it wasn't made while the program runs.
+  /// - Throws: SQLite's error, or `.other` if there is no statement, or a second one, which would never run.
+  init(_ text: String, on database: OpaquePointer, from sql: StaticString = "") throws(StoreError) {
+    var handle: OpaquePointer?
+    var hasRest = false
+    var text = text
+    let result = text.withUTF8 { text in
+      unsafe text.withMemoryRebound(to: CChar.self) { text in
+        var rest: UnsafePointer<CChar>?
+        let result = unsafe sqlite3_prepare_v3(
+          database, text.baseAddress, Int32(text.count),
+          UInt32(SQLITE_PREPARE_PERSISTENT), &handle, &rest)
+        if let start = text.baseAddress, let rest = unsafe rest {
+          hasRest = unsafe text[(rest - start)...].contains { $0 > 0x20 }
+        }
+        return result
+      }
+    }
+    guard result == SQLITE_OK else {
+      // The text is the program's own: SQLite's words about it quote no argument.
+      throw unsafe StoreError(
+        resultCode: result, message: String(cString: sqlite3_errmsg(database)))
+    }
+    guard let handle = unsafe handle else {
+      throw StoreError(.other, "no statement in the SQL text")
+    }
+    unsafe self.handle = handle
+    super.init(sql, parameterCount: Int(unsafe sqlite3_bind_parameter_count(handle)))
+    if hasRest { throw StoreError(.other, "more than one statement in the SQL text") }
+  }
+
+  deinit { unsafe sqlite3_finalize(handle) }
+
+  override var isBusy: Bool { unsafe sqlite3_stmt_busy(handle) != 0 }
+
+  override func bind(_ value: DatabaseValue, at parameter: Int) throws(StoreError) {
+    let index = Int32(truncatingIfNeeded: parameter)
+    let result: Int32
+    switch value {
+    case .null: result = unsafe sqlite3_bind_null(handle, index)
+    case .integer(let value): result = unsafe sqlite3_bind_int64(handle, index, value)
+    case .real(let value): result = unsafe sqlite3_bind_double(handle, index, value)
+    case .text(var value):
+      guard !value.utf8.contains(0) else { throw .nulInText }
+      holdsBytes = true
+      result = value.withUTF8 { text in
+        unsafe text.withMemoryRebound(to: CChar.self) { text in
+          unsafe csqlite_bind_text(handle, index, text.baseAddress, UInt64(text.count))
+        }
+      }
+    case .blob(let value):
+      holdsBytes = true
+      result = unsafe value.withUnsafeBytes { bytes in
+        // A null pointer would bind NULL, not the empty blob.
+        unsafe bytes.isEmpty
+          ? sqlite3_bind_zeroblob(handle, index, 0)
+          : csqlite_bind_blob(handle, index, bytes.baseAddress, UInt64(bytes.count))
+      }
+    }
+    guard result == SQLITE_OK else { throw StoreError(resultCode: result) }
+  }
+
+  override func step() throws(StoreError) -> Bool {
+    let result = unsafe sqlite3_step(handle)
+    switch result {
+    case SQLITE_ROW: return true
+    case SQLITE_DONE: return false
+    default:
+      // Most messages at run time may quote an argument (a JSON path, an FTS query); those about
+      // constraints name tables and columns only.
+      guard case .constraint = StoreError.Code(resultCode: result) else {
+        throw StoreError(resultCode: result)
+      }
+      throw unsafe StoreError(
+        resultCode: result, message: String(cString: sqlite3_errmsg(sqlite3_db_handle(handle))))
+    }
+  }
+
+  override func reset() {
+    // The result repeats the error that `step` has thrown already.
+    unsafe sqlite3_reset(handle)
+    // Numbers stay until the next use, which binds every parameter anew.
+    guard holdsBytes else { return }
+    unsafe sqlite3_clear_bindings(handle)
+    holdsBytes = false
+  }
+
+  override var columnCount: Int { Int(unsafe sqlite3_column_count(handle)) }
+
+  override func columnName(_ index: Int) -> String {
+    guard let name = unsafe sqlite3_column_name(handle, Int32(index)) else { return "" }
+    return unsafe String(cString: name)
+  }
+
+  override func column(_ index: Int) -> DatabaseValue? {
+    let column = Int32(index)
+    return switch unsafe sqlite3_column_type(handle, column) {
+    case SQLITE_INTEGER: .integer(unsafe sqlite3_column_int64(handle, column))
+    case SQLITE_FLOAT: .real(unsafe sqlite3_column_double(handle, column))
+    case SQLITE_TEXT: withColumnBytes(index) { bytes in DatabaseValue(text: bytes) }
+    case SQLITE_BLOB: withColumnBytes(index) { bytes in DatabaseValue(blob: bytes) }
+    default: .null
+    }
+  }
+
+  // SQLite may move or free them at the next call.
+  override func columnBytes(_ index: Int) -> UnsafeRawBufferPointer {
+    let column = Int32(index)
+    // The pointer first, then the length: the first call may convert the value.
+    let start = unsafe sqlite3_column_blob(handle, column)
+    let count = Int(unsafe sqlite3_column_bytes(handle, column))
+    return unsafe UnsafeRawBufferPointer(start: start, count: start == nil ? 0 : count)
+  }
+}
+
+/// The file that all connections of a store open.
+struct DatabaseFile: Sendable {
+  /// The name for SQLite: a path that it can't take for a URI, or the URI of a memory file.
+  let name: String
+  let isInMemory: Bool
+
+  private static let memoryFiles = Atomic(0)
+
+  /// Makes a new file in memory, which disappears with its last connection.
+  static func memory() -> Self {
+    let number = memoryFiles.add(1, ordering: .relaxed).newValue
+    return Self(name: "file:/awd-\(number)?vfs=memdb", isInMemory: true)
+  }
+
+  /// Names a file that is there, by a path that SQLite can't take for a URI.
+  static func existing(_ path: String) -> Self {
+    Self(name: path.hasPrefix("/") ? path : "./" + path, isInMemory: false)
+  }
+
+  /// Opens the file at a path, or makes one that only its owner can read.
+  ///
+  /// SQLite gives the log and the index beside it the same mode.
+  ///
+  /// - Throws: `.ioError` or `.full`.
+  static func at(_ path: String) throws(StoreError) -> Self {
+    let file = existing(path)
+    try doing("create the database's folder") { () throws(SystemError) in
+      try DurableFile.makeFolder(DurableFile.folder(of: file.name))
+    }
+    try doing("create the database") { () throws(SystemError) in
+      do throws(SystemError) {
+        try DurableFile.create(file.name, [], mode: 0o600)
+        // The new name must outlive a power loss as the rows do.
+        try DurableFile.sync(folderOf: file.name)
+      } catch { if error.code != EEXIST { throw error } }
+    }
+    return file
+  }
+
+  /// The number of bytes of the file, without its log; 0 in memory.
+  var size: Int {
+    var status = stat()
+    guard !isInMemory, unsafe stat(name, &status) == 0 else { return 0 }
+    return Int(status.st_size)
+  }
+
+  /// Makes the names in the folder of a file outlive a power loss.
+  static func syncFolder(of path: String) throws(StoreError) {
+    try doing("sync the database's folder") { () throws(SystemError) in
+      try DurableFile.sync(folderOf: path)
+    }
+  }
+
+  /// Calls the system, and says what for if that fails.
+  static func doing(_ work: String, _ body: () throws(SystemError) -> Void) throws(StoreError) {
+    do throws(SystemError) { try body() } catch { throw systemError(work, error) }
+  }
+
+  /// Makes an error of one of the system.
+  static func systemError(
+    _ doing: String, _ error: SystemError = SystemError(errno)
+  ) -> StoreError {
+    let isFull = error.code == ENOSPC || error.code == EDQUOT
+    return StoreError(isFull ? .full : .ioError, "cannot \(doing): \(error)")
+  }
+}
+
+extension StoreError {
+  /// Makes an error of SQLite's.
+  ///
+  /// - Parameters:
+  ///   - resultCode: a primary or extended code of SQLite.
+  ///   - message: SQLite's words, where they are known to be free of values.
+  init(resultCode: Int32, message: String? = nil) {
+    self.init(
+      Code(resultCode: resultCode), unsafe message ?? String(cString: sqlite3_errstr(resultCode)),
+      resultCode: .sqlite(resultCode))
+  }
+}
+
+extension StoreError.Code {
+  /// - Parameter resultCode: a primary or extended code of SQLite.
+  init(resultCode: Int32) {
+    // An extended code carries its primary code in the low byte.
+    switch resultCode & 0xff {
+    case SQLITE_BUSY, SQLITE_LOCKED, SQLITE_PROTOCOL, SQLITE_NOMEM: self = .busy
+    case SQLITE_FULL: self = .full
+    case SQLITE_READONLY: self = .readOnly
+    case SQLITE_IOERR, SQLITE_CANTOPEN: self = .ioError
+    case SQLITE_CORRUPT, SQLITE_NOTADB: self = .corrupt
+    case SQLITE_CONSTRAINT: self = .constraint(StoreError.Constraint(resultCode: resultCode))
+    default: self = .other
+    }
+  }
+}
+
+extension StoreError.Constraint {
+  // The extended codes are macros over other macros, which Swift does not import:
+  // SQLITE_CONSTRAINT | (n << 8).
+  fileprivate init(resultCode: Int32) {
+    switch resultCode >> 8 {
+    case 6, 8, 10: self = .unique  // PRIMARYKEY, UNIQUE, ROWID
+    case 3: self = .foreignKey
+    case 5: self = .notNull
+    case 1: self = .check
+    default: self = .other
+    }
   }
 }

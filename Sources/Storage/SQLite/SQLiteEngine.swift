@@ -41,3 +41,88 @@ struct SQLiteEngine: Engine {
     writer.run()
   }
 }
+
+/// Brings the schema of a SQLite database up to date.
+struct SQLiteMigrator {
+  private let connection: SQLiteConnection
+  private let plan: MigrationPlan
+
+  /// Makes a migrator.
+  ///
+  /// - Throws: `.incompatibleSchema` unless each owner's numbers ascend.
+  init(_ connection: SQLiteConnection, _ migrations: [Migration]) throws(StoreError) {
+    self.connection = connection
+    plan = try MigrationPlan(migrations, \.sqlite)
+  }
+
+  /// Applies the migrations that the file doesn't have yet, in their order, all in one transaction.
+  ///
+  /// After a failure none of them is applied, and the connection must not be used any more.
+  ///
+  /// - Throws: `.incompatibleSchema` if the file and the list contradict each other, or the error of a migration.
+  func migrate() throws {
+    try connection.run(
+      """
+      CREATE TABLE IF NOT EXISTS store_migrations (
+        owner TEXT NOT NULL,
+        number INTEGER NOT NULL,
+        applied_at INTEGER NOT NULL DEFAULT (unixepoch()),
+        PRIMARY KEY (owner, number)
+      ) STRICT, WITHOUT ROWID;
+      CREATE TABLE IF NOT EXISTS store_probe (
+        id INTEGER PRIMARY KEY CHECK (id = 1),
+        written_at INTEGER NOT NULL,
+        count INTEGER NOT NULL DEFAULT 1
+      ) STRICT;
+      CREATE TABLE IF NOT EXISTS store_clock (
+        id INTEGER PRIMARY KEY CHECK (id = 1),
+        time INTEGER NOT NULL
+      ) STRICT;
+      CREATE TABLE IF NOT EXISTS store_keys (
+        name TEXT PRIMARY KEY,
+        sha256 BLOB NOT NULL,
+        node TEXT NOT NULL
+      ) STRICT, WITHOUT ROWID
+      """)
+    guard try !pending().isEmpty else { return }
+    // To rebuild a table is to drop it, which would delete the rows that refer to it. This can't be switched off in a
+    // transaction. `checkForeignKeys` checks the result instead.
+    try connection.run("PRAGMA foreign_keys = OFF")
+    try connection.control("BEGIN IMMEDIATE")
+    // Another process may have been faster.
+    for migration in try pending() { try apply(migration) }
+    try checkForeignKeys()
+    try connection.control("COMMIT")
+    try connection.run("PRAGMA foreign_keys = ON")
+  }
+
+  /// Compares the file with the list, and changes nothing.
+  ///
+  /// - Returns: the number of migrations that are left to apply.
+  /// - Throws: `.incompatibleSchema` if they contradict each other.
+  func check() throws -> Int { try pending().count }
+
+  private func pending() throws -> [MigrationPlan.Step] {
+    var applied: [String: Set<Int>] = [:]
+    try connection.forEach("SELECT owner, number FROM store_migrations") { row in
+      applied[try row[0], default: []].insert(try row[1])
+    }
+    return try plan.pending(after: applied)
+  }
+
+  private func apply(_ migration: MigrationPlan.Step) throws {
+    try connection.run(migration.sql)
+    try connection.execute(
+      "INSERT INTO store_migrations (owner, number) VALUES (?, ?)",
+      migration.owner, migration.number)
+  }
+
+  private func checkForeignKeys() throws {
+    try connection.forEach("PRAGMA foreign_key_check") { row in
+      let table: String = try row[0]
+      throw StoreError(
+        .constraint(.foreignKey),
+        "the migrations leave rows of \(table) that refer to missing rows")
+    }
+  }
+}
