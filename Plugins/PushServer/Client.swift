@@ -51,7 +51,16 @@ struct ClientTokens: Sendable {
     let aud: String
     let iat: Int64
     let exp: Int64?
+
+    /// Returns whether the token is good at a moment. One without an end is good for a day.
+    func covers(_ seconds: Int64) -> Bool {
+      let end = exp ?? iat.addingReportingOverflow(ClientTokens.life).partialValue
+      return iat <= seconds + ClientTokens.leeway && end >= seconds - ClientTokens.leeway
+    }
   }
+
+  /// The seconds that a token without an end is good.
+  private static let life: Int64 = 86_400
 
   /// The seconds that a client's clock may differ.
   private static let leeway: Int64 = 120
@@ -72,7 +81,7 @@ struct ClientTokens: Sendable {
       let claims = Self.part(parts[1], as: Claims.self), claims.iss.hasPrefix(ClientKey.method),
       let client = ClientKey(claims.iss),
       (claims.aud.hasSuffix("/") ? claims.aud.dropLast() : claims.aud[...]) == audience,
-      claims.iat <= now.seconds + Self.leeway, claims.exp ?? .max >= now.seconds - Self.leeway,
+      claims.covers(now.seconds),
       let signature = Base64URL.decode(String(decoding: parts[2], as: UTF8.self))
         .flatMap({ Signature($0) }),
       client.key.verifies(signature, over: Array(token[..<parts[1].endIndex]))

@@ -19,6 +19,8 @@ package struct PushServerConfiguration: ServiceConfiguration {
   let life: Duration
   /// The time after which a client goes that was neither registered nor pushed to.
   let clientAge: Duration
+  /// The time after which a client goes that was never pushed to.
+  let unpushedAge: Duration
   let registrationsPerMinute: Int
   let registrationsPerDay: Int
   let pushesPerMinute: Int
@@ -54,6 +56,8 @@ package struct PushServerConfiguration: ServiceConfiguration {
       "life", default: .seconds(86_400), in: .seconds(1) ... .seconds(2_419_200))
     clientAge = section.duration(
       "client_age", default: .seconds(180 * 86_400), in: .seconds(86_400) ... .seconds(315_360_000))
+    unpushedAge = section.duration(
+      "unpushed_age", default: .seconds(14 * 86_400), in: .seconds(3600) ... .seconds(315_360_000))
     registrationsPerMinute = section.integer("registrations_per_minute", default: 100, in: many)
     registrationsPerDay = section.integer("registrations_per_day", default: 1000, in: many)
     pushesPerMinute = section.integer("pushes_per_minute", default: 60, in: many)

@@ -57,7 +57,7 @@ final class PushServerRoutes: Sendable {
   /// Registers all requests.
   func register(on router: inout Router) {
     router.errorStyle = .own { [self] error in
-      note(error.members["name"] == HTTPError.forgery ? .forged : .refused)
+      count(error.members["name"] == HTTPError.forgery ? .forged : .refused)
       return error.failure
     }
     router.errorFields.append(.cacheControl, "no-store")
@@ -75,7 +75,7 @@ final class PushServerRoutes: Sendable {
     }
   }
 
-  private func note(_ outcome: RequestOutcome) { outcomes[outcome]?.add() }
+  private func count(_ outcome: RequestOutcome) { outcomes[outcome]?.add() }
 
   // MARK: - Wallets
 
@@ -107,20 +107,25 @@ final class PushServerRoutes: Sendable {
     guard let address = try? PushAddress(kind, text: registration.token ?? "") else {
       throw HTTPError.field("token", "is missing, or no token of this provider")
     }
-    let more = try await store.register(
-      client, at: address, isRaw: registration.always_raw ?? false, isSigned: isSigned,
-      hasRoom: clients.withLock { $0 < configuration.clients })
-    clients.withLock { $0 += more }
-    note(.registered)
+    do {
+      let more = try await store.register(
+        client, at: address, isRaw: registration.always_raw ?? false, isSigned: isSigned,
+        from: request.origin.client?.site,
+        hasRoom: clients.withLock { $0 < configuration.clients })
+      clients.withLock { $0 += more }
+    } catch let refusal as ClientRefusal { throw HTTPError(refusal) }
+    count(.registered)
     return .success(.ok)
   }
 
   private func delete(_ client: ClientKey?, _ request: Request) async throws -> Response {
     let isSigned = try isSigned(request, by: client)
-    if let client, try await store.delete(client, isSigned: isSigned) {
-      clients.withLock { $0 -= 1 }
+    if let client {
+      do {
+        if try await store.delete(client, isSigned: isSigned) { clients.withLock { $0 -= 1 } }
+      } catch let refusal as ClientRefusal { throw HTTPError(refusal) }
     }
-    note(.deleted)
+    count(.deleted)
     return .success(.ok)
   }
 
@@ -146,21 +151,22 @@ final class PushServerRoutes: Sendable {
       )
     }
     do throws(HTTPError) {
-      _ = try RelayProof(head, at: clock())
+      try RelayProof.screen(head, at: clock())
     } catch {
-      forgeries.noteFailure(origin.client)
+      forgeries.recordFailure(origin.client)
       throw error
     }
   }
 
   private func push(to client: ClientKey?, _ request: Request) async throws -> Response {
     let network = request.origin.client
-    let proof = try RelayProof(request.head, at: clock())
-    guard let relay = configuration.relay, proof.covers(request.body, by: relay) else {
-      forgeries.noteFailure(network)
+    guard let relay = configuration.relay, let proof = RelayProof(request.head),
+      proof.covers(request.body, by: relay)
+    else {
+      forgeries.recordFailure(network)
       throw HTTPError.forged("the signature is wrong")
     }
-    forgeries.noteSuccess(network)
+    forgeries.recordSuccess(network)
     let body = try Self.body(of: request, as: RelayRequest.self)
     var outcome = RequestOutcome.unknown
     if let client {
@@ -169,10 +175,12 @@ final class PushServerRoutes: Sendable {
       }
       let owner = WorkOwner(client: network, account: client)
       outcome = try await WorkOwner.$current.withValue(owner) {
-        try await store.take(body, for: client)
+        do {
+          return try await store.accept(body, for: client)
+        } catch let refusal as ClientRefusal { throw HTTPError(refusal) }
       }
     }
-    note(outcome)
+    count(outcome)
     switch outcome {
     case .unknown: return .success(.accepted)
     case .repeated: return Response(.ok)
@@ -242,6 +250,21 @@ extension HTTPError {
   }
 }
 
+extension HTTPError {
+  /// Makes the response to what the store refuses.
+  init(_ refusal: ClientRefusal) {
+    switch refusal {
+    case .notSigned: self = .authentication
+    case .noRoom:
+      self.init(
+        .serviceUnavailable, "there are as many clients as there may be", retryAfter: 60)
+    case .missing(let names): self = .field(names, "missing from request")
+    case .noWords:
+      self.init(.accepted, "json", "blob isn't the base64 of JSON with a title and a body")
+    }
+  }
+}
+
 extension Response {
   /// Makes the response to a request that is done.
   static func success(_ status: Status) -> Response {
@@ -277,9 +300,9 @@ final class ForgeryGuard: Sendable {
       && tried.count(network, upTo: Self.tries) != nil
   }
 
-  /// Notes a message with a wrong proof.
-  func noteFailure(_ network: ClientNetwork?) { _ = failed.count(network, upTo: Self.failures) }
+  /// Records a message with a wrong proof.
+  func recordFailure(_ network: ClientNetwork?) { _ = failed.count(network, upTo: Self.failures) }
 
-  /// Notes a message of the relay's.
-  func noteSuccess(_ network: ClientNetwork?) { _ = proven.count(network, upTo: .max) }
+  /// Records a message of the relay's.
+  func recordSuccess(_ network: ClientNetwork?) { _ = proven.count(network, upTo: .max) }
 }

@@ -19,6 +19,7 @@ package struct PushServerService: Migrating, Confidential, Running {
   private let store: PushServerStore
   let routes: PushServerRoutes
   private let clientAge: Duration
+  private let unpushedAge: Duration
 
   /// Makes the service.
   ///
@@ -28,6 +29,7 @@ package struct PushServerService: Migrating, Confidential, Running {
   package init(_ context: ServiceContext, _ configuration: PushServerConfiguration) async throws {
     self.context = context
     clientAge = configuration.clientAge
+    unpushedAge = configuration.unpushedAge
     store = PushServerStore(
       store: context.store,
       queue: context.pushes.queue(of: Self.name, configuration.push, web: .off),
@@ -48,7 +50,9 @@ package struct PushServerService: Migrating, Confidential, Running {
   /// Deletes what is too old, and counts the clients.
   func tidy() async throws {
     let now = context.expiry()
-    let count = try await store.tidy(idle: now - clientAge, stale: now - RelayProof.memory)
+    let count = try await store.tidy(
+      idle: now - clientAge, unpushed: now - min(clientAge, unpushedAge),
+      stale: now - RelayProof.memory)
     routes.clients.withLock { $0 = count }
   }
 }

@@ -1,8 +1,6 @@
 internal import PushServerResources
 internal import Cryptography
-internal import HTTPProtocol
 internal import Push
-internal import Routing
 internal import Storage
 internal import Platform
 
@@ -28,38 +26,45 @@ struct PushServerStore: PushSource {
   /// The life of a push.
   let life: Duration
 
-  /// Registers a client's address, in place of its former one, and takes it from another client that has it.
+  /// Registers a client's address, in place of its former one, and moves it here from another client that has it.
   ///
-  /// - Parameter hasRoom: whether there may be one more client.
+  /// - Parameters:
+  ///   - site: the site that the request comes from; nil for a Unix socket, which counts as one.
+  ///   - hasRoom: whether there may be one more client without another one's leaving.
   /// - Returns: how many clients there are more.
-  /// - Throws: 401 if what the client has signed would be undone without its signature, or 503 without room.
+  /// - Throws: ``ClientRefusal``: `.notSigned` if what the client has signed would be undone without its signature, or
+  ///   `.noRoom`.
   func register(
-    _ client: ClientKey, at address: PushAddress, isRaw: Bool, isSigned: Bool, hasRoom: Bool
+    _ client: ClientKey, at address: PushAddress, isRaw: Bool, isSigned: Bool, from site: String?,
+    hasRoom: Bool
   ) async throws -> Int {
     let now = clock()
+    let site = site ?? ""
     return try await store.write { transaction in
       let isHeld = try transaction.exists(
         "SELECT 1 FROM pushserver_clients WHERE is_signed = 1 AND (client = ? OR token = ?)",
         client.bytes, address.text)
-      guard isSigned || !isHeld else { throw HTTPError.authentication }
+      guard isSigned || !isHeld else { throw ClientRefusal.notSigned }
       let losers: [[UInt8]] = try transaction.values(
         "DELETE FROM pushserver_clients WHERE token = ? AND client <> ? RETURNING client",
         address.text, client.bytes)
       for loser in losers { try queue.drop(loser, transaction) }
       let former: PushKind? = try transaction.value(
         "SELECT kind FROM pushserver_clients WHERE client = ?", client.bytes)
-      let more = (former == nil ? 1 : 0) - losers.count
-      guard more < 1 || hasRoom else {
-        throw HTTPError(
-          .serviceUnavailable, "there are as many clients as there may be", retryAfter: 60)
+      var more = (former == nil ? 1 : 0) - losers.count
+      if more > 0, !hasRoom {
+        try makeRoom(for: site, transaction)
+        more -= 1
       }
       try transaction.execute(
         """
-        INSERT INTO pushserver_clients VALUES (?, ?, ?, ?, ?, ?, ?)
+        INSERT INTO pushserver_clients
+          (client, kind, token, is_raw, is_signed, registered_at, used_at, site)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?)
         ON CONFLICT (client) DO UPDATE SET kind = excluded.kind, token = excluded.token,
           is_raw = excluded.is_raw, is_signed = excluded.is_signed,
           registered_at = excluded.registered_at, used_at = excluded.used_at
-        """, client.bytes, address.kind, address.text, isRaw, isSigned, now, now)
+        """, client.bytes, address.kind, address.text, isRaw, isSigned, now, now, site)
       if former == address.kind {
         try queue.readdress(client.bytes, to: address, transaction)
       } else {
@@ -69,15 +74,36 @@ struct PushServerStore: PushSource {
     }
   }
 
+  /// Makes room for one more client: the site that has most loses one, first of those that were never pushed to.
+  ///
+  /// - Throws: `.noRoom` if the new client's site has most itself, and the relay pushes to all its clients.
+  private func makeRoom(for site: String, _ transaction: borrowing Transaction) throws {
+    let largest = try transaction.one(
+      "SELECT site, clients FROM pushserver_sites ORDER BY clients DESC, site LIMIT 1"
+    ) { (site: try $0[0] as String, clients: try $0[1] as Int) }
+    let own: Int =
+      try transaction.value(
+        "SELECT clients FROM pushserver_sites WHERE site = ?", site) ?? 0
+    guard let largest else { throw ClientRefusal.noRoom }
+    let victim: [UInt8]? = try transaction.value(
+      """
+      SELECT client FROM pushserver_clients WHERE site = ? AND is_pushed <= ?
+      ORDER BY is_pushed, used_at LIMIT 1
+      """, largest.site, largest.clients > own ? 1 : 0)
+    guard let victim else { throw ClientRefusal.noRoom }
+    try transaction.execute("DELETE FROM pushserver_clients WHERE client = ?", victim)
+    try queue.drop(victim, transaction)
+  }
+
   /// Deletes a client and what waits for it.
   ///
   /// - Returns: whether there was one.
-  /// - Throws: 401 if a signed request made it, and this one isn't signed.
+  /// - Throws: ``ClientRefusal`` `.notSigned` if a signed request made it, and this one isn't signed.
   func delete(_ client: ClientKey, isSigned: Bool) async throws -> Bool {
     try await store.write { transaction in
       let wasSigned: Bool? = try transaction.value(
         "DELETE FROM pushserver_clients WHERE client = ? RETURNING is_signed", client.bytes)
-      if wasSigned == true, !isSigned { throw HTTPError.authentication }
+      if wasSigned == true, !isSigned { throw ClientRefusal.notSigned }
       try queue.drop(client.bytes, transaction)
       return wasSigned != nil
     }
@@ -98,14 +124,14 @@ struct PushServerStore: PushSource {
 
   /// Queues a message for a client, of its two forms the one that the client takes, unless it came before.
   ///
-  /// - Throws: the refusal of a message that lacks what the client takes.
-  func take(_ request: RelayRequest, for client: ClientKey) async throws -> RequestOutcome {
+  /// - Throws: ``ClientRefusal`` of a message that lacks what the client takes.
+  func accept(_ request: RelayRequest, for client: ClientKey) async throws -> RequestOutcome {
     let now = clock()
     return try await store.write(isolation: .rowLocks) { transaction in
       // Locks the client as well.
       let found = try transaction.one(
         """
-        UPDATE pushserver_clients SET used_at = ? WHERE client = ? RETURNING kind, token, is_raw
+        UPDATE pushserver_clients SET used_at = ?, is_pushed = 1 WHERE client = ? RETURNING kind, token, is_raw
         """, now, client.bytes
       ) { row -> (kind: PushKind, token: String, isRaw: Bool) in
         (try row[0], try row[1], try row[2])
@@ -113,11 +139,9 @@ struct PushServerStore: PushSource {
       guard let (kind, token, isRaw) = found else { return .unknown }
       guard let (id, message) = request.message(isRaw: isRaw) else {
         let names = isRaw ? "missing topic, tag, or message field" : "missing id or payload field"
-        throw HTTPError.field(names, "missing from request")
+        throw ClientRefusal.missing(names)
       }
-      guard message.words != nil else {
-        throw HTTPError(.accepted, "json", "blob isn't the base64 of JSON with a title and a body")
-      }
+      guard message.words != nil else { throw ClientRefusal.noWords }
       try transaction.execute(
         "INSERT INTO pushserver_messages VALUES (?, ?, ?) ON CONFLICT DO NOTHING", client.bytes,
         SHA256.hash(Array(id.utf8)).bytes, now)
@@ -140,15 +164,22 @@ struct PushServerStore: PushSource {
   ///
   /// - Parameters:
   ///   - idle: the moment of the last use before which a client goes.
-  ///   - stale: the moment before which a message was taken.
+  ///   - unpushed: the moment of registration before which a client goes that was never pushed to.
+  ///   - stale: the moment before which a message was accepted.
   /// - Returns: how many clients there are.
-  func tidy(idle: Timestamp, stale: Timestamp) async throws -> Int {
+  func tidy(idle: Timestamp, unpushed: Timestamp, stale: Timestamp) async throws -> Int {
     let steps: [(sql: StaticString, limit: Timestamp)] = [
       (
         """
         DELETE FROM pushserver_clients WHERE client IN (
           SELECT client FROM pushserver_clients WHERE used_at < ? LIMIT ?)
         """, idle
+      ),
+      (
+        """
+        DELETE FROM pushserver_clients WHERE client IN (
+          SELECT client FROM pushserver_clients WHERE is_pushed = 0 AND used_at < ? LIMIT ?)
+        """, unpushed
       ),
       (
         """
@@ -167,4 +198,16 @@ struct PushServerStore: PushSource {
       try snapshot.value("SELECT count(*) FROM pushserver_clients") ?? 0
     }
   }
+}
+
+/// The reason why the store refuses a request.
+enum ClientRefusal: Error, Hashable {
+  /// The client has signed what the request would undo without a signature.
+  case notSigned
+  /// There are as many clients as there may be.
+  case noRoom
+  /// The message lacks what the client is sent, in words.
+  case missing(String)
+  /// The message isn't sealed, and has no words to show.
+  case noWords
 }

@@ -127,26 +127,32 @@ struct RelayProof: Sendable {
   private let signature: Signature
   private let timestamp: ArraySlice<UInt8>
 
-  /// Reads the header fields.
+  /// Refuses a request whose proof is missing, too old or ahead, before its body is read.
   ///
-  /// - Throws: 401 if one is missing, malformed, too old or ahead.
-  init(_ head: RequestHead, at now: Timestamp) throws(HTTPError) {
-    let signature = head.first(Self.signatureField)
-    let timestamp = head.first(Self.timestampField)
-    guard let signature, let timestamp else {
+  /// - Throws: 401.
+  static func screen(_ head: RequestHead, at now: Timestamp) throws(HTTPError) {
+    let timestamp = head.first(timestampField)
+    let hasSignature = head.first(signatureField) != nil
+    guard let timestamp, hasSignature else {
       var missing: [String: String] = [:]
-      if signature == nil { missing["\(Self.signatureField.text)"] = "Missing signature" }
-      if timestamp == nil { missing["\(Self.timestampField.text)"] = "Missing timestamp" }
+      if !hasSignature { missing["\(signatureField.text)"] = "Missing signature" }
+      if timestamp == nil { missing["\(timestampField.text)"] = "Missing timestamp" }
       throw .forged("a header field is missing", missing)
     }
-    guard let signature = Signature(hex: String(decoding: signature, as: UTF8.self)),
-      let moment = Self.moment(timestamp)
-    else {
-      throw .forged("the signature isn't 128 hexadecimal digits, or the timestamp not 10 or 13")
+    guard let moment = moment(timestamp) else {
+      throw .forged("the timestamp hasn't 10 or 13 digits")
     }
-    guard (now - Self.life...now + Self.leeway).contains(moment) else {
+    guard (now - life...now + leeway).contains(moment) else {
       throw .forged("the timestamp is more than 3 days old or 5 minutes ahead")
     }
+  }
+
+  /// Reads the proof of a request that was screened; nil if the signature isn't one.
+  init?(_ head: RequestHead) {
+    guard let text = head.first(Self.signatureField),
+      let timestamp = head.first(Self.timestampField),
+      let signature = Signature(hex: String(decoding: text, as: UTF8.self))
+    else { return nil }
     self.signature = signature
     self.timestamp = timestamp
   }

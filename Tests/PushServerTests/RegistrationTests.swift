@@ -191,6 +191,9 @@ internal import Platform
     let wallets = (0..<3).map { _ in Wallet() }
     #expect(try await fixture.register(wallets[0]).status == 200)
     #expect(try await fixture.register(wallets[1]).status == 200)
+    for wallet in wallets.prefix(2) {
+      #expect(try await fixture.push(Fixture.raw("m"), to: wallet).status == 202)
+    }
     let full = try await fixture.register(wallets[2])
     #expect(full.status == 503 && full.failure == "unavailable")
     #expect(full.fields.first(.retryAfter) != nil)
@@ -200,11 +203,48 @@ internal import Platform
     #expect(often.status == 429 && often.failure == "rate_limited")
     #expect(often.fields.first(.retryAfter) != nil)
     #expect(try await fixture.request(.delete, "/clients/x").status == 429)
-    #expect(try await fixture.register(Wallet(), from: "127.0.0.2").status == 503)
     fixture.clock.advance(by: .seconds(120))
     #expect(try await fixture.register(wallets[0]).status == 200)
     #expect(try await fixture.register(wallets[0]).status == 200)
     #expect(try await fixture.register(wallets[0]).status == 429)
-    #expect(fixture.requests("refused") == 5)
+    #expect(fixture.requests("refused") == 4)
+  }
+
+  @Test func theLargestSiteMakesRoomForNewcomers() async throws {
+    let fixture = try await Fixture("clients = 3")
+    let crowd = (0..<3).map { _ in Wallet() }
+    for wallet in crowd {
+      #expect(try await fixture.register(wallet, from: "192.0.2.1").status == 200)
+      fixture.clock.advance(by: .seconds(1))
+    }
+    // The relay pushes to the first one, which so stays.
+    #expect(try await fixture.push(Fixture.raw("m"), to: crowd[0]).status == 202)
+    let newcomers = (0..<2).map { _ in Wallet() }
+    for (index, wallet) in newcomers.enumerated() {
+      #expect(try await fixture.register(wallet, from: "198.51.\(index).1").status == 200)
+    }
+    #expect(try await fixture.count("SELECT count(*) FROM pushserver_clients") == 3)
+    #expect(try await fixture.count("SELECT sum(clients) FROM pushserver_sites") == 3)
+    #expect(fixture.service.routes.clients.withLock { $0 } == 3)
+    for wallet in newcomers + [crowd[0]] {
+      let answer = try await fixture.push(Fixture.raw("n"), to: wallet)
+      #expect(answer.status == 202 && answer.body.isEmpty)
+    }
+    // Each site has one that is pushed to: who has none yet gets a place, who has one doesn't get another.
+    #expect(try await fixture.register(Wallet(), from: "198.51.0.1").status == 503)
+    #expect(try await fixture.register(Wallet(), from: "203.0.113.1").status == 200)
+  }
+
+  @Test func whoIsNeverPushedToGoesEarlier() async throws {
+    let fixture = try await Fixture("unpushed_age = \"2d\"")
+    let pushed = Wallet()
+    try await fixture.register(pushed)
+    try await fixture.register(Wallet())
+    #expect(try await fixture.push(Fixture.raw("m"), to: pushed).status == 202)
+    fixture.clock.advance(by: .seconds(3 * 86_400))
+    try await fixture.service.tidy()
+    #expect(try await fixture.count("SELECT count(*) FROM pushserver_clients") == 1)
+    #expect(
+      try await fixture.count("SELECT count(*) FROM pushserver_clients WHERE is_pushed = 1") == 1)
   }
 }

@@ -25,7 +25,8 @@ extension MessageService {
       let hash = try await passwords.hash(password, for: network)
       let token = BearerToken(randomBytes(32))
       isCounted = true
-      end(try await store.register(name, hash, invitation: used, device: (device, token.hash)))
+      end(try await store.register(
+          name, hash, site: network?.site, invitation: used, device: (device, token.hash)))
       passwords.remember(password, of: name, hash, in: network)
       return token
     } catch {

@@ -26,11 +26,11 @@ extension MsgrStore {
   /// - Returns: the tokens that end because the device was bound to another account.
   /// - Throws: `.forbidden` if the name is taken, `.badInvitation`.
   func register(
-    _ name: UserName, _ hash: PasswordHash, invitation: InvitationHash? = nil,
-    device: (DeviceLogin, TokenHash)?
+    _ name: UserName, _ hash: PasswordHash, site: String? = nil,
+    invitation: InvitationHash? = nil, device: (DeviceLogin, TokenHash)?
   ) async throws -> [BoundToken] {
     try await store.write { transaction in
-      try add(name, hash: hash.text, invitation, transaction)
+      try add(name, hash: hash.text, site: site, invitation, transaction)
       guard let (device, token) = device else { return [] }
       return try bind(device, token, to: name, transaction)
     }
@@ -38,13 +38,14 @@ extension MsgrStore {
 
   /// Makes an account within a transaction.
   func add(
-    _ name: UserName, hash: String, _ invitation: InvitationHash?,
+    _ name: UserName, hash: String, site: String?, _ invitation: InvitationHash?,
     _ transaction: borrowing Transaction
   ) throws {
     guard try !exists(name, transaction) else { throw RequestRefusal.forbidden }
     if let invitation { try use(invitation, transaction) }
     try transaction.execute(
-      "INSERT INTO msgr_users (username, password, created_at) VALUES (?, ?, ?)", name, hash, now)
+      "INSERT INTO msgr_users (username, password, created_at, site) VALUES (?, ?, ?, ?)", name,
+      hash, now, site)
   }
 
   /// Binds a device to the caller's account, so that it leaves any other account.

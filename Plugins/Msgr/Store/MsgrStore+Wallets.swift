@@ -1,5 +1,6 @@
 internal import Cryptography
 internal import Ethereum
+internal import Formats
 internal import Platform
 internal import Storage
 
@@ -20,7 +21,7 @@ extension MsgrStore {
       try use(proof, transaction)
       if let name, try owner(of: proof, transaction) == nil {
         // No password has an empty hash.
-        try add(name, hash: "", invitation, transaction)
+        try add(name, hash: "", site: proof.network?.site, invitation, transaction)
         try insert(proof, of: name, transaction)
       }
       let owner = try owner(of: proof, transaction)

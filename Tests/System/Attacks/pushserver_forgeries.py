@@ -4,7 +4,6 @@ a signature, a timestamp or a body can have, and tokens of wallets with every fa
 anything or costs the store a write, and the relay's own messages go on, also from the forgers' address. What the relay has
 signed is pushed once, however often it comes. Tokens and signatures are made by PyNaCl."""
 
-import base64
 import http.client
 import json
 import multiprocessing
@@ -14,53 +13,11 @@ import time
 import nacl.signing
 
 from attack import ATTACKER, CANARY, Canary, Server, verdict
+from Push.relay import RELAY, TOML, URL, encoded, identifier, signed, token
 
-RELAY = nacl.signing.SigningKey.generate()
 OTHER = nacl.signing.SigningKey.generate()
-URL = "https://push.example"
 FORGERIES, PROCESSES, ADDRESSES = 20_000, 4, 200
-TOML = f"""
-[server]
-services = ["pushserver"]
-public_url = "{URL}/"
-[log]
-level = "warning"
-[pushserver]
-push = "log"
-relay_key = "{RELAY.verify_key.encode().hex()}"
-projects = ["wallet-1"]
-registrations_per_minute = 100000
-registrations_per_day = 100000
-pushes_per_minute = 100000
-"""
-DIGITS = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 SUCCESS = {"status": "SUCCESS", "errors": None, "fields": None}
-
-
-def identifier(key: nacl.signing.SigningKey) -> str:
-    number, text = int.from_bytes(b"\xed\x01" + key.verify_key.encode(), "big"), ""
-    while number:
-        number, digit = divmod(number, 58)
-        text = DIGITS[digit] + text
-    return "z" + text
-
-
-def encoded(data: bytes) -> str:
-    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
-
-
-def token(key: nacl.signing.SigningKey, header: dict | None = None, by: nacl.signing.SigningKey | None = None, **claims) -> str:
-    now = int(time.time())
-    claims = {"iss": "did:key:" + identifier(key), "sub": "x", "aud": URL, "iat": now, "exp": now + 3600, **claims}
-    parts = [header or {"typ": "JWT", "alg": "EdDSA"}, {name: value for name, value in claims.items() if value is not None}]
-    text = ".".join(encoded(json.dumps(part).encode()) for part in parts)
-    return f"{text}.{encoded((by or key).sign(text.encode()).signature)}"
-
-
-def signed(body: bytes, timestamp: str | None = None, by: nacl.signing.SigningKey = RELAY) -> dict[str, str]:
-    timestamp = timestamp or str(int(time.time()))
-    signature = by.sign(f"{timestamp}.{len(body)}.".encode() + body).signature.hex()
-    return {"X-Ed25519-Signature": signature, "X-Ed25519-Timestamp": timestamp}
 
 
 def message(text: str) -> bytes:
