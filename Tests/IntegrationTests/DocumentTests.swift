@@ -28,6 +28,8 @@ internal import Testing
     case licences
     /// Types and functions that pages name.
     case types
+    /// The pictures of the page Performance.
+    case charts
     /// Links to files, and paths of the repository.
     case links
   }

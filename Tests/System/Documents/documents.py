@@ -5,6 +5,7 @@ The checks are functions of this folder's modules. With --write, what can be wri
 """
 
 import pathlib
+import subprocess
 import sys
 
 import commands_page
@@ -29,8 +30,16 @@ CHECKS = {
     "version": lambda awd, write: names_in_sources.version(ROOT),
     "licences": lambda awd, write: names_in_sources.licences(ROOT),
     "types": lambda awd, write: names_in_sources.types(ROOT, GUIDE),
+    "charts": lambda awd, write: charts(write),
     "links": lambda awd, write: names_in_sources.links(ROOT, PAGES),
 }
+
+
+def charts(write: bool) -> list[str]:
+    """The pictures of Performance are those of the results."""
+    words = [sys.executable, str(ROOT / "Tests/Benchmarks/charts.py"), str(ROOT / "Tests/Benchmarks/results/bench.txt"), str(GUIDE / "Resources")]
+    outcome = subprocess.run(words + ([] if write else ["--check"]), capture_output=True, text=True, timeout=60)
+    return [outcome.stderr.strip()] if outcome.returncode else []
 
 
 def main():

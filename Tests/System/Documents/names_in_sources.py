@@ -9,7 +9,7 @@ ROW = re.compile(r"^\| (?:`)?(debug|info|warning|error)(?:`)? \| `(.+?)` \| (.*)
 # What Prometheus makes of a histogram.
 SUFFIXES = ("_bucket", "_sum", "_count")
 # Names with the same beginning that are no metrics.
-OTHER_NAMES = re.compile(r"^awd_(app|msgr|app_post|msgr_send)_?(v\d+|[a-z]+_v\d+)$|^awd_[A-Z]")
+OTHER_NAMES = re.compile(r"^awd_owner$|^awd_(app|msgr|app_post|msgr_send)_?(v\d+|[a-z]+_v\d+)$|^awd_[A-Z]")
 
 
 def sources(root: pathlib.Path) -> dict[pathlib.Path, str]:
