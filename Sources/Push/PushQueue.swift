@@ -3,6 +3,40 @@ internal import Observability
 package import Storage
 package import Platform
 
+/// A push that is queued together with others.
+package struct QueuedPush: Sendable {
+  package let content: [UInt8]
+  package let address: PushAddress
+  /// The device, in the service's own bytes.
+  package let device: [UInt8]
+  /// Whom the push counts for, in the service's own bytes.
+  package let account: [UInt8]
+  package let urgency: PushUrgency
+  package let collapseKey: String?
+  /// The service's own number, by which it finds the push again.
+  package let position: Int64
+  /// The moment before which it isn't sent.
+  package let due: Timestamp
+  /// True if no other one of these is before it for the same device.
+  package let isFirst: Bool
+
+  package init(
+    _ content: [UInt8], to address: PushAddress, of device: [UInt8], for account: [UInt8],
+    urgency: PushUrgency = .high, collapseKey: String? = nil, position: Int64 = 0, due: Timestamp,
+    isFirst: Bool
+  ) {
+    self.content = content
+    self.address = address
+    self.device = device
+    self.account = account
+    self.urgency = urgency
+    self.collapseKey = collapseKey
+    self.position = position
+    self.due = due
+    self.isFirst = isFirst
+  }
+}
+
 /// The outbox of one service, for the service's own transactions.
 ///
 /// The service sees to it that those who queue, drop or release pushes of one device come one after the other: on PostgreSQL by
@@ -43,7 +77,7 @@ package struct PushQueue: Sendable {
       VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13,
         CASE WHEN EXISTS (
           SELECT 1 FROM push_outbox WHERE service = ?1 AND device = ?2
-          ORDER BY id DESC LIMIT 1 /*postgresql FOR KEY SHARE */) THEN 0 ELSE 1 END)
+          ORDER BY id /*postgresql + 0 */ DESC LIMIT 1 /*postgresql FOR KEY SHARE */) THEN 0 ELSE 1 END)
       """, service, device, account, address.kind, address.bytes,
       UUID.random(using: &generator).uuidString.lowercased(), content, urgency, collapseKey,
       position, created, expires, due)
@@ -53,9 +87,74 @@ package struct PushQueue: Sendable {
       DELETE FROM push_outbox
       WHERE service = ?1 AND device = ?2 AND lease_owner IS NULL AND id <= (
         SELECT id FROM push_outbox WHERE service = ?1 AND device = ?2
-        ORDER BY id DESC LIMIT 1 OFFSET ?3)
+        ORDER BY id /*postgresql + 0 */ DESC LIMIT 1 OFFSET ?3)
       """, service, device, most)
     noteDropped(transaction.changes)
+  }
+
+  /// Makes the statement of PostgreSQL's that queues many pushes.
+  ///
+  /// - Parameters:
+  ///   - pushes: the pushes, in the order of the bytes of their devices, whose newest waiting pushes are locked in it.
+  ///   - created: the time.
+  ///   - expires: the moment from which they aren't sent.
+  package func insertion(
+    of pushes: [QueuedPush], created: Timestamp, expires: Timestamp
+  ) throws(StoreError) -> PipelinedStatement {
+    var generator = SystemRandomNumberGenerator()
+    var identifiers: [String] = []
+    for _ in pushes {
+      identifiers.append(UUID.random(using: &generator).uuidString.lowercased())
+    }
+    var parameters = PostgreSQLParameters()
+    try parameters.append(service)
+    try parameters.append(created)
+    try parameters.append(expires)
+    try parameters.append(blobs: pushes.map(\.device))
+    try parameters.append(blobs: pushes.map(\.account))
+    try parameters.append(integers: pushes.map { Int64($0.address.kind.rawValue) })
+    try parameters.append(blobs: pushes.map(\.address.bytes))
+    try parameters.append(texts: identifiers)
+    try parameters.append(blobs: pushes.map(\.content))
+    try parameters.append(integers: pushes.map { Int64($0.urgency.rawValue) })
+    try parameters.append(texts: pushes.map(\.collapseKey))
+    try parameters.append(integers: pushes.map(\.position))
+    try parameters.append(integers: pushes.map(\.due.milliseconds))
+    try parameters.append(booleans: pushes.map(\.isFirst))
+    return PipelinedStatement(
+      """
+      INSERT INTO push_outbox (
+        service, created_at, expires_at, device, account, kind, address, push_id, content, urgency,
+        collapse_key, position, due_at, is_next)
+      SELECT ?1, ?2, ?3, p.device, p.account, p.kind, p.address, p.push_id, p.content, p.urgency,
+        p.collapse_key, p.position, p.due_at, CASE WHEN p.is_first AND NOT EXISTS (
+          SELECT 1 FROM push_outbox o WHERE o.service = ?1 AND o.device = p.device
+          ORDER BY o.id + 0 DESC LIMIT 1 FOR KEY SHARE) THEN 1 ELSE 0 END
+      FROM unnest(?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14) AS p (
+        device, account, kind, address, push_id, content, urgency, collapse_key, position, due_at,
+        is_first)
+      """, parameters)
+  }
+
+  /// Makes the statement of PostgreSQL's that drops the oldest pushes of devices for which too many wait.
+  package func trimming(
+    of devices: [[UInt8]], atMost most: Int
+  ) throws(StoreError) -> PipelinedStatement {
+    var parameters = PostgreSQLParameters()
+    try parameters.append(service)
+    try parameters.append(blobs: devices)
+    try parameters.append(most)
+    return PipelinedStatement(
+      """
+      WITH dropped AS (
+        DELETE FROM push_outbox p USING unnest(?2) AS d (device)
+        WHERE p.service = ?1 AND p.device = d.device AND p.lease_owner IS NULL AND p.id <= (
+          SELECT o.id FROM push_outbox o WHERE o.service = ?1 AND o.device = d.device
+          ORDER BY o.id + 0 DESC LIMIT 1 OFFSET ?3)
+        RETURNING 1)
+      SELECT count(*) FROM dropped
+      """, parameters
+    ) { row in noteDropped(try row[0]) }
   }
 
   /// Counts pushes that went because too many waited for their devices.

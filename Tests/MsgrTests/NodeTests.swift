@@ -254,10 +254,10 @@ internal import Platform
         try await wallet.login(at: node.fixture, as: "anna", ["Signature": "0x00"]).status
       }
       let other = nodes[1].fixture
-      let heard = other.bus.statistics.heard
+      let heard = other.bus.statistics.received
       for _ in 0..<3 { #expect(try await login(nodes[0]) == 403) }
       // A login at the same time would take the place of a failure that is told.
-      try await waitUntil { other.bus.statistics.heard >= heard + 3 }
+      try await waitUntil { other.bus.statistics.received >= heard + 3 }
       try await waitUntil { try await wallet.login(at: other, as: "anna").status == 429 }
     }
   }
@@ -294,8 +294,8 @@ internal import Platform
       .failure(network: nil, isFamiliar: false),
     ] as [NodeMessage] {
       #expect(NodeMessage(message.bytes) == message)
-      #expect(message.bytes.count + 256 <= Notice.limit)
-      #expect(message.bytes.first != NoticeKind.entries)
+      #expect(message.bytes.count + 256 <= NodeNotification.limit)
+      #expect(message.bytes.first != NotificationKind.entries)
     }
     for bytes in [[], [0, 1], [1, 1], [2], [2, 65], [3], [3, 2], [4]] as [[UInt8]] {
       #expect(NodeMessage(bytes) == nil)
@@ -329,9 +329,9 @@ internal import Platform
       let stream = try nodes[0].stream(try await fixture.register("anna"))
       let link = fixture.service.service.link
       for position in [MessageID.last, MessageID(rawValue: .max - 1)] {
-        fixture.service.service.hub.tell([(UserName(stored: "anna"), .rumor(upTo: position))])
+        fixture.service.service.hub.publish([(UserName(stored: "anna"), .rumor(upTo: position))])
       }
-      try await link.look()
+      try await link.poll()
       try await fixture.send("m", from: "anna", to: "anna")
       #expect(try await stream.nextObject()["Message"] as? String == "m")
     }

@@ -22,7 +22,15 @@ extension MsgrStore {
   /// - Returns: the receipt, or the first one of a message that was sent again.
   /// - Throws: `.forbidden` if there is no such user, `.otherMessage`, or as ``write(as:_:)``.
   func send(_ draft: Draft, by sender: Caller) async throws -> SendReceipt {
-    try await sendAlone(draft, by: sender)
+    // A wallet's signature is used once, which takes a statement of its own.
+    if !store.isShared { return try await sendAlone(draft, by: sender) }
+    if case .wallet = sender { return try await sendAlone(draft, by: sender) }
+    let input = SendOperation.Input(store: self, draft: draft, sender: sender)
+    switch try await store.perform(input, by: SendOperation.self) {
+    case .sent(let receipt): return receipt
+    case .refused(let error): throw error
+    case .alone: return try await sendAlone(draft, by: sender)
+    }
   }
 
   /// Sends a message in a transaction of its own. See ``send(_:by:)``.
@@ -68,8 +76,12 @@ extension MsgrStore {
   private func deliverTogether(
     _ posts: [InboxPost], _ transaction: borrowing Transaction
   ) throws -> [SendPlan.Outcome] {
-    try strategy.lock(posts.map(\.recipient), transaction)
-    return try posts.map { try deliver($0, transaction) }
+    var outcomes = try SendOperation.deliver(posts, in: self, commits: false, transaction)
+    for (index, outcome) in outcomes.enumerated() {
+      guard case .alone = outcome else { continue }
+      outcomes[index] = try deliver(posts[index], transaction)
+    }
+    return outcomes
   }
 
   /// Puts one message into an inbox. The accounts are locked, and the sender is confirmed.

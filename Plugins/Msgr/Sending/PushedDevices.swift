@@ -25,18 +25,26 @@ extension MsgrStore {
       """
       SELECT device_id, endpoint, p256dh, auth, is_declarative FROM msgr_devices
       WHERE username = ? ORDER BY device_id
-      """, name
-    ) { row in
-      let (id, endpoint): (DeviceID, String?) = (try row[0], try row[1])
-      if let endpoint {
-        let keys = try row[2] as [UInt8] + (try row[3] as [UInt8])
-        return PushedDevice(
-          id: id, address: PushAddress(stored: .web, keys + Array(endpoint.utf8)),
-          isDeclarative: try row[4])
-      }
-      return id.pushAddress.map { PushedDevice(id: id, address: $0) }
-    }
+      """, name, transform: PushedDevice.init)
     return devices.compactMap(\.self).filter { pushes.kinds.contains($0.address.kind) }
+  }
+}
+
+extension PushedDevice {
+  /// Reads a row that begins with the device, its subscription and whether it shows notifications by itself; nil for a device
+  /// that is pushed to in no way.
+  init?(_ row: borrowing Row) throws {
+    let id: DeviceID = try row[0]
+    if let endpoint: String = try row[1] {
+      let key: [UInt8] = try row[2]
+      let secret: [UInt8] = try row[3]
+      self.init(
+        id: id, address: PushAddress(stored: .web, key + secret + Array(endpoint.utf8)),
+        isDeclarative: try row[4])
+    } else {
+      guard let address = id.pushAddress else { return nil }
+      self.init(id: id, address: address)
+    }
   }
 }
 

@@ -77,7 +77,7 @@ final class MessageService: Sendable {
     ) { [bus = context.bus] failure in
       let message = NodeMessage.failure(network: failure.network, isFamiliar: failure.isFamiliar)
       let topic = Topic(MsgrService.name, Array(failure.name.text.utf8))
-      bus.publish([Notice(topic, message.bytes)])
+      bus.publish([NodeNotification(topic, message.bytes)])
     }
     link = NodeLink(
       hub, StreamRegistry(node: context.node, store: store, hub: hub, passwords: passwords),
@@ -185,7 +185,7 @@ final class MessageService: Sendable {
       hub.showRead(from: sender, upTo: last, to: caller.name, besides: caller.device)
       guard let read else { return }
       let message = NodeMessage.read(upTo: read.last, on: caller.device)
-      link.tell(message.bytes, of: caller.name, on: read.nodes)
+      link.notify(message.bytes, of: caller.name, on: read.nodes)
     }
   }
 

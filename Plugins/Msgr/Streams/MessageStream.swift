@@ -90,10 +90,10 @@ final class MessageStream: WebSocketHandler, HubMember, @unchecked Sendable {
   // MARK: - Out
 
   /// Sends the messages that come next, and reads on if others are between; called on the loop.
-  func take(_ news: [EntryUpdate<MessageID, StreamedMessage>]) {
+  func receive(_ updates: [EntryUpdate<MessageID, StreamedMessage>]) {
     guard !isOver else { return }
-    for news in news {
-      guard let entry = cursor.note(news, isReady: !isBackedUp) else { continue }
+    for update in updates {
+      guard let entry = cursor.apply(update, isReady: !isBackedUp) else { continue }
       cursor.pass(entry.position)
       send(entry.content)
     }

@@ -47,7 +47,7 @@ struct StreamRegistry: MemberRegistry {
     UserName(stored: String(decoding: key, as: UTF8.self))
   }
 
-  func hear(_ content: [UInt8], of key: [UInt8]) async {
+  func receive(_ content: [UInt8], of key: [UInt8]) async {
     guard let name = user(withKey: key), let message = NodeMessage(content) else { return }
     switch message {
     case .ended(let tokens): hub.end(tokens, of: name)
@@ -71,16 +71,16 @@ struct StreamRegistry: MemberRegistry {
     }
   }
 
-  func look(
-    at members: [(user: UserName, member: MessageStream)]
+  func lastPositions(
+    of members: [(user: UserName, member: MessageStream)]
   ) async throws -> [(user: UserName, last: MessageID)] {
     hub.end(try await store.endedAtOnce(of: members.map(\.member.token.hash)))
     return try await store.lastIDs(of: Array(Set(members.map(\.user))))
   }
 
-  func noted() async throws -> Set<Int64>? { try await store.streams(of: node) }
+  func registeredMembers() async throws -> Set<Int64>? { try await store.streams(of: node) }
 
-  func note(_ stream: MessageStream, of user: UserName, wasNoted: Bool) async throws {
+  func register(_ stream: MessageStream, of user: UserName, wasRegistered: Bool) async throws {
     try await store.begin(stream.id, of: stream.token, after: stream.start)
   }
 
@@ -99,12 +99,12 @@ enum NodeMessage: Hashable, Sendable {
   /// The most tokens of one notice.
   static let tokensAtOnce = 16
 
-  /// The bytes of a notice. The first differs from all of ``NoticeKind``.
+  /// The bytes of a notice. The first differs from all of ``NotificationKind``.
   var bytes: [UInt8] {
     switch self {
     case .ended(let tokens): [1] + tokens.flatMap(\.digest.bytes)
     case .read(let last, let device):
-      [2] + NoticeKind.bytes(last.rawValue) + Array((device?.text ?? "").utf8)
+      [2] + NotificationKind.bytes(last.rawValue) + Array((device?.text ?? "").utf8)
     case .failure(let network, let isFamiliar):
       [3, isFamiliar ? 1 : 0] + Array((network ?? "").utf8)
     }
@@ -120,7 +120,7 @@ enum NodeMessage: Hashable, Sendable {
           TokenHash(rest[$0..<$0 + 32])
         })
     case 2:
-      guard let last = NoticeKind.number(rest.prefix(8)) else { return nil }
+      guard let last = NotificationKind.number(rest.prefix(8)) else { return nil }
       let device = String(decoding: rest.dropFirst(8), as: UTF8.self)
       self = .read(
         upTo: MessageID(rawValue: max(last, 0)), on: device.isEmpty ? nil : DeviceID(stored: device)
@@ -145,13 +145,13 @@ extension MessageService {
 
   private func tell(_ entry: LogEntry) {
     let id = entry.message.id
-    link.tell(id, of: entry.user, on: entry.nodes)
+    link.notify(id, of: entry.user, on: entry.nodes)
     guard hub.hasMembers(of: entry.user) else { return }
-    let news: StreamHub.News =
+    let news: StreamHub.Update =
       if let message = try? StreamedMessage(entry.message) {
         .entry(Entry(message, at: id, after: entry.predecessor))
       } else { .stored(upTo: id) }
-    hub.tell([(entry.user, news)])
+    hub.publish([(entry.user, news)])
   }
 
   /// Closes the streams, on all nodes, whose tokens have ended.
@@ -161,7 +161,7 @@ extension MessageService {
       hub.end(hashes, of: name)
       for start in stride(from: 0, to: hashes.count, by: NodeMessage.tokensAtOnce) {
         let some = hashes[start...].prefix(NodeMessage.tokensAtOnce)
-        link.tellAll(NodeMessage.ended(Array(some)).bytes, of: name)
+        link.notifyAll(NodeMessage.ended(Array(some)).bytes, of: name)
       }
     }
   }

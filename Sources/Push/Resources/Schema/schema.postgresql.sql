@@ -20,7 +20,9 @@ CREATE TABLE push_outbox (
   lease_owner BYTEA,
   lease_end BIGINT NOT NULL DEFAULT 0
 ) WITH (fillfactor = 50);
-CREATE INDEX push_outbox_by_device ON push_outbox (service, device, id);
+-- By an expression, as the primary key would be scanned for the newest push of a device where the table was empty when it was
+-- analyzed.
+CREATE INDEX push_outbox_by_device ON push_outbox (service, device, (id + 0));
 CREATE INDEX push_outbox_due ON push_outbox (kind, due_at) WHERE is_next = 1;
 CREATE INDEX push_outbox_by_account ON push_outbox (account) WHERE is_next = 1;
 CREATE FUNCTION push_outbox_next() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -28,7 +30,8 @@ BEGIN
   UPDATE push_outbox SET is_next = 1
   WHERE id = ANY (ARRAY (
     SELECT (
-      SELECT min(id) FROM push_outbox p WHERE p.service = g.service AND p.device = g.device)
+      SELECT p.id FROM push_outbox p WHERE p.service = g.service AND p.device = g.device
+      ORDER BY p.id + 0 LIMIT 1)
     FROM gone g WHERE g.is_next = 1));
   RETURN NULL;
 END $$;

@@ -1,0 +1,467 @@
+internal import Cryptography
+internal import Platform
+internal import Push
+internal import Storage
+
+/// The sending of messages where several nodes share the store: many are decided together, in two trips to PostgreSQL.
+enum SendOperation: BatchOperation {
+  struct Input: Sendable {
+    let store: MsgrStore
+    let draft: Draft
+    let sender: Caller
+  }
+
+  /// Sends a message by itself, as a store of one's own has no batches.
+  static func run(_ input: Input, _ transaction: borrowing Transaction) -> SendPlan.Outcome {
+    .alone
+  }
+
+  static func run(
+    _ inputs: [Input], in transaction: borrowing Transaction
+  ) throws -> [Result<SendPlan.Outcome, any Error>] {
+    guard let store = inputs.first?.store else { return [] }
+    let posts = inputs.map { InboxPost($0.draft, by: $0.sender) }
+    let outcomes = try deliver(
+      posts, by: inputs.map(\.sender), in: store, commits: true, transaction)
+    return outcomes.map { .success($0) }
+  }
+
+  /// Locks, reads, decides and writes.
+  ///
+  /// - Parameters:
+  ///   - callers: the senders, each of whom is confirmed; nil for posts whose senders are.
+  ///   - commits: whether the transaction ends with that.
+  static func deliver(
+    _ posts: [InboxPost], by callers: [Caller]? = nil, in store: MsgrStore, commits: Bool,
+    _ transaction: borrowing Transaction
+  ) throws -> [SendPlan.Outcome] {
+    let now = store.now
+    var reading = SendReading(SendBatch(posts), callers, store, at: now)
+    try reading.read(transaction)
+    let plan = plan(reading.batch, reading.facts, now: now, store.sendLimits)
+    let statements = try SendWriting(plan, store, at: now).statements()
+    if !statements.isEmpty { try transaction.pipeline(statements, commits: commits) }
+    return plan.outcomes
+  }
+}
+
+/// The first trip: locks accounts, then devices, each in one order, and reads what the plan needs.
+///
+/// What is read after a lock needs a statement of its own, which sees what was committed until then. What is looked up by
+/// `LIMIT 1` is looked up for each row, and never for the whole table.
+private struct SendReading {
+  let batch: SendBatch
+  private(set) var facts: SendFacts
+  private let callers: [Caller]?
+  private let store: MsgrStore
+  private let now: Timestamp
+
+  init(_ batch: SendBatch, _ callers: [Caller]?, _ store: MsgrStore, at now: Timestamp) {
+    self.batch = batch
+    self.callers = callers
+    self.store = store
+    self.now = now
+    facts = SendFacts(for: batch)
+  }
+
+  /// What the rows of a trip say, which closures of statements fill.
+  private final class Rows {
+    var accounts: [(index: Int, account: SendFacts.Account, streams: Bool)] = []
+    var devices: [(index: Int, device: DeviceRow)] = []
+    var nodes: [(index: Int, node: NodeID)] = []
+    var posts: [(index: Int, row: PostRow)] = []
+    var earlier: [(index: Int, send: SendFacts.EarlierSend)] = []
+  }
+
+  private struct DeviceRow {
+    let device: PushedDevice?
+    let start: MessageID?
+    let nodes: [NodeID]
+  }
+
+  private struct PostRow {
+    let tokenUse: Timestamp?
+    let hasPassword: Bool
+    let isBlocked: Bool
+    let hasWritten: Bool
+  }
+
+  mutating func read(_ transaction: borrowing Transaction) throws {
+    let rows = Rows()
+    var statements = [
+      try accounts(into: rows), try devices(into: rows), try nodes(into: rows),
+      try posts(into: rows),
+    ]
+    if let names = try names(into: rows) { statements.append(names) }
+    try transaction.pipeline(statements)
+    apply(rows)
+  }
+
+  /// The accounts that are locked: those that get messages, those that name some, and senders who have devices that stream.
+  private func accounts(into rows: Rows) throws -> PipelinedStatement {
+    var isNeeded = Array(repeating: false, count: batch.accounts.count)
+    var isSender = isNeeded
+    for (index, post) in batch.posts.enumerated() {
+      isNeeded[batch.recipients[index]] = true
+      guard let sender = batch.senders[index] else { continue }
+      isSender[sender] = true
+      if post.personal?.clientID != nil { isNeeded[sender] = true }
+    }
+    var parameters = PostgreSQLParameters()
+    try parameters.append(texts: batch.accounts.map(\.text))
+    try parameters.append(booleans: isNeeded)
+    try parameters.append(booleans: isSender)
+    return PipelinedStatement(
+      """
+      SELECT u.messages, u.unread, u.last_id, u.sent, u.named, u.last_number, r.n,
+        CASE WHEN s.streams THEN 1 ELSE 0 END
+      FROM unnest(?, ?, ?) WITH ORDINALITY AS r (name, is_needed, is_sender, n)
+        CROSS JOIN LATERAL (
+          SELECT CASE WHEN r.is_sender THEN EXISTS (
+            SELECT 1 FROM msgr_devices d
+            WHERE d.username = r.name AND substr(d.device_id, 1, 7) = 'stream:')
+          ELSE false END AS streams OFFSET 0) s
+        JOIN msgr_users u ON u.username = r.name
+      WHERE r.is_needed OR s.streams ORDER BY u.username FOR NO KEY UPDATE OF u
+      """, parameters
+    ) { row in
+      rows.accounts.append(
+        (index: try row[6] - 1, account: try SendFacts.Account(row), streams: try row[7]))
+    }
+  }
+
+  /// The devices of the recipients, locked, with their streams, which are under the accounts' locks.
+  private func devices(into rows: Rows) throws -> PipelinedStatement {
+    let recipients = Set(batch.recipients).sorted()
+    var parameters = PostgreSQLParameters()
+    try parameters.append(texts: recipients.map { batch.accounts[$0].text })
+    try parameters.append(integers: recipients.map { Int64($0) })
+    return PipelinedStatement(
+      """
+      SELECT d.device_id, d.endpoint, d.p256dh, d.auth, d.is_declarative, r.n,
+        (SELECT min(s.start) FROM msgr_streams s WHERE s.device_id = d.device_id),
+        (SELECT string_agg(s.node::text, ' ') FROM msgr_streams s WHERE s.device_id = d.device_id)
+      FROM unnest(?, ?) AS r (name, n) JOIN msgr_devices d ON d.username = r.name
+      ORDER BY d.device_id FOR NO KEY UPDATE OF d
+      """, parameters
+    ) { row in
+      let nodes: String? = try row[7]
+      rows.devices.append(
+        (
+          index: try row[5],
+          device: DeviceRow(
+            device: try PushedDevice(row), start: try row[6],
+            nodes: (nodes ?? "").split(separator: " ").compactMap { Int64($0) }
+              .map(NodeID.init(rawValue:)))
+        ))
+    }
+  }
+
+  /// The nodes that have streams of those who send.
+  private func nodes(into rows: Rows) throws -> PipelinedStatement {
+    let senders = Set(batch.senders.compactMap(\.self)).subtracting(batch.recipients).sorted()
+    var parameters = PostgreSQLParameters()
+    try parameters.append(texts: senders.map { batch.accounts[$0].text })
+    try parameters.append(integers: senders.map { Int64($0) })
+    return PipelinedStatement(
+      """
+      SELECT DISTINCT r.n, s.node FROM unnest(?, ?) AS r (name, n)
+        JOIN msgr_devices d ON d.username = r.name JOIN msgr_streams s USING (device_id)
+      """, parameters
+    ) { row in rows.nodes.append((index: try row[0], node: try row[1])) }
+  }
+
+  /// What the store has of each message's sender.
+  private func posts(into rows: Rows) throws -> PipelinedStatement {
+    var parameters = PostgreSQLParameters()
+    try parameters.append(blobs: batch.posts.indices.map { callers?[$0].tokenBytes })
+    try parameters.append(texts: batch.posts.indices.map { callers?[$0].passwordText })
+    try parameters.append(texts: batch.posts.map(\.sender.text))
+    try parameters.append(texts: batch.posts.map(\.owner.text))
+    try parameters.append(texts: batch.posts.map(\.recipient.text))
+    return PipelinedStatement(
+      """
+      SELECT m.n,
+        (SELECT t.used_at FROM msgr_tokens t
+         WHERE t.hash = m.token AND t.username = m.sender LIMIT 1),
+        (SELECT 1 FROM msgr_users u
+         WHERE u.username = m.sender AND u.password = m.password LIMIT 1),
+        (SELECT 1 FROM msgr_blocks b
+         WHERE b.username = m.recipient AND b.blocked IN (m.sender, m.owner) LIMIT 1),
+        (SELECT 1 FROM msgr_acquaintances a
+         WHERE a.username = m.sender AND a.other = m.recipient LIMIT 1)
+      FROM unnest(?, ?, ?, ?, ?) WITH ORDINALITY
+        AS m (token, password, sender, owner, recipient, n)
+      """, parameters
+    ) { row in
+      let hasPassword: Int? = try row[2]
+      let isBlocked: Int? = try row[3]
+      let hasWritten: Int? = try row[4]
+      rows.posts.append(
+        (
+          index: try row[0] - 1,
+          row: PostRow(
+            tokenUse: try row[1], hasPassword: hasPassword != nil, isBlocked: isBlocked != nil,
+            hasWritten: hasWritten != nil)
+        ))
+    }
+  }
+
+  /// The messages that were sent before under the same names; nil if none has a name.
+  private func names(into rows: Rows) throws -> PipelinedStatement? {
+    let named = batch.posts.indices.filter { batch.posts[$0].personal?.clientID != nil }
+    guard !named.isEmpty else { return nil }
+    var parameters = PostgreSQLParameters()
+    try parameters.append(texts: named.map { batch.posts[$0].sender.text })
+    try parameters.append(texts: named.map { batch.posts[$0].personal?.clientID?.text })
+    try parameters.append(integers: named.map { Int64($0) })
+    try parameters.append(now - MsgrStore.clientIDAge)
+    return PipelinedStatement(
+      """
+      SELECT m.n, c.content, c.id, c.own_id
+      FROM unnest(?1, ?2, ?3) AS m (sender, client_id, n) CROSS JOIN LATERAL (
+        SELECT content, id, own_id FROM msgr_client_ids
+        WHERE sender = m.sender AND client_id = m.client_id AND sent_at > ?4 LIMIT 1) c
+      """, parameters
+    ) { row in
+      rows.earlier.append(
+        (
+          index: try row[0],
+          send: SendFacts.EarlierSend(digest: try row[1], id: try row[2], own: try row[3])
+        ))
+    }
+  }
+
+  private mutating func apply(_ rows: Rows) {
+    var streaming: Set<Int> = []
+    for (index, account, streams) in rows.accounts {
+      facts.accounts[index] = account
+      if streams { streaming.insert(index) }
+    }
+    for (index, row) in rows.devices {
+      for node in row.nodes where !facts.nodes[index].contains(node) {
+        facts.nodes[index].append(node)
+      }
+      guard let device = row.device, store.pushes.kinds.contains(device.address.kind) else {
+        continue
+      }
+      facts.devices[index].append(SendFacts.Device(device: device, start: row.start))
+    }
+    for (index, node) in rows.nodes { facts.nodes[index].append(node) }
+    for (index, row) in rows.posts {
+      facts.posts[index].isBlocked = row.isBlocked
+      facts.posts[index].hasWritten = row.hasWritten
+      facts.posts[index].keepsCopies = batch.senders[index].map(streaming.contains) ?? false
+      confirm(index, row)
+    }
+    for (index, send) in rows.earlier { facts.posts[index].earlier = send }
+  }
+
+  /// Confirms that a caller's password or token still stands.
+  private mutating func confirm(_ index: Int, _ row: PostRow) {
+    switch callers?[index] {
+    case nil: break
+    case .password: facts.posts[index].isConfirmed = row.hasPassword
+    case .wallet: facts.posts[index].isConfirmed = false
+    case .token(let token):
+      guard let use = row.tokenUse, use > now - store.limits.tokenAge else {
+        facts.posts[index].isConfirmed = false
+        return
+      }
+      if use < now - MsgrStore.tokenUseStep { facts.posts[index].token = token.hash }
+    }
+  }
+}
+
+/// The second trip: writes a plan, each table by one statement.
+private struct SendWriting {
+  private let plan: SendPlan
+  private let store: MsgrStore
+  private let now: Timestamp
+
+  init(_ plan: SendPlan, _ store: MsgrStore, at now: Timestamp) {
+    self.plan = plan
+    self.store = store
+    self.now = now
+  }
+
+  /// Returns the statements of all tables that change. The accounts' counters come before what triggers count.
+  func statements() throws -> [PipelinedStatement] {
+    var statements: [PipelinedStatement] = []
+    if !plan.tokens.isEmpty { statements.append(try tokens()) }
+    if !plan.accounts.isEmpty { statements.append(try accounts()) }
+    if !plan.inbox.isEmpty { statements.append(try inbox()) }
+    if !plan.copies.isEmpty { statements.append(try copies()) }
+    if !plan.names.isEmpty { statements.append(try names()) }
+    if !plan.acquaintances.isEmpty { statements.append(try acquaintances()) }
+    if !plan.pushes.isEmpty { statements.append(try pushes()) }
+    if !plan.copiesToDrop.isEmpty { statements.append(try copiesToDrop()) }
+    if !plan.namesToDrop.isEmpty { statements.append(try namesToDrop()) }
+    let browsers = plan.pushes.filter { $0.isFirst && $0.device.address.kind == .web }
+    if !browsers.isEmpty {
+      statements.append(
+        try store.pushes.trimming(
+          of: browsers.map { Array($0.device.id.text.utf8) }, atMost: store.webPushLimit))
+    }
+    return statements
+  }
+
+  private func tokens() throws -> PipelinedStatement {
+    var parameters = PostgreSQLParameters()
+    try parameters.append(now)
+    try parameters.append(blobs: plan.tokens.map(\.digest.bytes))
+    return PipelinedStatement(
+      "UPDATE msgr_tokens SET used_at = ? WHERE hash = ANY (?)", parameters)
+  }
+
+  private func accounts() throws -> PipelinedStatement {
+    var parameters = PostgreSQLParameters()
+    let counters = plan.accounts.map(\.counters)
+    try parameters.append(texts: plan.accounts.map(\.name.text))
+    try parameters.append(integers: counters.map { Int64($0.messages) })
+    try parameters.append(integers: counters.map { Int64($0.unread) })
+    try parameters.append(integers: counters.map(\.last.rawValue))
+    try parameters.append(integers: counters.map { Int64($0.sent) })
+    try parameters.append(integers: counters.map { Int64($0.named) })
+    try parameters.append(integers: counters.map(\.number))
+    return PipelinedStatement(
+      """
+      UPDATE msgr_users u SET messages = r.messages, unread = r.unread, last_id = r.last,
+        sent = r.sent, named = r.named, last_number = r.number
+      FROM unnest(?, ?, ?, ?, ?, ?, ?) AS r (name, messages, unread, last, sent, named, number)
+      WHERE u.username = r.name
+      """, parameters)
+  }
+
+  private func inbox() throws -> PipelinedStatement {
+    let messages = plan.inbox.map(\.message)
+    var parameters = PostgreSQLParameters()
+    try parameters.append(now)
+    try parameters.append(texts: plan.inbox.map(\.recipient.text))
+    try parameters.append(integers: messages.map(\.id.rawValue))
+    try parameters.append(texts: messages.map(\.sender.text))
+    try parameters.append(texts: messages.map(\.text.text))
+    let isPlain = plan.inbox.allSatisfy { row in
+      row.message.number == nil && row.message.parts.isEmpty && row.topic == nil
+        && !row.message.isAddRequest
+    }
+    if isPlain {
+      return PipelinedStatement(
+        """
+        INSERT INTO msgr_messages (recipient, id, sender, text, sent_at, is_add_request)
+        SELECT m.recipient, m.id, m.sender, m.text, ?1, 0
+        FROM unnest(?2, ?3, ?4, ?5) AS m (recipient, id, sender, text)
+        """, parameters)
+    }
+    try parameters.append(integers: messages.map { $0.isAddRequest ? 1 : 0 })
+    try parameters.append(texts: messages.map(\.parts.stored))
+    try parameters.append(integers: messages.map(\.number))
+    try parameters.append(texts: plan.inbox.map { $0.topic?.topic })
+    try parameters.append(integers: plan.inbox.map { $0.topic?.id })
+    return PipelinedStatement(
+      """
+      INSERT INTO msgr_messages (
+        recipient, id, sender, text, sent_at, is_add_request, parts, number, topic, topic_entry)
+      SELECT m.recipient, m.id, m.sender, m.text, ?1, m.is_add_request, m.parts, m.number, m.topic,
+        m.topic_entry
+      FROM unnest(?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) AS m (
+        recipient, id, sender, text, is_add_request, parts, number, topic, topic_entry)
+      """, parameters)
+  }
+
+  private func copies() throws -> PipelinedStatement {
+    var parameters = PostgreSQLParameters()
+    try parameters.append(now)
+    try parameters.append(texts: plan.copies.map(\.sender.text))
+    try parameters.append(integers: plan.copies.map(\.id.rawValue))
+    try parameters.append(texts: plan.copies.map(\.recipient?.text))
+    try parameters.append(texts: plan.copies.map(\.text.text))
+    try parameters.append(texts: plan.copies.map(\.clientID?.text))
+    try parameters.append(texts: plan.copies.map(\.origin?.text))
+    return PipelinedStatement(
+      """
+      INSERT INTO msgr_sent (sender, id, recipient, text, sent_at, client_id, device_id)
+      SELECT m.sender, m.id, m.recipient, m.text, ?1, m.client_id, m.device_id
+      FROM unnest(?2, ?3, ?4, ?5, ?6, ?7) AS m (sender, id, recipient, text, client_id, device_id)
+      """, parameters)
+  }
+
+  private func names() throws -> PipelinedStatement {
+    var parameters = PostgreSQLParameters()
+    try parameters.append(now)
+    try parameters.append(texts: plan.names.map(\.sender.text))
+    try parameters.append(texts: plan.names.map(\.clientID.text))
+    try parameters.append(integers: plan.names.map { Int64($0.number) })
+    try parameters.append(blobs: plan.names.map(\.digest))
+    try parameters.append(integers: plan.names.map(\.id.rawValue))
+    try parameters.append(integers: plan.names.map(\.own?.rawValue))
+    return PipelinedStatement(
+      """
+      INSERT INTO msgr_client_ids (sender, client_id, number, content, id, own_id, sent_at)
+      SELECT m.sender, m.client_id, m.number, m.content, m.id, m.own_id, ?1
+      FROM unnest(?2, ?3, ?4, ?5, ?6, ?7) AS m (sender, client_id, number, content, id, own_id)
+      ON CONFLICT (sender, client_id) DO UPDATE SET number = excluded.number,
+        content = excluded.content, id = excluded.id, own_id = excluded.own_id,
+        sent_at = excluded.sent_at
+      """, parameters)
+  }
+
+  private func acquaintances() throws -> PipelinedStatement {
+    var parameters = PostgreSQLParameters()
+    try parameters.append(now)
+    try parameters.append(texts: plan.acquaintances.map(\.sender.text))
+    try parameters.append(texts: plan.acquaintances.map(\.recipient.text))
+    return PipelinedStatement(
+      """
+      INSERT INTO msgr_acquaintances (username, other, written_at)
+      SELECT m.username, m.other, ?1 FROM unnest(?2, ?3) AS m (username, other)
+      ORDER BY 1, 2 ON CONFLICT DO NOTHING
+      """, parameters)
+  }
+
+  private func pushes() throws -> PipelinedStatement {
+    let pushes = plan.pushes.map { push in
+      QueuedPush(
+        push.content, to: push.device.address, of: Array(push.device.id.text.utf8),
+        for: Array(push.recipient.text.utf8), urgency: push.urgency,
+        position: push.message.id.rawValue, due: push.due, isFirst: push.isFirst)
+    }
+    return try store.pushes.insertion(
+      of: pushes, created: now, expires: now + store.limits.messageAge)
+  }
+
+  private func copiesToDrop() throws -> PipelinedStatement {
+    var parameters = PostgreSQLParameters()
+    try parameters.append(texts: plan.copiesToDrop.map(\.sender.text))
+    try parameters.append(integers: plan.copiesToDrop.map { Int64($0.count) })
+    return PipelinedStatement(
+      """
+      DELETE FROM msgr_sent s USING unnest(?, ?) AS r (sender, count)
+      WHERE s.sender = r.sender AND s.id IN (
+        SELECT o.id FROM msgr_sent o WHERE o.sender = r.sender ORDER BY o.id LIMIT r.count)
+      """, parameters)
+  }
+
+  private func namesToDrop() throws -> PipelinedStatement {
+    var parameters = PostgreSQLParameters()
+    try parameters.append(texts: plan.namesToDrop.map(\.sender.text))
+    try parameters.append(integers: plan.namesToDrop.map { Int64($0.upTo) })
+    return PipelinedStatement(
+      """
+      DELETE FROM msgr_client_ids c USING unnest(?, ?) AS r (sender, last)
+      WHERE c.sender = r.sender AND c.number <= r.last
+      """, parameters)
+  }
+}
+
+extension Caller {
+  fileprivate var tokenBytes: [UInt8]? {
+    guard case .token(let token) = self else { return nil }
+    return token.hash.digest.bytes
+  }
+
+  fileprivate var passwordText: String? {
+    guard case .password(_, let hash) = self else { return nil }
+    return hash.text
+  }
+}
