@@ -1,4 +1,5 @@
 internal import Cluster
+internal import Configuration
 internal import Cryptography
 internal import FoundationEssentials
 internal import Glibc
@@ -45,6 +46,17 @@ extension Daemon {
       "awd_store_longest_transaction_seconds", "Duration of the longest transaction so far"
     ) { store.statistics.longestTransactionSeconds }
     metrics.histogram("awd_store_group_writes", "Writes per commit") { store.statistics.groupSize }
+    if runtime.disk.freeBytes != nil {
+      metrics.gauge("awd_disk_free_bytes", "Free disk of the store") { [disk = runtime.disk] in
+        Double(disk.freeBytes ?? 0)
+      }
+      metrics.gauge(
+        "awd_disk_reserve_bytes", "Free disk below which nothing is stored for strangers"
+      ) { [disk = runtime.disk] in Double(disk.mark) }
+    }
+    metrics.gauge(
+      "awd_backup_last_timestamp_seconds", "Time of the last backup made with this data folder"
+    ) { [data = runtime.configuration.server.data] in Double(BackupFiles.lastTime(in: data) ?? 0) }
     metrics.gauge("awd_process_resident_bytes", "Resident memory") { Process.residentBytes }
     metrics.gauge("awd_process_open_descriptors", "Open files and sockets") {
       Process.openDescriptors
@@ -97,8 +109,8 @@ extension Daemon {
   ]
 
   private static let busCounters: Series<BusStatistics> = [
-    ("awd_bus_told_total", "Notices to other nodes", \.told),
-    ("awd_bus_heard_total", "Notices of other nodes", \.heard),
+    ("awd_bus_told_total", "Notifications sent to other nodes", \.sent),
+    ("awd_bus_heard_total", "Notifications received from other nodes", \.received),
     ("awd_bus_dropped_total", "Notices that were dropped", \.dropped),
     ("awd_bus_refused_total", "Messages to this node that no node has sent just now", \.refused),
     ("awd_bus_interruptions_total", "Lost connections of the bus", \.interruptions),

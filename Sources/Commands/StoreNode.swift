@@ -57,7 +57,7 @@ final class StoreNode: Sendable {
   }
 
   /// The seal for notices to other nodes; nil if there are none.
-  var seal: NoticeSeal? { get async throws { try await registry?.seal(clock: now) } }
+  var seal: NotificationSeal? { get async throws { try await registry?.seal(clock: now) } }
 
   /// Becomes one of the nodes, if this one has the keys that the store depends on.
   ///
@@ -106,7 +106,7 @@ final class StoreNode: Sendable {
         }
         failures = 0
         try await clock?.set()
-        try await registry.bury()
+        try await registry.markDead()
       } catch {
         if failures == 0 { log.warning("other nodes may not see this one", ["cause": "\(error)"]) }
         failures += 1

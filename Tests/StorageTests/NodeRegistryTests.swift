@@ -26,7 +26,7 @@ internal import Platform
     #expect(try await a.stay())
     #expect(try await names(store) == ["a", "b"])
     try await age("b", store)
-    try await a.bury()
+    try await a.markDead()
     #expect(try await names(store) == ["a"])
     #expect(try await !b.stay())
     // Nobody buries it, but it wasn't seen for too long.

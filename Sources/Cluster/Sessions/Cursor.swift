@@ -32,13 +32,13 @@ package struct Cursor<Position: EntryPosition>: Sendable {
     self.runLimit = runLimit
   }
 
-  // MARK: - News
+  // MARK: - Updates
 
   /// Takes note of news.
   ///
   /// - Parameter isReady: whether something could be sent now.
   /// - Returns: the entry that is to be sent now, before ``pass(_:)``, or nil if there is none.
-  package mutating func note<Content>(
+  package mutating func apply<Content>(
     _ news: EntryUpdate<Position, Content>, isReady: Bool
   ) -> Entry<Position, Content>? {
     switch news {
@@ -140,7 +140,7 @@ package struct Entry<Position: EntryPosition, Content: Sendable>: Sendable {
   }
 }
 
-/// News about a user's entries for a stream.
+/// What a stream is notified of about a user's entries.
 package enum EntryUpdate<Position: EntryPosition, Content: Sendable>: Sendable {
   /// An entry was made.
   case entry(Entry<Position, Content>)

@@ -9,7 +9,7 @@ package protocol DeliveryLoop: AnyObject, Sendable {
 
 extension EventLoop: DeliveryLoop {}
 
-/// A stream or session of a user that is told of the user's entries.
+/// A stream or session of a user that is notified of the user's entries.
 package protocol HubMember: AnyObject, Sendable {
   /// The name of the member on its node.
   associatedtype ID: Hashable & Sendable
@@ -18,26 +18,26 @@ package protocol HubMember: AnyObject, Sendable {
   associatedtype Loop: DeliveryLoop
 
   var id: ID { get }
-  /// The loop on which the member is told.
+  /// The loop on which the member is notified.
   var loop: Loop { get }
 
-  /// Takes news in the order in which they were told; called on the loop.
-  func take(_ news: [EntryUpdate<Position, Content>])
+  /// Receives updates in the order in which they were published; called on the loop.
+  func receive(_ updates: [EntryUpdate<Position, Content>])
 }
 
-/// Tells the members of each user what happens to the user's entries; it alone knows the members of each user.
+/// The registry of the open streams or sessions of each user. It notifies them of what happens to the user's entries.
 package final class Hub<User: Hashable & Sendable, Member: HubMember>: Sendable {
-  /// The news for the hub's members.
-  package typealias News = EntryUpdate<Member.Position, Member.Content>
+  /// What the hub's members are notified of.
+  package typealias Update = EntryUpdate<Member.Position, Member.Content>
 
-  /// The most news that wait for a member. What comes then is only a reason to read.
+  /// The most updates that wait for a member. What comes then is only a reason to read.
   private static var longestQueue: Int { 256 }
 
-  /// A member with the news that wait for it.
+  /// A member with the updates that wait for it.
   private final class Seat {
     let member: Member
-    var news: [News] = []
-    /// True if the seat is among those of its loop that are still to be told something.
+    var updates: [Update] = []
+    /// True if the seat is among the pending ones of its loop.
     var isListed = false
 
     init(_ member: Member) { self.member = member }
@@ -47,8 +47,8 @@ package final class Hub<User: Hashable & Sendable, Member: HubMember>: Sendable 
     /// The members of each user, the oldest first.
     var seats: [User: [Seat]] = [:]
     var count = 0
-    /// The members of each loop that are still to be told something.
-    var untold: [ObjectIdentifier: [Seat]] = [:]
+    /// The members of each loop for which updates wait.
+    var pending: [ObjectIdentifier: [Seat]] = [:]
   }
 
   private let limit: Int
@@ -106,54 +106,55 @@ package final class Hub<User: Hashable & Sendable, Member: HubMember>: Sendable 
   /// The number of members.
   package var count: Int { state.withLock { $0.count } }
 
-  // MARK: - News
+  // MARK: - Updates
 
-  /// Tells members of their users' entries, each on its loop, in the order given.
+  /// Notifies members of their users' entries, each on its loop, in the order given.
   ///
-  /// News of one turn of a loop goes out together, to one member after the other.
+  /// The updates of one turn of a loop go out together, to one member after the other.
   ///
   /// - Parameters:
-  ///   - news: what happened, and to whose entries.
-  ///   - origin: a member that isn't told, as it has made the entries.
-  package func tell(_ news: [(user: User, news: News)], except origin: Member.ID? = nil) {
+  ///   - updates: what happened, and to whose entries.
+  ///   - origin: a member that isn't notified, as it has made the entries.
+  package func publish(_ updates: [(user: User, update: Update)], except origin: Member.ID? = nil) {
     let loops = state.withLock { state in
       var loops: [Member.Loop] = []
-      for item in news {
+      for item in updates {
         for seat in state.seats[item.user] ?? [] where seat.member.id != origin {
-          seat.news.append(item.news)
-          if seat.news.count > Self.longestQueue { seat.news = Self.shortened(seat.news) }
+          seat.updates.append(item.update)
+          if seat.updates.count > Self.longestQueue { seat.updates = Self.shortened(seat.updates) }
           guard !seat.isListed else { continue }
           seat.isListed = true
           let loop = ObjectIdentifier(seat.member.loop)
-          if state.untold[loop] == nil { loops.append(seat.member.loop) }
-          state.untold[loop, default: []].append(seat)
+          if state.pending[loop] == nil { loops.append(seat.member.loop) }
+          state.pending[loop, default: []].append(seat)
         }
       }
       return loops
     }
-    for loop in loops { loop.execute { [self] in tellWaiting(on: ObjectIdentifier(loop)) } }
+    for loop in loops { loop.execute { [self] in deliverPending(on: ObjectIdentifier(loop)) } }
   }
 
-  /// Makes of many news one that has all of them read.
-  private static func shortened(_ news: [News]) -> [News] {
-    var (stored, rumor): (Member.Position?, Member.Position?)
-    for news in news {
-      switch news {
+  /// Replaces many updates by ones that have a member read all of them.
+  private static func shortened(_ updates: [Update]) -> [Update] {
+    var stored: Member.Position?
+    var rumor: Member.Position?
+    for update in updates {
+      switch update {
       case .entry(let entry): stored = max(stored ?? entry.position, entry.position)
       case .stored(let last): stored = max(stored ?? last, last)
       case .rumor(let last): rumor = max(rumor ?? last, last)
       }
     }
-    return [stored.map(News.stored(upTo:)), rumor.map(News.rumor(upTo:))].compactMap { $0 }
+    return [stored.map(Update.stored(upTo:)), rumor.map(Update.rumor(upTo:))].compactMap { $0 }
   }
 
-  private func tellWaiting(on loop: ObjectIdentifier) {
-    let untold = state.withLock { state in
-      (state.untold.removeValue(forKey: loop) ?? []).map { seat in
+  private func deliverPending(on loop: ObjectIdentifier) {
+    let deliveries = state.withLock { state in
+      (state.pending.removeValue(forKey: loop) ?? []).map { seat in
         seat.isListed = false
-        return (seat.member, exchange(&seat.news, with: []))
+        return (seat.member, exchange(&seat.updates, with: []))
       }
     }
-    for (member, news) in untold { member.take(news) }
+    for (member, updates) in deliveries { member.receive(updates) }
   }
 }

@@ -2,25 +2,25 @@ package import Observability
 package import Storage
 internal import Platform
 
-/// The part of a service that stores which members nodes have, and acts on other nodes' notices.
+/// The part of a service that stores which members nodes have, and acts on other nodes' notifications.
 package protocol MemberRegistry: Sendable {
   associatedtype User: Hashable & Sendable
   associatedtype Member: HubMember
 
-  /// Returns the name of a user in notices.
+  /// Returns the name of a user in notifications.
   func key(of user: User) -> [UInt8]
 
-  /// Returns the user whom notices name, or nil if there can't be such a user.
+  /// Returns the user whom notifications name, or nil if there can't be such a user.
   func user(withKey key: [UInt8]) -> User?
 
-  /// Does what another node's notice asks for that isn't about entries.
+  /// Does what another node's notification requests that isn't about entries.
   ///
   /// - Parameters:
   ///   - content: the service's own words, which may be anything.
   ///   - key: the name of the user or other thing that it is about.
-  func hear(_ content: [UInt8], of key: [UInt8]) async
+  func receive(_ content: [UInt8], of key: [UInt8]) async
 
-  /// Reads entries that other nodes tell of, to be sent to all of this node's members of their users.
+  /// Reads entries that other nodes have notified of, to be sent to all of this node's members of their users.
   ///
   /// - Parameter places: users with members on this node, and positions of theirs, of which there may be none.
   /// - Returns: as many of the entries as fit into a page; members read the others themselves.
@@ -28,28 +28,26 @@ package protocol MemberRegistry: Sendable {
     at places: [(user: User, position: Member.Position)]
   ) async throws -> [(user: User, entry: Entry<Member.Position, Member.Content>)]
 
-  /// Compares what members know with the store.
-  ///
-  /// - Returns: the last position of each user that is in the store.
-  func look(
-    at members: [(user: User, member: Member)]
+  /// Returns the last position of each user that is in the store.
+  func lastPositions(
+    of members: [(user: User, member: Member)]
   ) async throws -> [(user: User, last: Member.Position)]
 
-  /// Returns the members of this node that are noted in the store, or nil while the node isn't registered there.
-  func noted() async throws -> Set<Member.ID>?
+  /// Returns the members of this node that are registered in the store, or nil while the node isn't registered there.
+  func registeredMembers() async throws -> Set<Member.ID>?
 
-  /// Notes a member that isn't noted.
+  /// Registers a member in the store.
   ///
-  /// - Parameter wasNoted: whether it was noted when it was looked for the last time.
-  func note(_ member: Member, of user: User, wasNoted: Bool) async throws
+  /// - Parameter wasRegistered: whether it was registered at the last poll.
+  func register(_ member: Member, of user: User, wasRegistered: Bool) async throws
 
-  /// Removes the note of a member that isn't there any more.
+  /// Removes a member that isn't there any more from the store.
   func forget(_ id: Member.ID) async throws
 }
 
 /// Connects the members of this node with those of other nodes that share the store.
 ///
-/// A notice is only a reason to look, and one may be lost: members read on from their cursors.
+/// A notification is only a reason to poll, and one may be lost: members read on from their cursors.
 package final class NodeLink<Registry: MemberRegistry>: Sendable {
   /// A user of the service.
   package typealias User = Registry.User
@@ -57,9 +55,9 @@ package final class NodeLink<Registry: MemberRegistry>: Sendable {
   package typealias Member = Registry.Member
 
   private struct State {
-    /// The members that were noted at the last look.
-    var noted: Set<Member.ID> = []
-    /// The noted members that weren't there.
+    /// The members that were registered at the last poll.
+    var registered: Set<Member.ID> = []
+    /// The registered members that weren't there.
     var absent: Set<Member.ID> = []
   }
 
@@ -84,57 +82,59 @@ package final class NodeLink<Registry: MemberRegistry>: Sendable {
     self.log = log
   }
 
-  // MARK: - Telling
+  // MARK: - Sending
 
-  /// Tells other nodes of a user's entries.
+  /// Notifies other nodes of a user's entries.
   ///
   /// - Parameters:
   ///   - position: the last entry, which is in the store.
   ///   - nodes: the nodes that have members of the user, possibly this one too.
-  package func tell(_ position: Member.Position, of user: User, on nodes: [NodeID]) {
-    tell([NoticeKind.entries] + NoticeKind.bytes(position.rawValue), of: user, on: nodes)
+  package func notify(_ position: Member.Position, of user: User, on nodes: [NodeID]) {
+    notify(
+      [NotificationKind.entries] + NotificationKind.bytes(position.rawValue), of: user, on: nodes)
   }
 
-  /// Tells other nodes something of a user's that isn't about entries.
+  /// Notifies other nodes of something of a user's that isn't about entries.
   ///
   /// - Parameters:
-  ///   - content: the service's own words, whose first byte is none that ``NoticeKind`` has.
+  ///   - content: the service's own words, whose first byte is none that ``NotificationKind`` has.
   ///   - nodes: the nodes that have members of the user.
-  package func tell(_ content: [UInt8], of user: User, on nodes: [NodeID]) {
+  package func notify(_ content: [UInt8], of user: User, on nodes: [NodeID]) {
     let others = nodes.filter { $0 != node }
     guard !others.isEmpty else { return }
-    bus.publish([Notice(Topic(service, registry.key(of: user)), content)], to: .nodes(others))
+    bus.publish(
+      [NodeNotification(Topic(service, registry.key(of: user)), content)], to: .nodes(others))
   }
 
-  /// Tells all other nodes something of a user's, whether they have members of the user or not.
-  package func tellAll(_ content: [UInt8], of user: User) {
-    bus.publish([Notice(Topic(service, registry.key(of: user)), content)])
+  /// Notifies all other nodes of something of a user's, whether they have members of the user or not.
+  package func notifyAll(_ content: [UInt8], of user: User) {
+    bus.publish([NodeNotification(Topic(service, registry.key(of: user)), content)])
   }
 
-  // MARK: - Hearing
+  // MARK: - Receiving
 
-  /// Does what other nodes' notices ask for, until the bus is closed.
+  /// Does what other nodes' notifications request, until the bus is closed.
   package func run() async {
     for await event in bus.events(of: service) {
       switch event {
-      case .notices(let notices): await hear(notices)
+      case .notifications(let notifications): await receive(notifications)
       case .mayHaveMissed:
-        do { try await look() } catch {
+        do { try await poll() } catch {
           log.debug("streams aren't checked yet", ["cause": "\(error)"])
         }
       }
     }
   }
 
-  private func hear(_ notices: [Notice]) async {
+  private func receive(_ notifications: [NodeNotification]) async {
     var places: [(user: User, position: Member.Position)] = []
-    for notice in notices {
-      guard notice.content.first == NoticeKind.entries else {
-        await registry.hear(notice.content, of: notice.topic.key)
+    for notification in notifications {
+      guard notification.content.first == NotificationKind.entries else {
+        await registry.receive(notification.content, of: notification.topic.key)
         continue
       }
-      guard let number = NoticeKind.number(notice.content.dropFirst()),
-        let user = registry.user(withKey: notice.topic.key), hub.hasMembers(of: user),
+      guard let number = NotificationKind.number(notification.content.dropFirst()),
+        let user = registry.user(withKey: notification.topic.key), hub.hasMembers(of: user),
         let position = Member.Position(rawValue: max(number, 0))
       else { continue }
       places.append((user, position))
@@ -142,34 +142,36 @@ package final class NodeLink<Registry: MemberRegistry>: Sendable {
     guard !places.isEmpty else { return }
     // Without them, members read all of it themselves.
     let entries = (try? await registry.entries(at: places)) ?? []
-    hub.tell(entries.map { ($0.user, .entry($0.entry)) })
-    hub.tell(places.map { ($0.user, .rumor(upTo: $0.position)) })
+    hub.publish(entries.map { ($0.user, .entry($0.entry)) })
+    hub.publish(places.map { ($0.user, .rumor(upTo: $0.position)) })
   }
 
-  /// Compares what the members know with the store, and the members that are noted there with those that are here.
-  package func look() async throws {
+  /// Compares what the members know with the store, and the members that are registered there with those that are here.
+  package func poll() async throws {
     let members = hub.members
     if !members.isEmpty {
-      hub.tell(try await registry.look(at: members).map { ($0.user, .stored(upTo: $0.last)) })
+      hub.publish(
+        try await registry.lastPositions(of: members).map { ($0.user, .stored(upTo: $0.last)) })
     }
-    guard let noted = try await registry.noted() else { return }
+    guard let registered = try await registry.registeredMembers() else { return }
     let before = state.withLock { state in
-      defer { state.noted = noted }
+      defer { state.registered = registered }
       return state
     }
-    for (user, member) in members where !noted.contains(member.id) {
-      try await registry.note(member, of: user, wasNoted: before.noted.contains(member.id))
+    for (user, member) in members where !registered.contains(member.id) {
+      try await registry.register(
+        member, of: user, wasRegistered: before.registered.contains(member.id))
     }
-    // One that is noted may be about to join.
-    let absent = noted.subtracting(members.map(\.member.id))
+    // One that is registered may be about to join.
+    let absent = registered.subtracting(members.map(\.member.id))
       .subtracting(hub.members.map(\.member.id))
     for id in absent.intersection(before.absent) { try await registry.forget(id) }
     state.withLock { $0.absent = absent }
   }
 }
 
-/// The first byte of a notice, by which its kind is known, and the numbers in it.
-package enum NoticeKind {
+/// The first byte of a notification, by which its kind is known, and the numbers in it.
+package enum NotificationKind {
   /// A user has entries up to a position, which follows in 8 bytes, most significant first.
   package static let entries: UInt8 = 0
 

@@ -91,7 +91,7 @@ package struct NodeRegistry: Sendable {
   }
 
   /// Removes the nodes that weren't seen for long, and all that refers to them.
-  package nonisolated(nonsending) func bury() async throws {
+  package nonisolated(nonsending) func markDead() async throws {
     try await store.write(isolation: .rowLocks) { transaction in
       try transaction.execute(
         """

@@ -21,10 +21,10 @@ package struct NotificationConnection {
     try connection.run("LISTEN \(Self.channel(of: node))")
   }
 
-  /// Tells nodes something.
+  /// Notifies nodes.
   ///
   /// - Parameter messages: the nodes and the texts, each of less than 8,000 bytes, in order.
-  package func tell(_ messages: [(node: NodeID, text: String)]) throws(StoreError) {
+  package func notify(_ messages: [(node: NodeID, text: String)]) throws(StoreError) {
     guard !messages.isEmpty else { return }
     var arrays = PostgreSQLParameters()
     try arrays.append(texts: messages.map { Self.channel(of: $0.node) })
@@ -41,16 +41,16 @@ package struct NotificationConnection {
       NodeRegistry.lifetime / .seconds(1))
   }
 
-  /// Waits for something to be told.
+  /// Waits for notifications.
   ///
   /// - Returns: the payloads in order; none when the time is over.
   /// - Throws: ``StoreError`` if the connection is lost.
-  package func told(within limit: Duration) throws(StoreError) -> [String] {
-    let waiting = connection.takeNotifications()
+  package func notifications(within limit: Duration) throws(StoreError) -> [String] {
+    let waiting = connection.receivedNotifications()
     guard waiting.isEmpty else { return waiting }
     var descriptor = pollfd(fd: connection.socket, events: Int16(POLLIN), revents: 0)
     _ = unsafe poll(&descriptor, 1, Int32(clamping: limit.milliseconds))
     try connection.receive()
-    return connection.takeNotifications()
+    return connection.receivedNotifications()
   }
 }

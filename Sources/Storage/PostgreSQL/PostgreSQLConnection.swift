@@ -221,7 +221,7 @@ extension PostgreSQLConnection {
   }
 
   /// Returns the payloads of the notifications that were received, in order.
-  func takeNotifications() -> [String] {
+  func receivedNotifications() -> [String] {
     var payloads: [String] = []
     while let notification = unsafe PQnotifies(handle) {
       unsafe payloads.append(String(cString: notification.pointee.extra))

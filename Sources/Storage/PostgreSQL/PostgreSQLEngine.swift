@@ -10,19 +10,19 @@ struct PostgreSQLEngine: Engine {
     try PostgreSQLMigrator(
       PostgreSQLConnection(address, lockTimeout: configuration.busyTimeout), migrations
     ).migrate()
-    let writers = PostgreSQLCrew(
+    let writers = WorkerPool(
       name: "awd-store", queue: work.writes, recorder: work.recorder, fence: work.fence,
       connect: connect
     ) { Transaction($0) }
-    let readers = PostgreSQLCrew(
+    let readers = WorkerPool(
       name: "awd-reader", queue: work.reads, isReading: true, recorder: work.recorder,
       connect: connectReader
     ) { Snapshot($0) }
-    let lanes = PostgreSQLCrew(
+    let lanes = WorkerPool(
       name: "awd-lane", queue: work.batches, limit: configuration.groupLimit,
       recorder: work.recorder, fence: work.fence, connect: connectLane
     ) { Transaction($0) }
-    let signers = PostgreSQLCrew(
+    let signers = WorkerPool(
       name: "awd-heartbeat", queue: work.signs, recorder: work.recorder, connect: connect
     ) { Transaction($0) }
     // The first of each kind, so that there is one of each even where the server has no room for all.

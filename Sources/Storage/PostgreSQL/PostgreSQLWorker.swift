@@ -3,7 +3,7 @@ internal import Observability
 internal import Platform
 
 /// Threads of PostgreSQL's that run the jobs of one queue, each on a connection of its own.
-struct PostgreSQLCrew<Context: ~Copyable>: Sendable {
+struct WorkerPool<Context: ~Copyable>: Sendable {
   let name: String
   let queue: JobQueue<Job<Context>>
   /// True if each job sees one state of the database, and changes nothing.
@@ -43,7 +43,7 @@ struct PostgreSQLWorker<Context: ~Copyable>: ~Copyable {
   /// The time in which others may end what they do with a row, before it is tried again.
   private static var lockPause: Duration { .milliseconds(5) }
 
-  private let crew: PostgreSQLCrew<Context>
+  private let crew: WorkerPool<Context>
   private let clock = ContinuousClock()
   private var connection: PostgreSQLConnection?
   /// The number of tasks that may ask next: those of the last call, and those that were queued behind it.
@@ -53,7 +53,7 @@ struct PostgreSQLWorker<Context: ~Copyable>: ~Copyable {
   /// Calls that need rows which others keep locked, in order.
   private var locked: [Job<Context>] = []
 
-  init(_ crew: PostgreSQLCrew<Context>, _ connection: PostgreSQLConnection?) {
+  init(_ crew: WorkerPool<Context>, _ connection: PostgreSQLConnection?) {
     self.crew = crew
     self.connection = connection
     if connection != nil { crew.availability.connected() }

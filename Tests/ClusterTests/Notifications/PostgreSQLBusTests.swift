@@ -46,10 +46,10 @@ internal import Platform
 
   private func notices(
     _ count: Int, _ events: inout AsyncStream<BusEvent>.Iterator
-  ) async -> [Notice] {
-    var notices: [Notice] = []
+  ) async -> [NodeNotification] {
+    var notices: [NodeNotification] = []
     while notices.count < count, let event = await events.next() {
-      guard case .notices(let more) = event else { continue }
+      guard case .notifications(let more) = event else { continue }
       notices += more
     }
     return notices
@@ -71,7 +71,8 @@ internal import Platform
           for number in 0..<each {
             first.bus.publish(
               [
-                Notice(Topic("b", [9])), Notice(Topic("a", [UInt8(thread)]), [UInt8(number % 250)]),
+                NodeNotification(Topic("b", [9])),
+                NodeNotification(Topic("a", [UInt8(thread)]), [UInt8(number % 250)]),
               ],
               to: .nodes([second.id, first.id]))
           }
@@ -85,20 +86,20 @@ internal import Platform
     }
     #expect(!notices.contains { $0.topic.service == "b" })
     // A node counts what it has told once the database has taken it, by when others may have heard it.
-    try await waitUntil { first.bus.statistics.told == 2 * threads * each }
-    #expect(second.bus.statistics.heard == 2 * threads * each)
+    try await waitUntil { first.bus.statistics.sent == 2 * threads * each }
+    #expect(second.bus.statistics.received == 2 * threads * each)
     // Neither the node itself nor one that isn't named.
-    #expect(first.bus.statistics.heard == 0 && third.bus.statistics.heard == 0)
-    second.bus.publish([Notice(Topic("a", [77]))])
-    #expect(await self.notices(1, &own) == [Notice(Topic("a", [77]))])
-    try await waitUntil { third.bus.statistics.heard == 1 }
-    try await waitUntil { second.bus.statistics.told == 2 }
+    #expect(first.bus.statistics.received == 0 && third.bus.statistics.received == 0)
+    second.bus.publish([NodeNotification(Topic("a", [77]))])
+    #expect(await self.notices(1, &own) == [NodeNotification(Topic("a", [77]))])
+    try await waitUntil { third.bus.statistics.received == 1 }
+    try await waitUntil { second.bus.statistics.sent == 2 }
     for node in [first, second, third] {
       #expect(node.bus.statistics.refused == 0)
       await node.close()
     }
     #expect(await own.next() == nil)
-    first.bus.publish([Notice(Topic("a"))])
+    first.bus.publish([NodeNotification(Topic("a"))])
     var late = first.bus.events(of: "a").makeAsyncIterator()
     #expect(await late.next() == nil)
   }
@@ -117,19 +118,20 @@ internal import Platform
     let spy = try NotificationConnection(
       PostgreSQLAddress(server.url(of: database, user: "stranger")))
     try spy.listen(as: second.id)
-    first.bus.publish([Notice(Topic("a", Array("anna".utf8)))], to: .nodes([second.id]))
-    #expect(await events.next() == .notices([Notice(Topic("a", Array("anna".utf8)))]))
-    let overheard = try spy.told(within: .seconds(10))
+    first.bus.publish([NodeNotification(Topic("a", Array("anna".utf8)))], to: .nodes([second.id]))
+    #expect(
+      await events.next() == .notifications([NodeNotification(Topic("a", Array("anna".utf8)))]))
+    let overheard = try spy.notifications(within: .seconds(10))
     #expect(overheard.count == 1 && !overheard[0].contains("YW5u"))
     let forged = ["", "nonsense", "\(first.id)\na AA== AQ=="] + overheard + overheard
-    for text in forged { try spy.tell([(second.id, text)]) }
+    for text in forged { try spy.notify([(second.id, text)]) }
     try server.query(
       "SELECT pg_notify('awd_\(second.id)', repeat('x', 7900) || i) FROM generate_series(1, 20000) i",
       in: database, as: "stranger")
     try await waitUntil { second.bus.statistics.refused == forged.count + 20_000 }
-    first.bus.publish([Notice(Topic("a", [7]))], to: .nodes([second.id]))
-    #expect(await events.next() == .notices([Notice(Topic("a", [7]))]))
-    #expect(second.bus.statistics.heard == 2)
+    first.bus.publish([NodeNotification(Topic("a", [7]))], to: .nodes([second.id]))
+    #expect(await events.next() == .notifications([NodeNotification(Topic("a", [7]))]))
+    #expect(second.bus.statistics.received == 2)
     await first.close()
     await second.close()
   }
@@ -139,14 +141,14 @@ internal import Platform
     let database = try server.makeDatabase()
     let (first, second) = (try await Node(server, database), try await Node(server, database))
     var heard = second.bus.events(of: "a").makeAsyncIterator()
-    first.bus.publish([Notice(Topic("a", [1]))], to: .nodes([second.id]))
+    first.bus.publish([NodeNotification(Topic("a", [1]))], to: .nodes([second.id]))
     #expect(await notices(1, &heard).count == 1)
     for round in 1...3 {
       // Under load: each node publishes all the time while its listener waits for the server, too.
       let load = Task {
         while !Task.isCancelled {
           for (from, to) in [(first, second), (second, first)] {
-            from.bus.publish([Notice(Topic("b"))], to: .nodes([to.id]))
+            from.bus.publish([NodeNotification(Topic("b"))], to: .nodes([to.id]))
           }
           try await Task.sleep(for: .milliseconds(1))
         }
@@ -167,10 +169,10 @@ internal import Platform
       load.cancel()
       _ = await load.result
       for (from, to) in [(first, second), (second, first)] {
-        let before = to.bus.statistics.heard
+        let before = to.bus.statistics.received
         try await waitUntil {
-          from.bus.publish([Notice(Topic("a", [3]))], to: .nodes([to.id]))
-          return to.bus.statistics.heard > before + 3
+          from.bus.publish([NodeNotification(Topic("a", [3]))], to: .nodes([to.id]))
+          return to.bus.statistics.received > before + 3
         }
       }
     }
@@ -188,13 +190,13 @@ internal import Platform
       // Nothing listens there.
       try PostgreSQLBus(
         PostgreSQLAddress("postgresql:///awd?host=/nowhere"),
-        seal: NoticeSeal(of: .random(), box: SecretBox()) { .now() },
+        seal: NotificationSeal(of: .random(), box: SecretBox()) { .now() },
         poll: .milliseconds(20), log: Log(level: .error, descriptor: -1)),
     ]
     for bus in buses {
       var events = bus.events(of: "a").makeAsyncIterator()
       for _ in 0..<3 { #expect(await events.next() == .mayHaveMissed) }
-      bus.publish([Notice(Topic("a"))])
+      bus.publish([NodeNotification(Topic("a"))])
       await bus.close()
     }
     await node.close()
@@ -203,7 +205,9 @@ internal import Platform
   @Test func aServiceThatHearsTooLittleIsToldSo() async throws {
     let subscribers = Subscribers()
     let events = subscribers.events(of: "a")
-    for number in 0..<2_000 { subscribers.tell([Notice(Topic("a", [UInt8(number % 256)]))]) }
+    for number in 0..<2_000 {
+      subscribers.publish([NodeNotification(Topic("a", [UInt8(number % 256)]))])
+    }
     subscribers.close()
     var count = 0
     var last: BusEvent?

@@ -18,21 +18,21 @@ import Testing
 
   @Test func anEntryIsSentAtItsPredecessorOnly() {
     var cursor = cursor(after: 5)
-    #expect(cursor.note(entry(9, after: 7), isReady: true) == nil)
+    #expect(cursor.apply(entry(9, after: 7), isReady: true) == nil)
     #expect(cursor.nextRead() == at(5))
     // One read at a time, while what comes next is sent nevertheless.
     #expect(cursor.nextRead() == nil)
-    #expect(cursor.note(entry(7, after: 5), isReady: true)?.position == at(7))
+    #expect(cursor.apply(entry(7, after: 5), isReady: true)?.position == at(7))
     cursor.pass(at(7))
     #expect(!cursor.wants(at(7)) && cursor.wants(at(9)))
     cursor.finishRead(end: at(9), isLast: true)
     #expect(cursor.position == at(9) && !cursor.wantsRead)
-    #expect(cursor.note(entry(9, after: 7), isReady: true) == nil)
+    #expect(cursor.apply(entry(9, after: 7), isReady: true) == nil)
   }
 
   @Test func anEntryThatCannotBeSentNowIsRead() {
     var cursor = cursor(after: 5)
-    #expect(cursor.note(entry(6, after: 5), isReady: false) == nil)
+    #expect(cursor.apply(entry(6, after: 5), isReady: false) == nil)
     #expect(cursor.nextRead() == at(5))
     cursor.finishRead(end: nil, isLast: false)
     #expect(cursor.nextRead() == at(5))
@@ -40,8 +40,8 @@ import Testing
 
   @Test func whatWasStoredBeforeAReadIsReadOrGone() {
     var cursor = cursor(after: 5)
-    #expect(cursor.note(entry(6, after: 5), isReady: false) == nil)
-    #expect(cursor.note(EntryUpdate<Sparse, Void>.stored(upTo: at(8)), isReady: true) == nil)
+    #expect(cursor.apply(entry(6, after: 5), isReady: false) == nil)
+    #expect(cursor.apply(EntryUpdate<Sparse, Void>.stored(upTo: at(8)), isReady: true) == nil)
     #expect(cursor.nextRead() == at(5))
     cursor.finishRead(end: at(5), isLast: true)
     #expect(cursor.position == at(8) && !cursor.wantsRead)
@@ -49,9 +49,9 @@ import Testing
 
   @Test func aRumorIsAReasonToReadAndNothingElse() {
     var cursor = cursor(after: 5)
-    #expect(cursor.note(EntryUpdate<Sparse, Void>.rumor(upTo: at(5)), isReady: true) == nil)
+    #expect(cursor.apply(EntryUpdate<Sparse, Void>.rumor(upTo: at(5)), isReady: true) == nil)
     #expect(!cursor.wantsRead)
-    #expect(cursor.note(EntryUpdate<Sparse, Void>.rumor(upTo: at(.max)), isReady: true) == nil)
+    #expect(cursor.apply(EntryUpdate<Sparse, Void>.rumor(upTo: at(.max)), isReady: true) == nil)
     #expect(cursor.nextRead() == at(5))
     cursor.finishRead(end: at(5), isLast: true)
     #expect(cursor.position == at(5) && !cursor.wantsRead)

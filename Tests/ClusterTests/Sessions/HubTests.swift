@@ -33,8 +33,8 @@ import Testing
 
   @Test func membersAreToldOnTheirLoopInOrder() {
     let (stream, maker, stranger) = (join(1, of: 7), join(2, of: 7), join(3, of: 8))
-    hub.tell([(7, entry(1)), (7, entry(2))], except: 2)
-    hub.tell([(7, entry(3))])
+    hub.publish([(7, entry(1)), (7, entry(2))], except: 2)
+    hub.publish([(7, entry(3))])
     #expect(stream.received.isEmpty)
     loop.run()
     #expect(stream.received.map(\.rawValue) == [1, 2, 3])
@@ -44,9 +44,9 @@ import Testing
 
   @Test func whatAMemberIsToldIsBounded() {
     let stream = join(1, of: 7)
-    hub.tell((1...1000).map { (7, entry($0)) })
-    hub.tell([(7, .rumor(upTo: Sparse(rawValue: .max)))])
-    hub.tell([(7, entry(1001))])
+    hub.publish((1...1000).map { (7, entry($0)) })
+    hub.publish([(7, .rumor(upTo: Sparse(rawValue: .max)))])
+    hub.publish([(7, entry(1001))])
     store.entries[7] = (1...1001).map { Sparse(rawValue: $0) }
     loop.run()
     while !stream.isIdle { stream.readOn() }

@@ -84,9 +84,9 @@ final class ModelStream<Position: ModelPosition>: HubMember, @unchecked Sendable
     cursor = Cursor(after: start, runLimit: 1_000)
   }
 
-  func take(_ news: [EntryUpdate<Position, Void>]) {
-    for news in news {
-      guard let entry = cursor.note(news, isReady: !isBackedUp) else { continue }
+  func receive(_ updates: [EntryUpdate<Position, Void>]) {
+    for update in updates {
+      guard let entry = cursor.apply(update, isReady: !isBackedUp) else { continue }
       cursor.pass(entry.position)
       received.append(entry.position)
     }

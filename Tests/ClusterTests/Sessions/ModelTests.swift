@@ -123,18 +123,18 @@ private struct Model<Position: ModelPosition> {
     guard let index = untold.indices.randomElement(using: &random) else { return }
     let told = untold[index]
     if Int.random(in: 0..<8, using: &random) > 0 { untold.remove(at: index) }
-    hubs[told.node].tell([(told.user, told.news)], except: told.origin)
+    hubs[told.node].publish([(told.user, told.news)], except: told.origin)
   }
 
   private func look(_ node: Int) {
-    hubs[node].tell(Self.users.map { ($0, .stored(upTo: store.last(of: $0))) })
+    hubs[node].publish(Self.users.map { ($0, .stored(upTo: store.last(of: $0))) })
   }
 
   /// A notice that nobody has reason to send.
   private mutating func lie() {
     let numbers: [Int64] = [.max, .max - 1, 0, 7]
     let number = numbers.randomElement(using: &random) ?? 0
-    hubs[Self.nodes.one(by: &random)].tell(
+    hubs[Self.nodes.one(by: &random)].publish(
       Self.users.map { ($0, .rumor(upTo: Position(rawValue: number))) })
   }
 

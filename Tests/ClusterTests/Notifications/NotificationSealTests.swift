@@ -11,15 +11,15 @@ internal import Platform
   private let box = SecretBox()
   private let clock = Atomic<Int64>(1_800_000_000_000)
 
-  private func seal(_ number: Int64, _ box: SecretBox? = nil) -> NoticeSeal {
-    NoticeSeal(of: NodeID(rawValue: number), box: box ?? self.box) { [self] in
+  private func seal(_ number: Int64, _ box: SecretBox? = nil) -> NotificationSeal {
+    NotificationSeal(of: NodeID(rawValue: number), box: box ?? self.box) { [self] in
       Timestamp(milliseconds: clock.load(ordering: .relaxed))
     }
   }
 
   @Test func noticesAreReadAsTheyWereSealed() {
     let notices = (0..<5_000).map { number in
-      Notice(
+      NodeNotification(
         Topic("apptimist", [UInt8](repeating: UInt8(number % 256), count: number % 700)),
         [UInt8](repeating: 1, count: number % 300))
     }
@@ -28,13 +28,14 @@ internal import Platform
     #expect(messages.allSatisfy { $0.utf8.count < 8_000 })
     #expect(count == UInt64(messages.count))
     #expect(messages.flatMap { seal(2).open($0, counts: &counts) ?? [] } == notices)
-    let long = Notice(Topic("msgr", [1]), [UInt8](repeating: 7, count: Notice.limit))
+    let long = NodeNotification(
+      Topic("msgr", [1]), [UInt8](repeating: 7, count: NodeNotification.limit))
     #expect(seal(1).seal([long], to: NodeID(rawValue: 2), count: &count).isEmpty)
   }
 
   @Test func aMessageIsWorthNothingAgainElsewhereOrLate() {
     var (count, counts) = (UInt64(0), [NodeID: UInt64]())
-    let notice = Notice(Topic("msgr", [1]), [2])
+    let notice = NodeNotification(Topic("msgr", [1]), [2])
     func message(_ box: SecretBox? = nil) -> String {
       seal(1, box).seal([notice], to: NodeID(rawValue: 2), count: &count)[0]
     }
@@ -56,7 +57,8 @@ internal import Platform
 
   @Test func whatIsNoneIsRefused() {
     var (count, counts) = (UInt64(0), [NodeID: UInt64]())
-    let good = seal(1).seal([Notice(Topic("a"))], to: NodeID(rawValue: 2), count: &count)[0]
+    let good = seal(1).seal([NodeNotification(Topic("a"))], to: NodeID(rawValue: 2), count: &count)[
+      0]
     var texts = ["", "\n", "x", "2\nmsgr AA== AA==", String(repeating: "A", count: 7_999)]
     // Before the padding stands a sign whose last bits mean nothing.
     for index in good.indices.dropLast(3) {

@@ -5,30 +5,33 @@ internal import Cryptography
 internal import Formats
 internal import FoundationEssentials
 
-/// The subject of a notice: a user or another thing of one service.
+/// The subject of a notification: a user or another thing of one service.
 package struct Topic: Sendable, Hashable {
   /// The service's name.
   package let service: String
   /// The service's own name for the thing, such as a user's key; empty for all.
   package let key: [UInt8]
 
-  package init(_ service: String, _ key: [UInt8] = []) { (self.service, self.key) = (service, key) }
+  package init(_ service: String, _ key: [UInt8] = []) {
+    self.service = service
+    self.key = key
+  }
 }
 
-/// The news that something has changed in the store, for nodes that keep something of it in memory.
+/// The notification that something has changed in the store, for nodes that keep something of it in memory.
 ///
-/// It is a hint to look again. It may come late, twice, or not at all, so nothing may depend on it but the time at which
+/// It is only a reason to poll. It may come late, twice, or not at all, so nothing may depend on it but the time at which
 /// something is seen.
-package struct Notice: Sendable, Hashable {
+package struct NodeNotification: Sendable, Hashable {
   /// The most bytes of key and content together.
   package static let limit = 1024
 
-  /// The subject of the notice.
+  /// The subject.
   package let topic: Topic
   /// The service's own words on what has changed.
   package let content: [UInt8]
 
-  /// Makes a notice.
+  /// Makes a notification.
   ///
   /// - Parameter content: what has changed; with the topic's key ``limit`` bytes at most.
   package init(_ topic: Topic, _ content: [UInt8] = []) {
@@ -37,7 +40,7 @@ package struct Notice: Sendable, Hashable {
   }
 }
 
-/// The nodes that are told of something. The node that tells isn't one of them.
+/// The nodes that are notified. The node that sends isn't one of them.
 package enum Recipients: Sendable, Hashable {
   /// All that live.
   case all
@@ -45,20 +48,20 @@ package enum Recipients: Sendable, Hashable {
   case nodes([NodeID])
 }
 
-/// Something that a bus tells a service.
+/// What a service receives from a bus.
 package enum BusEvent: Sendable, Hashable {
-  /// The notices of other nodes, each node's in their order.
-  case notices([Notice])
-  /// Notices may have been lost: what is kept in memory has to be compared with the store.
+  /// The notifications of other nodes, each node's in their order.
+  case notifications([NodeNotification])
+  /// Notifications may have been lost: what is kept in memory has to be compared with the store.
   case mayHaveMissed
 }
 
 /// The secret by which nodes know each other's messages, and one node's use of it.
 ///
 /// A message is sealed with the secret (libsodium's secretbox, in base64). It says from which node to which node it is, the
-/// sender's count of messages, and the time, so that one that is sent again is worth nothing.
-package struct NoticeSeal: Sendable {
-  /// The time by which the moments of sending and of hearing may differ.
+/// sender's count of messages, and the time, so that a replayed one is ignored.
+package struct NotificationSeal: Sendable {
+  /// The time by which the moments of sending and of receiving may differ.
   static let patience = Duration.seconds(60)
   /// The most bytes of a message before it is sealed: PostgreSQL carries less than 8,000 bytes, which base64 makes of 5,920.
   private static let limit = 5_920 - SecretBox.overhead
@@ -73,12 +76,14 @@ package struct NoticeSeal: Sendable {
     self.clock = clock
   }
 
-  /// Seals notices for a node, in as few messages as they fit in.
+  /// Seals notifications for a node, in as few messages as they fit in.
   ///
   /// - Parameters:
-  ///   - notices: the notices, in order; one that is longer than ``Notice/limit`` is left out.
+  ///   - notifications: in order; one that is longer than ``NodeNotification/limit`` is left out.
   ///   - count: the number of messages that this node has sealed.
-  func seal(_ notices: [Notice], to recipient: NodeID, count: inout UInt64) -> [String] {
+  func seal(
+    _ notifications: [NodeNotification], to recipient: NodeID, count: inout UInt64
+  ) -> [String] {
     var messages: [String] = []
     var message: [UInt8] = []
     func end() {
@@ -92,9 +97,12 @@ package struct NoticeSeal: Sendable {
       messages.append(Data(box.seal(writer.bytes + message)).base64EncodedString())
       message = []
     }
-    for notice in notices where notice.topic.key.count + notice.content.count <= Notice.limit {
+    for notification in notifications
+    where notification.topic.key.count + notification.content.count <= NodeNotification.limit {
       var writer = ByteWriter()
-      for field in [Array(notice.topic.service.utf8), notice.topic.key, notice.content] {
+      for field in [
+        Array(notification.topic.service.utf8), notification.topic.key, notification.content,
+      ] {
         writer.write(UInt16(field.count))
         writer.write(field)
       }
@@ -108,8 +116,8 @@ package struct NoticeSeal: Sendable {
   /// Opens a message that came to this node.
   ///
   /// - Parameter counts: the count of the last message of each node.
-  /// - Returns: the notices, or nil if no node has sent this to this node just now.
-  func open(_ text: String, counts: inout [NodeID: UInt64]) -> [Notice]? {
+  /// - Returns: the notifications, or nil if no node has sent this to this node just now.
+  func open(_ text: String, counts: inout [NodeID: UInt64]) -> [NodeNotification]? {
     guard let data = Data(base64Encoded: text), let message = box.open([UInt8](data)) else {
       return nil
     }
@@ -123,14 +131,14 @@ package struct NoticeSeal: Sendable {
       guard recipient == node, count > counts[sender, default: 0],
         time < now + Self.patience, now < time + Self.patience
       else { return nil }
-      var notices: [Notice] = []
+      var notifications: [NodeNotification] = []
       while reader.remaining > 0 {
         let service = String(decoding: try Self.field(&reader), as: UTF8.self)
         let key = Array(try Self.field(&reader))
-        notices.append(Notice(Topic(service, key), Array(try Self.field(&reader))))
+        notifications.append(NodeNotification(Topic(service, key), Array(try Self.field(&reader))))
       }
       counts[sender] = count
-      return notices
+      return notifications
     } catch { return nil }
   }
 
@@ -146,5 +154,7 @@ extension NodeRegistry {
   /// - Throws: ``StoreError`` if the secret can't be read.
   package nonisolated(nonsending) func seal(
     clock: @escaping @Sendable () -> Timestamp
-  ) async throws -> NoticeSeal { NoticeSeal(of: node, box: try await secret, clock: clock) }
+  ) async throws -> NotificationSeal {
+    NotificationSeal(of: node, box: try await secret, clock: clock)
+  }
 }
