@@ -67,8 +67,8 @@ def events(root: pathlib.Path, guide: pathlib.Path, write: bool) -> list[str]:
 
 def statuses(root: pathlib.Path, pages: list[pathlib.Path]) -> list[str]:
     """Every HTTP status that the program has is named in a page, and every status in bold in a page is one of the program's."""
-    text = (root / "Sources/HTTPProtocol/Status.swift").read_text()
-    known = set(re.findall(r"Status\((\d{3})\)", text))
+    known = {code for path in (root / "Sources/HTTPProtocol").glob("*.swift")
+             for code in re.findall(r"static let \w+ = Status\((\d{3})\)", path.read_text())}
     told = {code for page in pages for code in re.findall(r"\b[1-5]\d\d\b", page.read_text())}
     failures = [f"no page names the status {code}" for code in sorted(known - told)]
     for page in pages:
