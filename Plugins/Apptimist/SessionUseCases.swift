@@ -46,25 +46,17 @@ final class SessionUseCases: Sendable {
     node = context.node
     pushes = context.pushes
     wakes = try Self.wakes(context, configuration)
+    store = ApptimistStore(store: context.store, limits: configuration.store, wakes: wakes)
     if context.store.isShared {
-      let plain = ApptimistStore(store: context.store, limits: configuration.store, wakes: wakes)
-      let registry = SessionRegistry(plain, hub, node: context.node, limit: configuration.sessions)
+      let registry = SessionRegistry(store, hub, node: context.node, limit: configuration.sessions)
       let link = NodeLink(
         hub, registry, of: ApptimistService.name, node: context.node, bus: context.bus,
         log: context.log)
       nodes = SharedSessions(
-        node: context.node, hub: hub, registry: registry, link: link, store: plain,
+        node: context.node, hub: hub, registry: registry, link: link, store: store,
         log: context.log)
-      store = ApptimistStore(
-        store: context.store, limits: configuration.store, wakes: wakes
-      ) { [hub] in
-        await hub.closeVersion1(of: $0)
-      } notify: {
-        link.tell($0, of: $1, on: $2)
-      }
     } else {
       nodes = nil
-      store = ApptimistStore(store: context.store, limits: configuration.store, wakes: wakes)
     }
     clients = ClientAccounting(configuration.clients, clock: context.clock)
     metrics = ApptimistMetrics(context.metrics, hub: hub, clients: clients)
@@ -77,7 +69,7 @@ final class SessionUseCases: Sendable {
     let directory = AccountDirectory(store, readsForumsAnew: nodes != nil)
     messages = MessageDelivery(
       store: store, directory: directory, fanOut: ForumFanOut(keys: keys, store: store), hub: hub,
-      clients: clients, metrics: metrics)
+      nodes: nodes, clients: clients, metrics: metrics)
     files = FileService(
       store, directory, keys: keys, node: nodes?.node, gateChains: Set(configuration.chains.keys),
       locks: LockTable(lease: configuration.lockLease, limit: configuration.locks))
@@ -167,7 +159,7 @@ final class SessionUseCases: Sendable {
     guard let (forums, nodes) = try await store.leave(login) else { return .notPermitted }
     files.forget(forums + [login.user])
     hub.closeAll(of: login.user, but: requester.session)
-    self.nodes?.link.tell(SessionRegistry.Message.left.content, of: login.user, on: nodes)
+    self.nodes?.link.notify(SessionRegistry.Message.left.content, of: login.user, on: nodes)
     return .done
   }
 

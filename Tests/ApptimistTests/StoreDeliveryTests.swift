@@ -45,19 +45,9 @@ internal import TestSupport
   private static func refusal(_ number: Int) -> Write {
     { store in
       try await store.deliveries.write(isolation: .serializable) { deliveries, transaction in
-        var addressees: [Addressee] = []
-        for user in 1...3 {
-          let key = StoreFixture.key(user)
-          let last = deliveries.mailbox(of: key)?.last ?? .zero
-          let id = MailboxModel.copy(of: number, [UInt8(number)], for: user).id
-          let number = AccountNumber(rawValue: Int64(user))
-          let mailbox = PendingDeliveries.Mailbox(user: number, last: last)
-          let position = deliveries.reservePosition(in: mailbox, of: key, for: id)
-          addressees.append(Addressee(key: key, user: number, position: position, id: id))
-        }
-        try store.mailboxes.log(
-          MailboxModel.copy(of: number, [UInt8(number)], for: 1), from: AccountNumber(rawValue: 1),
-          for: addressees, &deliveries, transaction)
+        let copies = (1...3).map { MailboxModel.copy(of: number, [UInt8(number)], for: $0) }
+        _ = try store.mailboxes.deliver(
+          copies[...], from: StoreFixture.login(1), &deliveries, transaction)
         for user in 1...2 {
           try store.mailboxes.flush(StoreFixture.key(user), &deliveries, transaction)
         }

@@ -87,6 +87,16 @@ extension ApptimistStore {
       invitation: invitation, at: now)
   }
 
+  /// Makes users contacts of each other, so that none is a stranger.
+  func makeContacts(_ numbers: some Sequence<Int> & Sendable) async throws {
+    for owner in numbers {
+      for contact in numbers where contact != owner {
+        try await recordContact(
+          StoreFixture.key(contact), of: StoreFixture.login(owner), at: Self.now)
+      }
+    }
+  }
+
   func makeForum(_ number: Int, name: String = "forum", author: Int) async throws -> ErrorCode {
     try await createForum(
       StoreFixture.account(number, name: name), author: StoreFixture.login(author))
@@ -100,7 +110,7 @@ extension ApptimistStore {
   func deliver(
     _ copies: [MessageCopy], from sender: AccountLogin
   ) async throws -> [Delivered] {
-    try await deliver([copies[...]], from: sender).flatMap { try $0.get() }
+    try await deliver([copies[...]], from: sender).flatMap { try $0.get().results }
   }
 
   /// Delivers a message whose identifier is a number.
@@ -117,7 +127,7 @@ extension ApptimistStore {
   }
 
   func truncate(_ id: Int, of user: Int) async throws -> Truncation {
-    try await truncate(StoreFixture.id(id), of: StoreFixture.login(user))
+    try await truncate(StoreFixture.id(id), of: StoreFixture.login(user)).truncation
   }
 
   /// Reads all entries behind a position, in pages.

@@ -192,6 +192,7 @@ internal import Testing
     limits.pendingDeliveries = pending
     let store = try await fixture.open(limits)
     try await store.makeUsers(1...5)
+    try await store.makeContacts(1...5)
     let (first, second) = (Self.copies(2...5, time: 1), Self.copies(2...5, time: 2))
     for (copies, position) in [(first, Int64(1)), (second, 2)] {
       let queued = try await store.deliver(copies, from: StoreFixture.login(1))
@@ -205,7 +206,7 @@ internal import Testing
       let expected = [Self.entry(first[user - 2], at: 1), Self.entry(second[user - 2], at: 2)]
       #expect(try await store.entries(of: user) == expected)
     }
-    let truncation = try await store.truncate(first[0].id, of: StoreFixture.login(2))
+    let truncation = try await store.truncate(first[0].id, of: StoreFixture.login(2)).truncation
     #expect(truncation == .first(Self.at(3)))
     #expect(try await store.send(1, from: 1, to: 3) == .delivered(Self.at(3)))
     #expect(try await store.entries(of: 3).count == 2)
@@ -236,6 +237,7 @@ internal import Testing
     limits.mailboxEntries = 4
     let store = try await fixture.open(limits)
     try await store.makeUsers(1...3)
+    try await store.makeContacts(1...3)
     func ids() async throws -> [MessageID] { try await store.entries(of: 3).map(\.id) }
     _ = try await store.send(20, from: 2, to: 3)
     for id in 10...12 { _ = try await store.send(id, from: 1, to: 3) }
@@ -262,6 +264,7 @@ internal import Testing
     limits.mailboxBytes = 300
     let store = try await fixture.open(limits)
     try await store.makeUsers(1...3)
+    try await store.makeContacts(1...3)
     func ids() async throws -> [MessageID] { try await store.entries(of: 3).map(\.id) }
     let hundred = Array(repeating: UInt8(0), count: 99)
     _ = try await store.send(20, from: 2, to: 3, data: hundred)
@@ -339,5 +342,80 @@ internal import Testing
     }
     #expect(positions.sorted() == (1...320).map(Self.at))
     #expect(try await store.entries(of: 1, maxEntries: 7).map(\.position) == (1...320).map(Self.at))
+  }
+
+  // MARK: - Strangers
+
+  /// Makes users who are strangers to the first one, of a site.
+  private static func makeStrangers(
+    _ numbers: ClosedRange<Int>, of site: String, in store: ApptimistStore
+  ) async throws {
+    for number in numbers {
+      _ = try await store.createUser(
+        StoreFixture.account(number, name: "user \(number)"), site: site, at: ApptimistStore.now)
+    }
+  }
+
+  @Test func nothingOfAContactGoesForStrangers() async throws {
+    var limits = ApptimistStore.Limits()
+    limits.mailboxEntries = 6
+    let store = try await fixture.open(limits)
+    try await store.makeUsers(1...2)
+    try await store.makeContacts(1...2)
+    try await Self.makeStrangers(10...19, of: "192.0.2.0/24", in: store)
+    try await Self.makeStrangers(20...21, of: "198.51.100.0/24", in: store)
+    func ids() async throws -> [MessageID] { try await store.entries(of: 1).map(\.id) }
+    for id in 1...3 { _ = try await store.send(id, from: 2, to: 1) }
+    #expect(try await store.send(200, from: 20, to: 1) == .delivered(Self.at(4)))
+    for id in 10...14 { _ = try await store.send(id * 10, from: id, to: 1) }
+    // Ten accounts of one site have as much as one account of another, and one more at most.
+    #expect(try await ids() == [1, 2, 3, 200, 130, 140].map(StoreFixture.id))
+    for id in 4...6 { _ = try await store.send(id, from: 2, to: 1) }
+    #expect(try await ids() == (1...6).map(StoreFixture.id))
+    #expect(try await store.send(150, from: 15, to: 1) == .refused)
+    #expect(try await ids() == (1...6).map(StoreFixture.id))
+    // Among contacts it is as ever.
+    #expect(try await store.send(7, from: 2, to: 1) == .delivered(Self.at(13)))
+    #expect(try await ids() == (2...7).map(StoreFixture.id))
+    try await store.expectConsistency()
+  }
+
+  @Test func whatAllDevicesHaveAcknowledgedGoesFirst() async throws {
+    var limits = ApptimistStore.Limits()
+    limits.mailboxEntries = 4
+    let store = try await fixture.open(limits)
+    try await store.makeUsers(1...3)
+    try await store.makeContacts(1...2)
+    func ids() async throws -> [MessageID] { try await store.entries(of: 1).map(\.id) }
+    for id in 1...4 { _ = try await store.send(id, from: 2, to: 1) }
+    #expect(try await store.send(30, from: 3, to: 1) == .refused)
+    for (device, position) in [(1, Int64(3)), (2, 2)] {
+      let device = Acknowledgement.Device(user: StoreFixture.key(1), id: .test(device))
+      try await store.acknowledge([Acknowledgement(device: device, position: Self.at(position))])
+    }
+    for id in 31...32 {
+      #expect(try await store.send(id, from: 3, to: 1) == .delivered(Self.at(Int64(id) - 26)))
+    }
+    #expect(try await ids() == [3, 4, 31, 32].map(StoreFixture.id))
+    try await store.expectConsistency()
+  }
+
+  @Test(arguments: [0, 100])
+  func whoeverIsWrittenToIsNoStrangerAnyMore(_ pending: Int) async throws {
+    var limits = ApptimistStore.Limits()
+    limits.mailboxEntries = 6
+    limits.pendingDeliveries = pending
+    let store = try await fixture.open(limits)
+    try await store.makeUsers(1...1)
+    try await Self.makeStrangers(10...19, of: "192.0.2.0/24", in: store)
+    func ids() async throws -> [MessageID] { try await store.entries(of: 1).map(\.id) }
+    for (id, sender) in [(1, 10), (2, 11), (3, 10), (4, 11)] {
+      _ = try await store.send(id, from: sender, to: 1)
+    }
+    try await store.recordContact(
+      StoreFixture.key(10), of: StoreFixture.login(1), at: ApptimistStore.now)
+    for id in 5...12 { _ = try await store.send(id, from: 12, to: 1) }
+    #expect(try await ids() == [1, 3, 9, 10, 11, 12].map(StoreFixture.id))
+    try await store.expectConsistency()
   }
 }

@@ -109,7 +109,7 @@ final class StoreRace: Sendable {
     _ id: MessageID, at position: MailboxPosition, of user: Int
   ) async throws {
     let truncation = try await persist {
-      try await store.truncate(id, of: StoreFixture.login(user))
+      try await store.truncate(id, of: StoreFixture.login(user)).truncation
     }
     guard case .first(let truncated) = truncation else {
       Issue.record("\(truncation) instead of the first, seed \(seed)")

@@ -54,13 +54,13 @@ extension Wakes {
   /// Wakes over a store, whose pushes nobody sends.
   static func test(
     _ store: Store, _ clock: TestClock, _ limits: WakeLimits = WakeLimits(),
-    tell: @escaping @Sendable (Int, Int, Bool) -> Void = { _, _, _ in }
+    report: @escaping @Sendable (Int, Int, Bool) -> Void = { _, _, _ in }
   ) -> Wakes {
     let context = ServiceContext(
       store: store, log: Log(level: .error, descriptor: -1), dataFolder: "/nonexistent")
     return Wakes(
       queue: context.pushes.queue(of: ApptimistService.name, .log), limits: limits,
-      clock: { clock.now }, tell: tell)
+      clock: { clock.now }, report: report)
   }
 }
 

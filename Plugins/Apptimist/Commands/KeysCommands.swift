@@ -1,6 +1,7 @@
 internal import ApptimistProtocol
 internal import Cryptography
 internal import ServiceKit
+internal import Storage
 
 /// `awd keys show`.
 struct KeysShowCommand: Command {

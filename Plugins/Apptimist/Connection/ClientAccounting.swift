@@ -34,11 +34,14 @@ final class ClientAccounting: Sendable {
   let joining: Budget<ClientNetwork>
   /// The sessions that are logged in.
   let sessions: Budget<ClientNetwork>
+  /// Tells the time.
+  let now: @Sendable () -> Timestamp
   private let limits: ClientLimits
   private let lastHour: AttemptTable
 
   init(_ limits: ClientLimits, clock: @escaping @Sendable () -> Timestamp) {
     self.limits = limits
+    now = clock
     joining = Budget(capacity: limits.joining, share: limits.joiningPerAddress, loss: .idlest)
     sessions = Budget(capacity: limits.sessions, share: limits.sessionsPerAddress, loss: .idlest)
     lastHour = AttemptTable(span: .seconds(3600), size: 1 << 13, clock: clock)

@@ -77,8 +77,8 @@ final class SessionConnection: WebSocketHandler, HubMember, @unchecked Sendable 
   }
 
   /// Takes news of the user's mailbox, which other sessions have made.
-  func take(_ news: [EntryUpdate<MailboxPosition, MailboxEntry>]) {
-    for item in news where !isOver { handle(.news(item, isBackedUp: isBackedUp)) }
+  func receive(_ updates: [EntryUpdate<MailboxPosition, MailboxEntry>]) {
+    for item in updates where !isOver { handle(.news(item, isBackedUp: isBackedUp)) }
     socket.flush()
   }
 

@@ -21,8 +21,8 @@ final class SessionRegistry: MemberRegistry {
       case .closedVersion1: [1]
       case .left: [3]
       case .evicted(let session):
-        [2] + NoticeKind.bytes(session.node.rawValue)
-          + NoticeKind.bytes(Int64(bitPattern: session.session.number))
+        [2] + NotificationKind.bytes(session.node.rawValue)
+          + NotificationKind.bytes(Int64(bitPattern: session.session.number))
       }
     }
 
@@ -32,8 +32,8 @@ final class SessionRegistry: MemberRegistry {
       case (1, 1): self = .closedVersion1
       case (3, 1): self = .left
       case (2, 17):
-        guard let node = NoticeKind.number(content[1..<9]),
-          let session = NoticeKind.number(content[9...])
+        guard let node = NotificationKind.number(content[1..<9]),
+          let session = NotificationKind.number(content[9...])
         else { return nil }
         self = .evicted(
           NodeSession(
@@ -69,7 +69,7 @@ final class SessionRegistry: MemberRegistry {
 
   func user(withKey key: [UInt8]) -> EncryptionPublicKey? { EncryptionPublicKey(key[...]) }
 
-  func hear(_ content: [UInt8], of key: [UInt8]) async {
+  func receive(_ content: [UInt8], of key: [UInt8]) async {
     guard let user = user(withKey: key) else { return }
     switch Message(content) {
     case .closedVersion1: await hub.closeVersion1(of: user)
@@ -91,8 +91,8 @@ final class SessionRegistry: MemberRegistry {
     }.map { ($0.user, Entry($0.entry)) }
   }
 
-  func look(
-    at members: [(user: EncryptionPublicKey, member: SessionConnection)]
+  func lastPositions(
+    of members: [(user: EncryptionPublicKey, member: SessionConnection)]
   ) async throws -> [(user: EncryptionPublicKey, last: MailboxPosition)] {
     let users = Set(members.map(\.user))
     let states = try await store.states(of: Array(users))
@@ -114,7 +114,7 @@ final class SessionRegistry: MemberRegistry {
     }
   }
 
-  func noted() async throws -> Set<SessionID>? {
+  func registeredMembers() async throws -> Set<SessionID>? {
     try await checkHistory()
     guard let stored = try await store.sessions(of: node) else { return nil }
     state.withLock { state in
@@ -124,10 +124,10 @@ final class SessionRegistry: MemberRegistry {
     return stored.sessions
   }
 
-  func note(
-    _ session: SessionConnection, of user: EncryptionPublicKey, wasNoted: Bool
+  func register(
+    _ session: SessionConnection, of user: EncryptionPublicKey, wasRegistered: Bool
   ) async throws {
-    if wasNoted, !state.withLock(\.hasReturned) {
+    if wasRegistered, !state.withLock(\.hasReturned) {
       // Its user has too many later ones.
       session.evict()
     } else {
@@ -143,7 +143,7 @@ final class SessionRegistry: MemberRegistry {
   func join(_ session: SessionID, of user: EncryptionPublicKey) async throws -> [NodeSession] {
     let noted = NodeSession(node: node, session: session)
     let (evicted, last) = try await store.join(noted, of: user, limit: limit)
-    hub.tell([(user, .stored(upTo: last))])
+    hub.publish([(user, .stored(upTo: last))])
     // It may have ended before it was noted.
     if hub.member(session, of: user) == nil { try await forget(session) }
     return evicted
@@ -171,7 +171,7 @@ struct SharedSessions: Sendable {
           if evicted.node == node {
             hub.member(evicted.session, of: user)?.evict()
           } else {
-            link.tell(
+            link.notify(
               SessionRegistry.Message.evicted(evicted).content, of: user, on: [evicted.node])
           }
         }
@@ -179,9 +179,14 @@ struct SharedSessions: Sendable {
     }
   }
 
+  /// Notifies other nodes of an entry in a mailbox.
+  func notify(_ notification: MailboxNotification) {
+    link.notify(notification.position, of: notification.user, on: notification.nodes)
+  }
+
   /// Tells other nodes that an account has no version 1 any more. Their sessions of version 1 find out when they read, too.
   func closedVersion1(of user: EncryptionPublicKey) async {
     guard let nodes = try? await store.nodes(of: user) else { return }
-    link.tell(SessionRegistry.Message.closedVersion1.content, of: user, on: nodes)
+    link.notify(SessionRegistry.Message.closedVersion1.content, of: user, on: nodes)
   }
 }

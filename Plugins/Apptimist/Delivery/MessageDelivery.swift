@@ -3,6 +3,7 @@ internal import Cluster
 internal import Cryptography
 internal import Formats
 internal import Observability
+internal import Platform
 
 /// Delivers posts to mailboxes, and tells the recipients' sessions.
 struct MessageDelivery: Sendable {
@@ -20,8 +21,11 @@ struct MessageDelivery: Sendable {
   let directory: AccountDirectory
   let fanOut: ForumFanOut
   let hub: SessionHub
+  /// The sessions on other nodes that share the store, or nil if there are none.
+  var nodes: SharedSessions?
   let clients: ClientAccounting
   let metrics: ApptimistMetrics
+  let contacts = RecentContacts()
 
   /// Delivers a user's posts, in order, to all who get them: on disk, and then to their sessions.
   ///
@@ -58,7 +62,19 @@ struct MessageDelivery: Sendable {
       }
     }
     try await append(group, from: login, requester, &outcomes)
+    for index in posts.indices where outcomes.isDirectlyQueued(index) {
+      try await recordContact(posts[index].message.recipient, of: login)
+    }
     return outcomes
+  }
+
+  /// Records whom a user has written to, before the user is told that it was sent.
+  private func recordContact(
+    _ contact: EncryptionPublicKey, of login: AccountLogin
+  ) async throws {
+    guard contact != login.user, !contacts.contains(contact, of: login.user) else { return }
+    try await store.recordContact(contact, of: login, at: clients.now())
+    contacts.insert(contact, of: login.user)
   }
 
   /// The copies of a post to a forum, or the error that applies.
@@ -84,7 +100,7 @@ struct MessageDelivery: Sendable {
     return true
   }
 
-  /// Appends copies to mailboxes, publishes them and notes what became of their posts.
+  /// Appends copies to mailboxes, publishes them and records what became of their posts.
   private func append(
     _ group: CopyGroup, from login: AccountLogin, _ requester: Requester,
     _ outcomes: inout PostOutcomes
@@ -100,22 +116,27 @@ struct MessageDelivery: Sendable {
     let pieces = Self.pieces(of: copies)
     var failure: (any Error)?
     for (piece, results) in zip(pieces, await store.deliver(pieces, from: login)) {
-      let delivered: [Delivered]
+      let delivered: DeliveredPiece
       do { delivered = try results.get() } catch {
         // Sessions are told of the pieces behind it all the same: those are on the disk.
         failure = failure ?? error
         continue
       }
-      var news: [(user: EncryptionPublicKey, news: SessionHub.News)] = []
-      for ((index, copy), result) in zip(zip(piece.indices, piece), delivered) {
-        outcomes.note(result, of: group.posts[index], isOwn: copy.recipient == login.user)
+      for notification in delivered.notifications {
+        // Sessions that a closing on another node has ended are closed before this node's are told.
+        if notification.isClosed { await hub.closeVersion1(of: notification.user) }
+        nodes?.notify(notification)
+      }
+      var updates: [(user: EncryptionPublicKey, update: SessionHub.Update)] = []
+      for ((index, copy), result) in zip(zip(piece.indices, piece), delivered.results) {
+        outcomes.record(result, of: group.posts[index], isOwn: copy.recipient == login.user)
         guard case .delivered(let position) = result else { continue }
         let entry = MailboxEntry(
           position: position, id: copy.id, content: .message(header: copy.header, data: copy.data))
-        news.append((copy.recipient, .entry(Entry(entry))))
+        updates.append((copy.recipient, .entry(Entry(entry))))
       }
-      metrics.queued.add(UInt64(news.count))
-      hub.tell(news, except: requester.session)
+      metrics.queued.add(UInt64(updates.count))
+      hub.publish(updates, except: requester.session)
     }
     if let failure { throw failure }
   }
@@ -149,10 +170,11 @@ struct MessageDelivery: Sendable {
   /// Deletes the content of a message in the requester's mailbox, and tells the user's other sessions.
   func truncate(_ id: MessageID, from requester: Requester) async throws -> Truncation {
     let login = try requester.loggedIn()
-    let truncation = try await store.truncate(id, of: login)
+    let (truncation, others) = try await store.truncate(id, of: login)
     if case .first(let position) = truncation {
+      nodes?.notify(MailboxNotification(user: login.user, position: position, nodes: others))
       let entry = MailboxEntry(position: position, id: id, content: .truncation)
-      hub.tell([(login.user, .entry(Entry(entry)))], except: requester.session)
+      hub.publish([(login.user, .entry(Entry(entry)))], except: requester.session)
     }
     return truncation
   }
@@ -203,14 +225,19 @@ struct PostOutcomes {
   /// Begins with nothing delivered.
   init(count: Int) { posts = [Progress](repeating: Progress(), count: count) }
 
-  /// Notes that a post has one copy, for a user.
+  /// Records that a post has one copy, for a user.
   mutating func recordDirect(_ post: Int) { posts[post].isDirect = true }
 
-  /// Notes that a post is refused.
+  /// Returns whether a post is a message to a user who has got it.
+  func isDirectlyQueued(_ post: Int) -> Bool {
+    posts[post].isDirect && posts[post].error == nil
+  }
+
+  /// Records that a post is refused.
   mutating func refuse(_ post: Int, _ error: ErrorCode) { posts[post].error = error }
 
-  /// Notes what became of a copy.
-  mutating func note(_ result: Delivered, of post: Int, isOwn: Bool) {
+  /// Records what became of a copy.
+  mutating func record(_ result: Delivered, of post: Int, isOwn: Bool) {
     switch result {
     case .delivered(let position):
       posts[post].isNew = true
@@ -223,6 +250,7 @@ struct PostOutcomes {
       if isOwn { posts[post].own = position }
     // Readers of a forum may be nobody; to a user there is one copy.
     case .unknownRecipient: if posts[post].isDirect { posts[post].error = .notFound }
+    case .refused: if posts[post].isDirect { posts[post].error = .overQuota }
     }
   }
 
@@ -231,6 +259,30 @@ struct PostOutcomes {
     posts.map { post in
       if let error = post.error { return .refused(error) }
       return .queued(isKnown: post.isKnown && !post.isNew, own: post.own, isOwnNew: post.isOwnNew)
+    }
+  }
+}
+
+/// Pairs of users of whom one is known to have written to the other: the store need not be asked at each message.
+final class RecentContacts: Sendable {
+  private struct Pair: Hashable {
+    let user: EncryptionPublicKey
+    let contact: EncryptionPublicKey
+  }
+
+  /// The most pairs that are remembered, of 64 bytes each.
+  private static let capacity = 65_536
+  private let pairs = Lock<Set<Pair>>([])
+
+  func contains(_ contact: EncryptionPublicKey, of user: EncryptionPublicKey) -> Bool {
+    pairs.withLock { $0.contains(Pair(user: user, contact: contact)) }
+  }
+
+  func insert(_ contact: EncryptionPublicKey, of user: EncryptionPublicKey) {
+    pairs.withLock { pairs in
+      // Those who write often are soon here again.
+      if pairs.count >= Self.capacity { pairs.removeAll(keepingCapacity: true) }
+      pairs.insert(Pair(user: user, contact: contact))
     }
   }
 }

@@ -95,7 +95,8 @@ struct AccountService: Sendable {
     var isCreated = false
     defer { if isCounted, !isCreated { clients.refund(.makeAccount, of: network) } }
     let made = try await store.createUser(
-      new, invitation: invitation, proof: proof, mayCreate: isCounted, at: clock())
+      new, invitation: invitation, proof: proof, site: network?.site ?? "", mayCreate: isCounted,
+      at: clock())
     switch made {
     case .created:
       isCreated = true

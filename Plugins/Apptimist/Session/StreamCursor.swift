@@ -33,10 +33,10 @@ struct StreamCursor: Sendable {
   ///
   /// - Parameter isReady: whether an entry could be sent now.
   /// - Returns: the entry that is to be sent now, or nil if there is none.
-  mutating func note(_ news: EntryUpdate<MailboxPosition, MailboxEntry>, isReady: Bool)
+  mutating func apply(_ news: EntryUpdate<MailboxPosition, MailboxEntry>, isReady: Bool)
     -> MailboxEntry?
   {
-    cursor.note(news, isReady: isReady && !isPaused && !isHeld)?.content
+    cursor.apply(news, isReady: isReady && !isPaused && !isHeld)?.content
   }
 
   /// Takes note of an entry that this session made and that its stream leaves out.
@@ -51,7 +51,7 @@ struct StreamCursor: Sendable {
   /// Stops before an entry that this session may have made.
   mutating func hold() {
     isHeld = true
-    _ = cursor.note(
+    _ = cursor.apply(
       EntryUpdate<MailboxPosition, MailboxEntry>.rumor(upTo: position.next), isReady: false)
   }
 

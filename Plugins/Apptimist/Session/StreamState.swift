@@ -57,7 +57,7 @@ extension StreamState where Self: ~Copyable {
       case .received(let message) where !isWaiting: try take(message, &context)
       case .replied(let reply): try take(reply, &context)
       case .news(let news, let isBackedUp):
-        if let entry = cursor.note(news, isReady: !isBackedUp) { _ = try deliver(entry, &context) }
+        if let entry = cursor.apply(news, isReady: !isBackedUp) { _ = try deliver(entry, &context) }
       case .read(let page): try take(page, &context)
       case .evicted: throw .close(Self.evictionCode)
       case .draining(let uri?): throw redirect(to: uri, &context)

@@ -34,10 +34,11 @@ extension ApptimistStore {
   ///   - invitation: an invitation that is used once to make the account, if one is needed. A retry
   ///     needs none.
   ///   - proof: the signature for the uid, if the service has seen one.
+  ///   - site: the site of the client; empty for one without an address.
   ///   - mayCreate: whether an account may be made that is not there.
   func createUser(
     _ new: NewAccount, invitation: InvitationHash? = nil, proof: UIDProof? = nil,
-    mayCreate: Bool = true, at now: Timestamp
+    site: String = "", mayCreate: Bool = true, at now: Timestamp
   ) async throws -> NewUser {
     let uid = StoredUID(new.uid)
     let name = new.name.text
@@ -95,16 +96,29 @@ extension ApptimistStore {
         return .notInvited
       }
       try lockNumbers(transaction)
+      let siteNumber = try number(ofSite: site, transaction)
       let number: AccountNumber? = try transaction.value(
         """
         INSERT INTO apptimist_users
-          (key, kind, authentication_key, search_name, uid, name, is_proven, is_closed, uid_proof)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id
+          (key, kind, authentication_key, search_name, uid, name, is_proven, is_closed, uid_proof,
+           site, made_at)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id
         """, new.key, StoredKind.user, new.authenticationKey, searchName, uid, name, new.isProven,
-        new.isClosed, proof?.rawValue ?? 0)
+        new.isClosed, proof?.rawValue ?? 0, siteNumber, now)
       try transaction.execute("INSERT INTO apptimist_queues (owner) VALUES (?)", number)
       return .created
     }
+  }
+
+  /// Looks up the number of a site, which it gets if it has none.
+  private func number(
+    ofSite site: String, _ transaction: borrowing Transaction
+  ) throws -> Int64 {
+    try transaction.execute(
+      "INSERT INTO apptimist_sites (site) VALUES (?) ON CONFLICT DO NOTHING", site)
+    let number: Int64? = try transaction.value(
+      "SELECT id FROM apptimist_sites WHERE site = ?", site)
+    return number ?? 1
   }
 
   /// Waits for other transactions that make accounts, so that the accounts' numbers become visible in their order: a search
@@ -363,6 +377,7 @@ extension ApptimistStore {
     try transaction.execute("DELETE FROM apptimist_files WHERE directory = ?", account)
     try transaction.execute("DELETE FROM apptimist_vouchers WHERE voucher = ?", account)
     try transaction.execute("DELETE FROM apptimist_addresses WHERE owner = ?", account)
+    try transaction.execute("DELETE FROM apptimist_contacts WHERE owner = ?", account)
     try transaction.execute(
       """
       DELETE FROM apptimist_contents WHERE holders = 1 AND id IN

@@ -3,17 +3,20 @@ internal import Cryptography
 internal import Storage
 
 extension ApptimistStore {
-  /// Delivers messages to their recipients, as ``Deliveries`` does.
+  /// Delivers messages to their recipients, as ``DeliveryStrategy`` does.
   func deliver(
     _ pieces: [ArraySlice<MessageCopy>], from login: AccountLogin
-  ) async -> [Result<[Delivered], any Error>] { await deliveries.deliver(pieces, from: login) }
+  ) async -> [Result<DeliveredPiece, any Error>] { await deliveries.deliver(pieces, from: login) }
 
   /// Deletes a message's content from a user's mailbox; its place stays, and the stream tells it.
   ///
   /// - Parameter login: of the user who asks for it; nothing is changed if it holds no more.
-  func truncate(_ id: MessageID, of login: AccountLogin) async throws -> Truncation {
-    let (truncation, nodes) = try await deliveries.write(isolation: .rowLocks) {
-      pending, transaction -> (Truncation, [NodeID]) in
+  /// - Returns: the result, and the nodes to be notified of a new truncation.
+  func truncate(
+    _ id: MessageID, of login: AccountLogin
+  ) async throws -> (truncation: Truncation, nodes: [NodeID]) {
+    try await deliveries.write(isolation: .rowLocks) {
+      pending, transaction -> (truncation: Truncation, nodes: [NodeID]) in
       guard let number = try account(of: login, transaction) else { return (.never, []) }
       try deliveries.lock(mailboxOf: number, transaction)
       try mailboxes.flush(login.user, &pending, transaction)
@@ -32,16 +35,16 @@ extension ApptimistStore {
         WHERE owner = ? AND message_id = ?
         """, mailbox.last.next, number, KnownID(id))
       try mailboxes.clear(known.position, in: &mailbox, transaction)
-      try mailboxes.makeRoom(for: Mailboxes.truncationSize, in: &mailbox, transaction)
       // It is the user's own doing, and counts as such.
+      let holder = ShareHolder(contact: number)
+      _ = try mailboxes.makeRoom(
+        for: Mailboxes.truncationSize, from: holder, in: &mailbox, transaction)
       try mailboxes.append(
-        .truncation, id, size: Mailboxes.truncationSize, from: number, message: nil, to: &mailbox,
+        .truncation, id, size: Mailboxes.truncationSize, from: holder, message: nil, to: &mailbox,
         transaction)
       try mailboxes.save(&mailbox, transaction)
       return (.first(mailbox.last), try deliveries.nodes(of: number, transaction))
     }
-    if case .first(let position) = truncation { deliveries.notify(position, login.user, nodes) }
-    return truncation
   }
 
   /// Reads a mailbox that has all that has been delivered to it.

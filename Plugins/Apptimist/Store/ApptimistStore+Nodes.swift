@@ -93,7 +93,7 @@ extension ApptimistStore {
   /// Returns the nodes that have sessions of a user.
   func nodes(of user: EncryptionPublicKey) async throws -> [NodeID] {
     try await store.read { snapshot in
-      try userNumber(of: user, snapshot).map { try SharedDeliveries.nodes(of: $0, snapshot) } ?? []
+      try userNumber(of: user, snapshot).map { try SharedDelivery.nodes(of: $0, snapshot) } ?? []
     }
   }
 

@@ -172,7 +172,7 @@ extension ApptimistStore {
       }
       return cancelled
     }
-    mailboxes.wakes?.tell(0, cancelled, false)
+    mailboxes.wakes?.report(0, cancelled, false)
   }
 
   /// Looks up the place at which a device's stream begins (page "The stream").

@@ -1,4 +1,5 @@
 internal import Cryptography
+internal import Platform
 internal import Storage
 
 extension ApptimistStore {
@@ -9,9 +10,10 @@ extension ApptimistStore {
   ///   - signature: the signature of version 2, which is kept for others to verify.
   /// - Returns: false if there is no such account, or the login holds no more.
   func vouch(
-    for subject: EncryptionPublicKey, by login: AccountLogin, signature: Signature? = nil
+    for subject: EncryptionPublicKey, by login: AccountLogin, signature: Signature? = nil,
+    at now: Timestamp = Timestamp.now()
   ) async throws -> Bool {
-    try await store.write { transaction in
+    let isDone = try await store.write { transaction in
       guard let subject = try directory(subject, transaction)?.number,
         let voucher = try account(of: login, transaction)
       else { return false }
@@ -25,6 +27,8 @@ extension ApptimistStore {
         """, subject, voucher, signature)
       return true
     }
+    if isDone { try await recordContact(subject, of: login, at: now) }
+    return isDone
   }
 
   /// Notes that a user no longer vouches for another account.

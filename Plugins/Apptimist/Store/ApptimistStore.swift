@@ -40,6 +40,8 @@ struct ApptimistStore: Sendable {
     var vouchers = 32_000
     /// The most accounts that a search finds.
     var found = 1_000
+    /// The most contacts of a user that are remembered: those to whom the user wrote, or for whom the user vouches.
+    var contacts = 4_096
     /// The most devices of a user whose acknowledged positions are kept.
     var devices = 64
     /// The bytes of a stream that are read at once; one longer entry is read nevertheless.
@@ -52,28 +54,18 @@ struct ApptimistStore: Sendable {
   let limits: Limits
   let mailboxes: Mailboxes
   /// The part that depends on whether other nodes share the store.
-  let deliveries: any Deliveries
+  let deliveries: any DeliveryStrategy
 
   /// Makes a store over a database.
   ///
-  /// - Parameters:
-  ///   - wakes: the wakes of devices, or nil if the service pushes nothing.
-  ///   - closeVersion1: closes this node's sessions of version 1 of a user who has no version 1 any more.
-  init(
-    store: Store, limits: Limits, wakes: Wakes? = nil,
-    closeVersion1: @escaping @Sendable (EncryptionPublicKey) async -> Void = { _ in },
-    notify: @escaping @Sendable (MailboxPosition, EncryptionPublicKey, [NodeID]) -> Void = {
-      _, _, _ in
-    }
-  ) {
+  /// - Parameter wakes: the wakes of devices, or nil if the service pushes nothing.
+  init(store: Store, limits: Limits, wakes: Wakes? = nil) {
     self.store = store
     self.limits = limits
     mailboxes = Mailboxes(limits: limits, wakes: wakes)
     deliveries =
       store.isShared
-      ? SharedDeliveries(
-        store: store, mailboxes: mailboxes, notify: notify, closeVersion1: closeVersion1)
-      : OwnDeliveries(store, mailboxes)
+      ? SharedDelivery(store: store, mailboxes: mailboxes) : LoggedDelivery(store, mailboxes)
   }
 }
 

@@ -3,15 +3,6 @@ internal import Cryptography
 internal import Storage
 internal import Formats
 
-/// A user who gets a message, and its position in the user's mailbox.
-struct Addressee {
-  let key: EncryptionPublicKey
-  let user: AccountNumber
-  let position: MailboxPosition
-  /// The identifier by which this user knows the message.
-  let id: MessageID
-}
-
 extension Mailboxes {
   /// Delivers copies, which may stay pending.
   ///
@@ -20,71 +11,117 @@ extension Mailboxes {
     _ copies: ArraySlice<MessageCopy>, from login: AccountLogin,
     _ deliveries: inout PendingDeliveries, _ transaction: borrowing Transaction
   ) throws -> [Delivered] {
-    guard let sender = try sender(login, &deliveries, transaction) else {
-      return copies.map { _ in .unknownRecipient }
-    }
+    let request = DeliveryRequest(copies: copies, login: login)
+    let facts = try facts(about: request, &deliveries, transaction)
+    let plan = DeliveryPlan([request], facts, limits)
+    try write(plan, &deliveries, transaction)
+    let decisions = plan.decisions.joined()
+    var results: [Delivered] = decisions.map { Delivered($0) ?? .refused }
+    let full = zip(copies.indices, decisions).filter { $1 == .needsRoom }.map(\.0)
+    guard !full.isEmpty else { return results }
+    let others = try deliver(
+      full.map { copies[$0] }, intoFull: request, &deliveries, transaction)
+    for (index, result) in zip(full, others) { results[index - copies.startIndex] = result }
+    return results
+  }
+
+  /// Delivers copies to full mailboxes, in which it makes room.
+  private func deliver(
+    _ copies: [MessageCopy], intoFull request: DeliveryRequest,
+    _ deliveries: inout PendingDeliveries, _ transaction: borrowing Transaction
+  ) throws -> [Delivered] {
     var results: [Delivered] = []
-    results.reserveCapacity(copies.count)
-    var rest = copies
+    var rest = copies[...]
     while let first = rest.first {
-      let alike = rest.prefix { $0.isSame(as: first) }
+      // Copies that are stored once, each for another mailbox.
+      var recipients: Set<EncryptionPublicKey> = []
+      let alike = rest.prefix { copy in
+        copy.isSame(as: first) && recipients.insert(copy.recipient).inserted
+      }
       rest = rest.dropFirst(alike.count)
-      results += try deliver(alike: alike, from: sender, &deliveries, transaction)
+      var fitting: [MessageCopy] = []
+      var isFitting: [Bool] = []
+      for copy in alike {
+        let hasRoom = try makeRoom(for: copy, from: request.login, &deliveries, transaction)
+        isFitting.append(hasRoom)
+        if hasRoom { fitting.append(copy) }
+      }
+      let part = DeliveryRequest(copies: fitting[...], login: request.login)
+      let plan = DeliveryPlan(
+        [part], try facts(about: part, &deliveries, transaction), limits, hasMadeRoom: true)
+      try write(plan, &deliveries, transaction)
+      var decisions = plan.decisions.joined().makeIterator()
+      for hasRoom in isFitting {
+        results.append(hasRoom ? decisions.next().flatMap { Delivered($0) } ?? .refused : .refused)
+      }
     }
     return results
   }
 
-  /// Delivers copies of one message.
-  private func deliver(
-    alike copies: ArraySlice<MessageCopy>, from sender: AccountNumber,
-    _ deliveries: inout PendingDeliveries, _ transaction: borrowing Transaction
-  ) throws -> [Delivered] {
-    var results: [Delivered] = []
-    var addressees: [Addressee] = []
-    var news: [Addressee] = []
-    addressees.reserveCapacity(copies.count)
-    for copy in copies {
+  /// Makes room for a copy, unless the mailbox knows it.
+  ///
+  /// - Returns: false if it doesn't fit.
+  private func makeRoom(
+    for copy: MessageCopy, from login: AccountLogin, _ deliveries: inout PendingDeliveries,
+    _ transaction: borrowing Transaction
+  ) throws -> Bool {
+    guard let mailbox = try mailbox(of: copy.recipient, &deliveries, transaction),
+      let sender = try sender(login, &deliveries, transaction)
+    else { return true }
+    try flush(copy.recipient, &deliveries, transaction)
+    guard try position(of: copy.id, in: mailbox.user, transaction) == nil else { return true }
+    var stored = try state(of: mailbox.user, transaction)
+    let holder = try holder(for: sender.user, in: mailbox.user, transaction)
+    let hasRoom = try makeRoom(for: copy.size, from: holder, in: &stored, transaction)
+    try save(&stored, transaction)
+    var changed = mailbox
+    changed.entries = stored.entries
+    changed.bytes = stored.bytes
+    deliveries.remember(changed, of: copy.recipient)
+    return hasRoom
+  }
+
+  /// Reads what the plan for a user's messages needs to know.
+  private func facts(
+    about request: DeliveryRequest, _ deliveries: inout PendingDeliveries,
+    _ transaction: borrowing Transaction
+  ) throws -> DeliveryFacts {
+    var facts = DeliveryFacts()
+    guard let sender = try sender(request.login, &deliveries, transaction) else { return facts }
+    facts.senders[request.login.user] = sender
+    for copy in request.copies {
       guard let mailbox = try mailbox(of: copy.recipient, &deliveries, transaction) else {
-        results.append(.unknownRecipient)
         continue
       }
-      let isKnown =
-        try deliveries.knows(copy.id, for: mailbox.user)
-        || position(of: copy.id, in: mailbox.user, transaction) != nil
-      if isKnown {
-        // A pending delivery may make the mailbox forget it.
-        try log(copy, from: sender, for: addressees, &deliveries, transaction)
-        addressees = []
-        try flush(copy.recipient, &deliveries, transaction)
-        if let position = try position(of: copy.id, in: mailbox.user, transaction) {
-          results.append(.known(position))
-          continue
-        }
-      }
-      let position = deliveries.reservePosition(in: mailbox, of: copy.recipient, for: copy.id)
-      let addressee = Addressee(
-        key: copy.recipient, user: mailbox.user, position: position, id: copy.id)
-      addressees.append(addressee)
-      if mailbox.isBound, mailbox.user != sender { news.append(addressee) }
-      results.append(.delivered(position))
+      facts.mailboxes[copy.recipient] = mailbox
+      let message = DeliveryFacts.KnownMessage(copy.id, of: mailbox.user)
+      let position =
+        try deliveries.position(of: message)
+        ?? position(of: copy.id, in: mailbox.user, transaction)
+      facts.known[message] = position
     }
-    if let message = copies.first {
-      try log(message, from: sender, for: addressees, &deliveries, transaction)
-      if let wakes, !news.isEmpty {
-        deliveries.wakes += try wakes.note(news, of: message.header, transaction)
-      }
-    }
-    return results
+    return facts
+  }
+
+  /// Writes the messages of a plan into the message log, and queues the wakes for them.
+  private func write(
+    _ plan: DeliveryPlan, _ deliveries: inout PendingDeliveries,
+    _ transaction: borrowing Transaction
+  ) throws {
+    for (recipient, mailbox) in plan.mailboxes { deliveries.remember(mailbox, of: recipient) }
+    for message in plan.messages { try log(message, &deliveries, transaction) }
+    guard let wakes, !plan.news.isEmpty else { return }
+    deliveries.wakes += try wakes.queue(plan.news, transaction)
   }
 
   /// Looks up a user who sends messages.
   ///
-  /// - Returns: nil if the login holds no more.
+  /// - Returns: nil if there is none, or the login holds no more.
   private func sender(
     _ login: AccountLogin, _ deliveries: inout PendingDeliveries,
     _ transaction: borrowing Transaction
-  ) throws -> AccountNumber? {
-    if let sender = deliveries.sender(login.user) { return sender.holds(login) ? sender.user : nil }
+  ) throws -> DeliveryFacts.Sender? {
+    if let sender = deliveries.sender(login.user) { return sender.holds(login) ? sender : nil }
     let sender = try transaction.one(
       "SELECT id, authentication_key, is_closed FROM apptimist_users WHERE key = ? AND kind = ?",
       login.user, StoredKind.user
@@ -93,8 +130,8 @@ extension Mailboxes {
         user: try row[0], authenticationKey: try row[1], isClosed: try row[2])
     }
     guard let sender else { return nil }
-    deliveries.note(sender, as: login.user)
-    return sender.holds(login) ? sender.user : nil
+    deliveries.remember(sender, as: login.user)
+    return sender.holds(login) ? sender : nil
   }
 
   private func mailbox(
@@ -104,14 +141,16 @@ extension Mailboxes {
     if let mailbox = deliveries.mailbox(of: user) { return mailbox }
     let mailbox = try transaction.one(
       """
-      SELECT q.owner, q.last_position,
+      SELECT q.owner, q.last_position, q.entries, q.bytes,
         EXISTS (SELECT 1 FROM apptimist_addresses a WHERE a.owner = q.owner)
       FROM apptimist_users u JOIN apptimist_queues q ON q.owner = u.id WHERE u.key = ?
       """, user
     ) { row in
-      PendingDeliveries.Mailbox(user: try row[0], last: try row[1], isBound: try row[2])
+      PendingDeliveries.Mailbox(
+        user: try row[0], last: try row[1], entries: try row[2], bytes: try row[3],
+        isBound: try row[4])
     }
-    if let mailbox { deliveries.note(mailbox, of: user) }
+    if let mailbox { deliveries.remember(mailbox, of: user) }
     return mailbox
   }
 
@@ -124,6 +163,22 @@ extension Mailboxes {
     try database.value(
       "SELECT position FROM apptimist_message_ids WHERE owner = ? AND message_id = ?", user,
       KnownID(id))
+  }
+
+  /// Looks up to whose share a sender's messages to a user belong.
+  func holder(
+    for sender: AccountNumber, in user: AccountNumber,
+    _ database: borrowing some Queryable & ~Copyable
+  ) throws -> ShareHolder {
+    let holder: ShareHolder? = try database.value(
+      """
+      SELECT CASE WHEN id = ?1
+          OR EXISTS (SELECT 1 FROM apptimist_contacts WHERE owner = ?1 AND contact = ?2)
+        THEN id ELSE -site END
+      FROM apptimist_users WHERE id = ?2
+      """, user, sender)
+    guard let holder else { throw InconsistentMailbox() }
+    return holder
   }
 
   // MARK: - The log
@@ -150,16 +205,19 @@ extension Mailboxes {
       let data: [UInt8] = try row[4]
       var addressees: [Addressee] = []
       for (user, position) in try Self.recipients(in: row[2]) {
-        guard let (key, last) = try end(of: user, transaction) else { throw InconsistentMailbox() }
+        guard let (key, mailbox) = try end(of: user, transaction) else {
+          throw InconsistentMailbox()
+        }
         // Otherwise it is in the mailbox already.
-        guard position > last else { continue }
+        guard position > mailbox.last else { continue }
         guard position.isCountable else { throw InconsistentMailbox() }
         let id = MessageID(header: PDU.Message.header(header, for: key), data: data[...])
-        let mailbox = PendingDeliveries.Mailbox(user: user, last: position.previous, isBound: true)
-        addressees.append(
-          Addressee(
-            key: key, user: user,
-            position: deliveries.reservePosition(in: mailbox, of: key, for: id), id: id))
+        var present = deliveries.mailbox(of: key) ?? mailbox
+        present.last = position
+        present.entries &+= 1
+        present.bytes &+= header.count + data.count
+        deliveries.remember(present, of: key)
+        addressees.append(Addressee(key: key, user: user, position: position, id: id))
       }
       deliveries.add(message, size: header.count + data.count, from: sender, for: addressees)
     }
@@ -168,23 +226,25 @@ extension Mailboxes {
 
   private func end(
     of user: AccountNumber, _ transaction: borrowing Transaction
-  ) throws -> (EncryptionPublicKey, MailboxPosition)? {
+  ) throws -> (EncryptionPublicKey, DeliveryFacts.Mailbox)? {
     try transaction.one(
       """
-      SELECT u.key, q.last_position FROM apptimist_users u JOIN apptimist_queues q ON q.owner = u.id
+      SELECT u.key, q.last_position, q.entries, q.bytes
+      FROM apptimist_users u JOIN apptimist_queues q ON q.owner = u.id
       WHERE u.id = ?
       """, user
-    ) { row in (try row[0], try row[1]) }
+    ) { row in
+      let mailbox = DeliveryFacts.Mailbox(
+        user: user, last: try row[1], entries: try row[2], bytes: try row[3], isBound: true)
+      return (try row[0], mailbox)
+    }
   }
 
   /// Writes a message into the message log, once for all who get it.
-  ///
-  /// - Parameter addressees: the users who get it, with the positions that were taken.
-  func log(
-    _ message: MessageCopy, from sender: AccountNumber, for addressees: [Addressee],
-    _ deliveries: inout PendingDeliveries, _ transaction: borrowing Transaction
+  private func log(
+    _ message: DeliveryPlan.Message, _ deliveries: inout PendingDeliveries,
+    _ transaction: borrowing Transaction
   ) throws {
-    guard !addressees.isEmpty else { return }
     let number =
       try deliveries.next
       ?? transaction.one("SELECT nextval('apptimist_contents_id_seq')") { try $0[0] }
@@ -193,10 +253,10 @@ extension Mailboxes {
       """
       INSERT INTO apptimist_contents (id, holders, sender, recipients, header, data)
       VALUES (?, ?, ?, ?, ?, ?)
-      """, number, addressees.count, sender, Self.bytes(of: addressees), message.header,
-      message.data)
-    let size = message.header.count + message.data.count
-    deliveries.add(number, size: size, from: sender, for: addressees)
+      """, number, message.addressees.count, message.sender, Self.bytes(of: message.addressees),
+      message.copy.header, message.copy.data)
+    deliveries.add(
+      number, size: message.size, from: message.sender, for: message.addressees)
   }
 
   private static func bytes(of addressees: [Addressee]) -> [UInt8] {
@@ -248,16 +308,19 @@ extension Mailboxes {
     _ recipient: EncryptionPublicKey, _ deliveries: inout PendingDeliveries,
     _ transaction: borrowing Transaction
   ) throws {
-    let taken = deliveries.take(for: recipient)
-    guard let user = taken.first?.user else { return }
+    let removed = deliveries.remove(for: recipient)
+    guard let user = removed.first?.user else { return }
     var mailbox = try state(of: user, transaction)
-    for delivery in taken {
+    var holders: [AccountNumber: ShareHolder] = [:]
+    for delivery in removed {
+      let holder =
+        try holders[delivery.sender] ?? holder(for: delivery.sender, in: user, transaction)
+      holders[delivery.sender] = holder
       try transaction.execute(
         "INSERT INTO apptimist_message_ids (owner, message_id, position) VALUES (?, ?, ?)", user,
         KnownID(delivery.id), delivery.position)
-      try makeRoom(for: delivery.size, in: &mailbox, transaction)
       try append(
-        .message, delivery.id, size: delivery.size, from: delivery.sender,
+        .message, delivery.id, size: delivery.size, from: holder,
         message: delivery.message, to: &mailbox, transaction)
     }
     try save(&mailbox, transaction)
@@ -275,5 +338,17 @@ extension Mailboxes {
       ORDER BY q.owner FOR NO KEY UPDATE OF q
       """, users.flatMap(\.bytes)
     ) { _ in }
+  }
+}
+
+extension Delivered {
+  /// Makes the result of a decision; nil for one that has to be planned again.
+  init?(_ decision: DeliveryPlan.Decision) {
+    switch decision {
+    case .delivered(let position): self = .delivered(position)
+    case .known(let position): self = .known(position)
+    case .unknownRecipient: self = .unknownRecipient
+    case .needsRoom: return nil
+    }
   }
 }

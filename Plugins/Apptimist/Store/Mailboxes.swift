@@ -18,13 +18,13 @@ struct StoredMailbox {
   var bytes: Int
   /// The number of dropped messages whose identifiers are still known.
   var dropped: Int
-  /// The part of a sender's share that the table lacks.
+  /// The part of a share that the table lacks.
   var addition: ShareAddition?
 }
 
-/// Entries of one sender, one after the other, that the sender's share does not count yet.
+/// Entries of one holder, one after the other, that its share does not count yet.
 struct ShareAddition {
-  let sender: AccountNumber
+  let holder: ShareHolder
   let oldest: MailboxPosition
   var entries = 0
   var bytes = 0
@@ -73,10 +73,10 @@ struct Mailboxes: Sendable {
   /// - Parameters:
   ///   - id: the message that it is, or that it truncates.
   ///   - size: the bytes that it counts.
-  ///   - sender: the user to whose share it belongs.
+  ///   - holder: to whose share it belongs.
   ///   - mailbox: the mailbox, which has room for it.
   func append(
-    _ kind: EntryKind, _ id: MessageID, size: Int, from sender: AccountNumber, message: LogNumber?,
+    _ kind: EntryKind, _ id: MessageID, size: Int, from holder: ShareHolder, message: LogNumber?,
     to mailbox: inout StoredMailbox, _ transaction: borrowing Transaction
   ) throws {
     mailbox.last = mailbox.last.next
@@ -87,11 +87,11 @@ struct Mailboxes: Sendable {
       INSERT INTO apptimist_entries
         (owner, position, kind, sender, size, content, message_id, begins_run)
       VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-      """, mailbox.user, mailbox.last, kind, sender, size, message, id,
-      mailbox.addition?.sender != sender)
-    if mailbox.addition?.sender != sender {
+      """, mailbox.user, mailbox.last, kind, holder, size, message, id,
+      mailbox.addition?.holder != holder)
+    if mailbox.addition?.holder != holder {
       try saveShare(of: &mailbox, transaction)
-      mailbox.addition = ShareAddition(sender: sender, oldest: mailbox.last)
+      mailbox.addition = ShareAddition(holder: holder, oldest: mailbox.last)
     }
     mailbox.addition?.entries += 1
     mailbox.addition?.bytes += size
@@ -108,7 +108,7 @@ struct Mailboxes: Sendable {
       ON CONFLICT (owner, sender)
       DO UPDATE SET entries = apptimist_shares.entries + excluded.entries,
         bytes = apptimist_shares.bytes + excluded.bytes
-      """, mailbox.user, addition.sender, addition.entries, addition.bytes, addition.oldest)
+      """, mailbox.user, addition.holder, addition.entries, addition.bytes, addition.oldest)
   }
 
   /// Deletes a message's content and leaves its place, if the mailbox has not dropped it.
@@ -121,7 +121,7 @@ struct Mailboxes: Sendable {
       mailbox.user, position
     ) { row in
       (
-        sender: try row[0] as AccountNumber, size: try row[1] as Int,
+        holder: try row[0] as ShareHolder, size: try row[1] as Int,
         message: try row[2] as LogNumber?
       )
     }
@@ -134,42 +134,96 @@ struct Mailboxes: Sendable {
       """, EntryKind.place, mailbox.user, position)
     try transaction.execute(
       "UPDATE apptimist_shares SET bytes = bytes - ? WHERE owner = ? AND sender = ?", entry.size,
-      mailbox.user, entry.sender)
+      mailbox.user, entry.holder)
     mailbox.bytes &-= entry.size
   }
 
-  /// Drops entries until one more fits: each time the oldest of the sender who holds most, so that
-  /// nobody can push out what others have sent.
+  /// Drops entries until one more fits, in the order of ``EvictionFacts``.
   ///
   /// If a large entry replaces very many small ones, the mailbox is above its limit until some more have come.
+  ///
+  /// - Parameter holder: to whose share the entry will belong.
+  /// - Returns: false if nothing more may be dropped for it.
   func makeRoom(
-    for size: Int, in mailbox: inout StoredMailbox, _ transaction: borrowing Transaction
-  ) throws {
+    for size: Int, from holder: ShareHolder, in mailbox: inout StoredMailbox,
+    _ transaction: borrowing Transaction
+  ) throws -> Bool {
+    try saveShare(of: &mailbox, transaction)
+    let acknowledged: MailboxPosition?? = try transaction.value(
+      "SELECT min(position) FROM apptimist_devices WHERE owner = ?", mailbox.user)
+    if holder.isStranger, mailbox.bytes > limits.mailboxBytes - size {
+      // Nothing goes for a message that doesn't fit after all.
+      let bytes: Int? = try transaction.value(
+        """
+        SELECT CAST(coalesce(sum(bytes), 0) AS BIGINT) FROM apptimist_shares
+        WHERE owner = ? AND sender < 0
+        """, mailbox.user)
+      let served: Int? = try transaction.value(
+        """
+        SELECT CAST(coalesce(sum(size), 0) AS BIGINT) FROM apptimist_entries
+        WHERE owner = ? AND sender > 0 AND position <= ?
+        """, mailbox.user, (acknowledged ?? nil) ?? .zero)
+      let kept = mailbox.bytes &- (bytes ?? 0) &- (served ?? 0)
+      guard kept <= limits.mailboxBytes - size else { return false }
+    }
     for _ in 0..<Self.mostDropped where mailbox.entries > 0 {
       let isFull = mailbox.entries >= limits.mailboxEntries
-      guard isFull || mailbox.bytes > limits.mailboxBytes - size else { return }
-      try saveShare(of: &mailbox, transaction)
-      let largestShare: StaticString =
-        isFull
-        ? """
-        SELECT sender, oldest FROM apptimist_shares WHERE owner = ?
-        ORDER BY entries DESC, oldest LIMIT 1
-        """
-        : """
-        SELECT sender, oldest FROM apptimist_shares WHERE owner = ?
-        ORDER BY bytes DESC, oldest LIMIT 1
-        """
-      let share: (sender: AccountNumber, oldest: MailboxPosition)? = try transaction.one(
-        largestShare, mailbox.user
-      ) { row in (try row[0], try row[1]) }
-      guard let share else { return }
-      try drop(share.oldest, of: share.sender, from: &mailbox, transaction)
+      guard isFull || mailbox.bytes > limits.mailboxBytes - size else { return true }
+      let facts = try eviction(
+        from: mailbox.user, for: holder, isFull: isFull,
+        acknowledged: (acknowledged ?? nil) ?? .zero, transaction)
+      guard let victim = facts.victim else { return false }
+      try drop(victim.position, of: victim.holder, from: &mailbox, transaction)
     }
+    return true
   }
 
-  /// Drops a sender's oldest entry; a message stays known.
+  /// Reads what a full mailbox could lose, as far as it matters.
+  private func eviction(
+    from user: AccountNumber, for holder: ShareHolder, isFull: Bool,
+    acknowledged: MailboxPosition, _ transaction: borrowing Transaction
+  ) throws -> EvictionFacts {
+    let served = try transaction.one(
+      """
+      SELECT position, sender FROM apptimist_entries WHERE owner = ? AND position <= ?
+      ORDER BY position LIMIT 1
+      """, user, acknowledged
+    ) { row in (position: try row[0] as MailboxPosition, holder: try row[1] as ShareHolder) }
+    var site: (position: MailboxPosition, holder: ShareHolder)?
+    if served == nil {
+      site = try transaction.one(
+        isFull
+          ? """
+          SELECT sender, oldest FROM apptimist_shares WHERE owner = ? AND sender < 0
+          ORDER BY entries DESC, oldest LIMIT 1
+          """
+          : """
+          SELECT sender, oldest FROM apptimist_shares WHERE owner = ? AND sender < 0
+          ORDER BY bytes DESC, oldest LIMIT 1
+          """, user
+      ) { row in (position: try row[1], holder: try row[0]) }
+    }
+    var share: (position: MailboxPosition, holder: ShareHolder)?
+    if served == nil, site == nil, !holder.isStranger {
+      share = try transaction.one(
+        isFull
+          ? """
+          SELECT sender, oldest FROM apptimist_shares WHERE owner = ?
+          ORDER BY entries DESC, oldest LIMIT 1
+          """
+          : """
+          SELECT sender, oldest FROM apptimist_shares WHERE owner = ?
+          ORDER BY bytes DESC, oldest LIMIT 1
+          """, user
+      ) { row in (position: try row[1], holder: try row[0]) }
+    }
+    return EvictionFacts(
+      holder: holder, acknowledged: served, largestSite: site, largestShare: share)
+  }
+
+  /// Drops a share's oldest entry; a message stays known.
   private func drop(
-    _ position: MailboxPosition, of sender: AccountNumber, from mailbox: inout StoredMailbox,
+    _ position: MailboxPosition, of holder: ShareHolder, from mailbox: inout StoredMailbox,
     _ transaction: borrowing Transaction
   ) throws {
     let entry = try transaction.one(
@@ -186,15 +240,15 @@ struct Mailboxes: Sendable {
     guard let entry else { throw InconsistentMailbox() }
     mailbox.entries -= 1
     mailbox.bytes &-= entry.size
-    if let next = try self.position(after: position, of: sender, in: mailbox.user, transaction) {
+    if let next = try self.position(after: position, of: holder, in: mailbox.user, transaction) {
       try transaction.execute(
         """
         UPDATE apptimist_shares SET entries = entries - 1, bytes = bytes - ?, oldest = ?
         WHERE owner = ? AND sender = ?
-        """, entry.size, next, mailbox.user, sender)
+        """, entry.size, next, mailbox.user, holder)
     } else {
       try transaction.execute(
-        "DELETE FROM apptimist_shares WHERE owner = ? AND sender = ?", mailbox.user, sender)
+        "DELETE FROM apptimist_shares WHERE owner = ? AND sender = ?", mailbox.user, holder)
     }
     try release(entry.message, transaction)
     if entry.kind != .truncation {
@@ -202,27 +256,27 @@ struct Mailboxes: Sendable {
     }
   }
 
-  /// Looks up the place of a sender's next entry.
+  /// Looks up the position of a share's next entry.
   ///
   /// - Parameters:
   ///   - position: the place of the sender's oldest entry, which is gone.
   ///   - user: the user whose mailbox it is.
   private func position(
-    after position: MailboxPosition, of sender: AccountNumber, in user: AccountNumber,
+    after position: MailboxPosition, of holder: ShareHolder, in user: AccountNumber,
     _ transaction: borrowing Transaction
   ) throws -> MailboxPosition? {
     let isNext: Bool? = try transaction.value(
-      "SELECT sender = ? FROM apptimist_entries WHERE owner = ? AND position = ?", sender, user,
+      "SELECT sender = ? FROM apptimist_entries WHERE owner = ? AND position = ?", holder, user,
       position.next)
     if isNext == true { return position.next }
     return try transaction.value(
       """
       SELECT position FROM apptimist_entries
       WHERE owner = ? AND sender = ? AND position > ? AND begins_run = 1 ORDER BY position LIMIT 1
-      """, user, sender, position)
+      """, user, holder, position)
   }
 
-  /// Notes that a known message has lost its place, and forgets the oldest such if they are many.
+  /// Records that a known message has lost its place, and forgets the oldest such if they are many.
   private func remember(
     _ id: MessageID, droppedFrom position: MailboxPosition, in mailbox: inout StoredMailbox,
     _ transaction: borrowing Transaction

@@ -16,32 +16,8 @@ struct PendingDeliveries {
     let size: Int
   }
 
-  /// A user's mailbox with all deliveries to it.
-  struct Mailbox {
-    let user: AccountNumber
-    /// The last position that is given away.
-    var last: MailboxPosition
-    /// True if a device of the user may have a push address.
-    var isBound = false
-  }
-
-  /// The account of a user who sends messages.
-  struct Sender {
-    let user: AccountNumber
-    let authenticationKey: AuthenticationPublicKey
-    let isClosed: Bool
-
-    /// Returns whether a login holds.
-    func holds(_ login: AccountLogin) -> Bool {
-      login.holds(authenticationKey: authenticationKey, isClosed: isClosed)
-    }
-  }
-
-  /// A message as the mailbox of a user knows it.
-  private struct Known: Hashable {
-    let user: AccountNumber
-    let id: KnownID
-  }
+  typealias Mailbox = DeliveryFacts.Mailbox
+  typealias Sender = DeliveryFacts.Sender
 
   /// A message in the message log, with its recipients.
   private struct Logged {
@@ -59,7 +35,7 @@ struct PendingDeliveries {
 
   /// The deliveries that are pending for each user.
   private var deliveries: [EncryptionPublicKey: [Delivery]] = [:]
-  private var known: Set<Known> = []
+  private var known: [DeliveryFacts.KnownMessage: MailboxPosition] = [:]
   private var mailboxes: [EncryptionPublicKey: Mailbox] = [:]
   private var senders: [EncryptionPublicKey: Sender] = [:]
   /// The oldest first. Those before `first` are delivered.
@@ -102,38 +78,28 @@ struct PendingDeliveries {
     return oldest
   }
 
-  /// Returns whether the delivery of a message to a user is pending, or about to be added.
-  func knows(_ id: MessageID, for user: AccountNumber) -> Bool {
-    known.contains(Known(user: user, id: KnownID(id)))
-  }
+  /// Returns the position of a message whose delivery to a user is pending, or about to be added.
+  func position(of message: DeliveryFacts.KnownMessage) -> MailboxPosition? { known[message] }
 
   /// Returns a user's mailbox, or nil if it must be looked up; then no delivery to it is pending.
   func mailbox(of user: EncryptionPublicKey) -> Mailbox? { mailboxes[user] }
 
   /// Remembers a mailbox that was looked up.
-  mutating func note(_ mailbox: Mailbox, of user: EncryptionPublicKey) { mailboxes[user] = mailbox }
+  mutating func remember(_ mailbox: Mailbox, of user: EncryptionPublicKey) {
+    mailboxes[user] = mailbox
+  }
 
   /// Returns a sender, or nil if the account must be looked up.
   func sender(_ user: EncryptionPublicKey) -> Sender? { senders[user] }
 
   /// Remembers a sender who was looked up.
-  mutating func note(_ sender: Sender, as user: EncryptionPublicKey) {
+  mutating func remember(_ sender: Sender, as user: EncryptionPublicKey) {
     if senders.count == Self.capacity { senders = [:] }
     senders[user] = sender
   }
 
   /// Forgets a sender whose account has changed.
   mutating func forgetSender(_ user: EncryptionPublicKey) { senders[user] = nil }
-
-  /// Gives the next position of a mailbox to a message that is about to be added.
-  mutating func reservePosition(
-    in mailbox: Mailbox, of recipient: EncryptionPublicKey, for id: MessageID
-  ) -> MailboxPosition {
-    mailboxes[recipient] = Mailbox(
-      user: mailbox.user, last: mailbox.last.next, isBound: mailbox.isBound)
-    known.insert(Known(user: mailbox.user, id: KnownID(id)))
-    return mailbox.last.next
-  }
 
   /// Adds a message for all of its recipients.
   ///
@@ -154,17 +120,29 @@ struct PendingDeliveries {
         user: recipient.user, position: recipient.position, id: recipient.id, sender: sender,
         message: message, size: size)
       deliveries[recipient.key, default: []].append(delivery)
+      known[DeliveryFacts.KnownMessage(recipient.id, of: recipient.user)] = recipient.position
       added.insert(recipient.key)
     }
   }
 
   /// Removes the deliveries to a user, to be put into the mailbox.
-  mutating func take(for recipient: EncryptionPublicKey) -> [Delivery] {
-    guard let taken = deliveries.removeValue(forKey: recipient) else { return [] }
-    for delivery in taken { known.remove(Known(user: delivery.user, id: KnownID(delivery.id))) }
-    count -= taken.count
+  mutating func remove(for recipient: EncryptionPublicKey) -> [Delivery] {
+    guard let removed = deliveries.removeValue(forKey: recipient) else { return [] }
+    for delivery in removed {
+      known[DeliveryFacts.KnownMessage(delivery.id, of: delivery.user)] = nil
+    }
+    count -= removed.count
     flushed.insert(recipient)
-    return taken
+    return removed
+  }
+
+  /// The bytes of pending deliveries by their senders; a message counts for each recipient.
+  var bytesBySender: [AccountNumber: Int] {
+    var bytes: [AccountNumber: Int] = [:]
+    for delivery in deliveries.values.joined() {
+      bytes[delivery.sender, default: 0] += delivery.size
+    }
+    return bytes
   }
 
   /// Returns a user who is still to get the oldest message that somebody is still to get, or nil if
@@ -203,7 +181,7 @@ struct PendingDeliveries {
     return flushed.filter { deliveries[$0] == nil }
   }
 
-  /// Notes that a device of a user has a push address.
+  /// Records that a device of a user has a push address.
   mutating func bind(_ user: EncryptionPublicKey) { mailboxes[user]?.isBound = true }
 
   /// Forgets a mailbox that is about to get an entry in another way.

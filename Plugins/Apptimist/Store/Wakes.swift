@@ -38,6 +38,98 @@ struct SleepingDevice: Hashable {
   }
 }
 
+/// The wakes for the messages of a batch: they follow from the messages and from the devices as they are, for both engines.
+struct WakePlan {
+  /// A message that its recipient hasn't sent.
+  struct News {
+    let user: AccountNumber
+    let position: MailboxPosition
+    /// The keys of whom the message is for and from, by which devices choose.
+    let to: ArraySlice<UInt8>
+    let from: ArraySlice<UInt8>
+
+    init(of copy: MessageCopy, at position: MailboxPosition, for user: AccountNumber) {
+      self.user = user
+      self.position = position
+      to = copy.header.dropFirst(42).prefix(32)
+      from = copy.header.dropFirst(74).prefix(32)
+    }
+  }
+
+  /// A device that has a push address.
+  struct Device {
+    let owner: AccountNumber
+    let device: [UInt8]
+    let state: SleepingDevice
+    /// What the outbox knows the device by.
+    let outbox: [UInt8]
+    let address: PushAddress
+    let tag: [UInt8]
+    let isChosen: Bool
+    let keys: [UInt8]
+
+    /// Reads a row of `apptimist_sleepers`.
+    init(_ row: borrowing Row) throws {
+      owner = try row[0]
+      device = try row[1]
+      state = SleepingDevice(
+        woken: try row[2], wokenAt: try row[3], isWaiting: try row[4], isOpen: try row[5])
+      outbox = try row[6]
+      address = PushAddress(stored: try row[7], try row[8])
+      tag = try row[9]
+      isChosen = try row[10]
+      keys = try row[11]
+    }
+
+    /// Returns whether the device wants to be woken for a message.
+    func wants(_ news: News) -> Bool {
+      guard news.user == owner else { return false }
+      let isNamed = stride(from: 0, to: keys.count, by: 32).contains { start in
+        let key = keys[start..<min(start + 32, keys.count)]
+        return key.elementsEqual(news.to) || key.elementsEqual(news.from)
+      }
+      return isNamed == isChosen
+    }
+  }
+
+  /// A wake that is queued.
+  struct Wake {
+    let device: Device
+    /// The first and the last message that it is for.
+    let first: MailboxPosition
+    let last: MailboxPosition
+    let due: Timestamp
+  }
+
+  /// A wake that waits already, and stands for later messages too.
+  struct Renewal {
+    let outbox: [UInt8]
+    let position: MailboxPosition
+  }
+
+  private(set) var wakes: [Wake] = []
+  private(set) var renewals: [Renewal] = []
+
+  /// Decides about the wakes for messages, of which each user's stand in order.
+  ///
+  /// - Parameter kinds: the kinds of addresses that are served.
+  init(
+    _ news: [News], _ devices: [Device], kinds: Set<PushKind>, at now: Timestamp,
+    _ limits: WakeLimits
+  ) {
+    for device in devices where kinds.contains(device.address.kind) {
+      let wanted = news.filter(device.wants)
+      guard let first = wanted.first, let last = wanted.last else { continue }
+      if device.state.isWaiting {
+        renewals.append(Renewal(outbox: device.outbox, position: last.position))
+      } else if let due = device.state.wake(at: now, limits) {
+        wakes.append(
+          Wake(device: device, first: first.position, last: last.position, due: due))
+      }
+    }
+  }
+}
+
 /// A push address, and whose messages wake its device.
 struct WakeBinding: Hashable, Sendable {
   let address: PushAddress
@@ -58,70 +150,49 @@ struct Wakes: Sendable {
   let limits: WakeLimits
   let clock: @Sendable () -> Timestamp
   /// Takes the number of wakes that were queued, and of those that went, and whether one may be due, once that is committed.
-  let tell: @Sendable (_ queued: Int, _ cancelled: Int, _ isDue: Bool) -> Void
+  let report: @Sendable (_ queued: Int, _ cancelled: Int, _ isDue: Bool) -> Void
 
   /// A ninetieth of the age in milliseconds: rounded down to it, a moment rarely changes in its index.
   var step: Int64 { limits.age.milliseconds / 90 + 1 }
 
-  /// Queues wakes for news, in the transaction that queues the message.
+  /// Reads the devices of users that may be woken, and queues the wakes for news, in the transaction that queues the messages.
   ///
-  /// - Parameter news: the users that get the message and haven't sent it, with its positions.
   /// - Returns: the number of wakes.
-  func note(
-    _ news: [Addressee], of header: [UInt8], _ transaction: borrowing Transaction
-  ) throws -> Int {
+  func queue(_ news: [WakePlan.News], _ transaction: borrowing Transaction) throws -> Int {
     let now = clock()
-    let positions = news.map { "\"\($0.user.rawValue)\":\($0.position.rawValue)" }
-    var wakes:
-      [(
-        owner: AccountNumber, device: [UInt8], position: MailboxPosition, due: Timestamp,
-        outbox: [UInt8], address: PushAddress, tag: [UInt8]
-      )] = []
-    var waiting: [(outbox: [UInt8], MailboxPosition)] = []
-    try transaction.forEach(
+    let owners = Set(news.map(\.user.rawValue)).sorted().map(String.init).joined(separator: ",")
+    let devices = try transaction.all(
       """
-      SELECT a.owner, a.device, n.position, a.woken, a.woken_at, a.is_waiting, a.is_open, a.outbox,
-        a.kind, a.address, a.tag
-      FROM (
-        SELECT CAST(key AS BIGINT) AS owner, CAST(CAST(value AS TEXT) AS BIGINT) AS position
-        FROM json_each(?1 /*postgresql ::json */)
-      ) AS n JOIN apptimist_sleepers a ON a.owner = n.owner
-      WHERE ?2 & (1 << CAST(a.kind AS INTEGER)) <> 0 AND a.flags =
-        CASE WHEN instr(a.keys, ?3) > 0 OR instr(a.keys, ?4) > 0 THEN 1 ELSE 0 END
+      SELECT a.owner, a.device, a.woken, a.woken_at, a.is_waiting, a.is_open, a.outbox, a.kind,
+        a.address, a.tag, a.flags, a.keys
+      FROM json_each(?1 /*postgresql ::json */) n
+        JOIN apptimist_sleepers a ON a.owner = CAST(CAST(n.value AS TEXT) AS BIGINT)
       ORDER BY a.owner, a.device
-      """, "{\(positions.joined(separator: ","))}", queue.kinds.mask,
-      Array(header.dropFirst(42).prefix(32)), Array(header.dropFirst(74).prefix(32))
-    ) { row in
-      let owner: AccountNumber = try row[0]
-      let position: MailboxPosition = try row[2]
-      let device = SleepingDevice(
-        woken: try row[3], wokenAt: try row[4], isWaiting: try row[5], isOpen: try row[6])
-      if device.isWaiting { waiting.append((try row[7], position)) }
-      guard let due = device.wake(at: now, limits) else { return }
-      let address = PushAddress(stored: try row[8], try row[9])
-      wakes.append((owner, try row[1], position, due, try row[7], address, try row[10]))
-    }
-    for (outbox, position) in waiting {
+      """, "[\(owners)]"
+    ) { try WakePlan.Device($0) }
+    let plan = WakePlan(news, devices, kinds: queue.kinds, at: now, limits)
+    for renewal in plan.renewals {
       try transaction.execute(
         """
         UPDATE push_outbox SET position = ? WHERE service = ? AND device = ? AND lease_owner IS NULL
-        """, position, queue.service, outbox)
+        """, renewal.position, queue.service, renewal.outbox)
     }
-    for (owner, device, position, due, outbox, address, tag) in wakes {
+    for wake in plan.wakes {
+      let device = wake.device
       try transaction.execute(
         """
         UPDATE apptimist_addresses SET woken = ?, before_at = woken_at, woken_at = ?
         WHERE owner = ? AND device = ?
-        """, position, due, owner, device)
+        """, wake.first, wake.due, device.owner, device.device)
       try queue.queue(
-        tag, to: address, of: outbox, for: owner.bytes, collapseKey: Hex.encode(tag),
-        position: position.rawValue, created: now, due: due, expires: now + Self.life, atMost: nil,
-        transaction)
+        device.tag, to: device.address, of: device.outbox, for: device.owner.bytes,
+        collapseKey: Hex.encode(device.tag), position: wake.last.rawValue, created: now,
+        due: wake.due, expires: now + Self.life, atMost: nil, transaction)
     }
-    return wakes.count
+    return plan.wakes.count
   }
 
-  /// Notes that a device shows itself: a wake that isn't under way goes with the newest news that the device has.
+  /// Records that a device shows itself: a wake that isn't under way goes with the newest news that the device has.
   ///
   /// - Parameter position: the news that the device has; by default all that is queued.
   /// - Returns: the number of wakes that go.
@@ -255,12 +326,12 @@ extension ApptimistStore {
       }
       try deliveries.lock(directoriesOf: user, transaction)
       try wakes.bind(binding, to: device, of: user, transaction)
-      try note(session, of: user, device, transaction)
+      try record(session, of: user, device, transaction)
       pending.bind(login.user)
     }
   }
 
-  private func note(
+  private func record(
     _ session: NodeSession, of user: AccountNumber, _ device: Version2.DeviceID,
     _ transaction: borrowing Transaction
   ) throws {
@@ -271,15 +342,15 @@ extension ApptimistStore {
       """, user, session.node, session.session, device)
   }
 
-  /// Notes that a device logs in, and so shows itself: all that is queued is answered for.
+  /// Records that a device logs in, and so shows itself: all that is queued is answered for.
   func show(_ device: Acknowledgement.Device, in session: NodeSession) async throws {
     guard let wakes, try await binding(of: device) != nil else { return }
     let cancelled = try await store.write(isolation: .rowLocks) { transaction in
       guard let user = try userNumber(of: device.user, transaction) else { return 0 }
-      try note(session, of: user, device.id, transaction)
+      try record(session, of: user, device.id, transaction)
       return try wakes.show(device.id, of: user, transaction)
     }
-    wakes.tell(0, cancelled, false)
+    wakes.report(0, cancelled, false)
   }
 
   /// Forgets a session that is over, and its locks.
@@ -298,7 +369,7 @@ extension ApptimistStore {
       guard let wakes, let ended, let device = ended.device else { return false }
       return try wakes.release(device, of: ended.user, transaction)
     }
-    wakes?.tell(0, 0, isDue)
+    wakes?.report(0, 0, isDue)
   }
 
   /// Forgets the sessions of an earlier run, in a store that is this process's own.

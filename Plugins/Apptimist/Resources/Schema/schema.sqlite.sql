@@ -1,6 +1,12 @@
 -- The tables of Apptimist. Names and types mean the same in PostgreSQL, where "user" is whoever is connected, and text holds
 -- no NUL. Times are milliseconds since 1970.
 
+-- The sites that have made accounts: networks as large as one owner gets for nothing. The first one stands for no address.
+CREATE TABLE apptimist_sites (
+  id INTEGER PRIMARY KEY,
+  site TEXT NOT NULL UNIQUE
+) STRICT;
+INSERT INTO apptimist_sites (id, site) VALUES (1, '');
 -- Users and forums. No row is ever deleted, so that numbers ascend with age.
 CREATE TABLE apptimist_users (
   id INTEGER PRIMARY KEY,
@@ -22,8 +28,16 @@ CREATE TABLE apptimist_users (
   is_closed INTEGER NOT NULL DEFAULT 0,
   -- The bytes of the files of a user and the user's forums. With the account and not with the mailbox, which is another's to
   -- lock: who writes files lets messages come meanwhile.
-  file_bytes INTEGER NOT NULL DEFAULT 0
+  file_bytes INTEGER NOT NULL DEFAULT 0,
+  -- The site that made the account.
+  site INTEGER NOT NULL DEFAULT 1 REFERENCES apptimist_sites,
+  -- When the account was made, and the day on which its user has logged in last.
+  made_at INTEGER NOT NULL DEFAULT 0,
+  seen_at INTEGER NOT NULL DEFAULT 0
 ) STRICT;
+-- Accounts that were not used after the day on which they were made, by age.
+CREATE INDEX apptimist_users_by_neglect ON apptimist_users (made_at)
+  WHERE kind = 0 AND seen_at = 0;
 CREATE INDEX apptimist_users_by_name ON apptimist_users (search_name)
   WHERE search_name IS NOT NULL;
 CREATE INDEX apptimist_users_by_uid ON apptimist_users (uid) WHERE uid IS NOT NULL;
@@ -45,7 +59,16 @@ CREATE TABLE apptimist_dropped (
   message_id BLOB NOT NULL,
   PRIMARY KEY (owner, position)
 ) STRICT, WITHOUT ROWID;
--- What each sender holds of a queue.
+-- Those to whom a user has written, or for whom the user vouches: the newest ones.
+CREATE TABLE apptimist_contacts (
+  owner INTEGER NOT NULL,
+  contact INTEGER NOT NULL,
+  added_at INTEGER NOT NULL,
+  PRIMARY KEY (owner, contact)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX apptimist_contacts_by_age ON apptimist_contacts (owner, added_at);
+-- What each sender holds of a queue: a contact of the owner, by the account's number, or all strangers of a site together, by
+-- the site's number below zero.
 CREATE TABLE apptimist_shares (
   owner INTEGER NOT NULL,
   sender INTEGER NOT NULL,
@@ -118,6 +141,7 @@ CREATE TABLE apptimist_entries (
   position INTEGER NOT NULL,
   -- 0: message, 1: place of a truncated message, 2: truncation.
   kind INTEGER NOT NULL,
+  -- To whose share it belongs, as in apptimist_shares.
   sender INTEGER NOT NULL,
   size INTEGER NOT NULL,
   -- A message's only.

@@ -2,22 +2,18 @@ internal import Cryptography
 internal import Storage
 
 /// Writes each message into the mailboxes at once, in a store that other nodes share: none of them knows what another one has
-/// in memory. Those of many users are one call of a function in the database.
-struct SharedDeliveries: Deliveries {
+/// in memory. Those of many users are one transaction.
+struct SharedDelivery: DeliveryStrategy {
   /// The most copies for full mailboxes that are delivered in one transaction.
   private static let copiesForFull = 32
 
   let store: Store
   let mailboxes: Mailboxes
-  /// Tells nodes that the mailbox of a user has entries up to a position.
-  var notify: @Sendable (MailboxPosition, EncryptionPublicKey, [NodeID]) -> Void = { _, _, _ in }
-  /// Closes this node's sessions of version 1 of a user who has no version 1 any more.
-  var closeVersion1: @Sendable (EncryptionPublicKey) async -> Void = { _ in }
 
   func deliver(
     _ pieces: [ArraySlice<MessageCopy>], from login: AccountLogin
-  ) async -> [Result<[Delivered], any Error>] {
-    var results: [Result<[Delivered], any Error>] = []
+  ) async -> [Result<DeliveredPiece, any Error>] {
+    var results: [Result<DeliveredPiece, any Error>] = []
     for piece in pieces {
       do { results.append(.success(try await deliver(piece, from: login))) } catch {
         results.append(.failure(error))
@@ -28,38 +24,36 @@ struct SharedDeliveries: Deliveries {
 
   private func deliver(
     _ piece: ArraySlice<MessageCopy>, from login: AccountLogin
-  ) async throws -> [Delivered] {
-    let input = PostOperation.Input(copies: piece, login: login, mailboxes: mailboxes)
+  ) async throws -> DeliveredPiece {
+    let input = PostOperation.Input(
+      request: DeliveryRequest(copies: piece, login: login), mailboxes: mailboxes)
     let output = try await store.perform(input, by: PostOperation.self)
+    mailboxes.wakes?.report(output.wakes, 0, output.wakes > 0)
+    guard output.outcomes.count == piece.count else { throw InconsistentMailbox() }
     var outcomes = output.outcomes
-    mailboxes.wakes?.tell(output.wakes, 0, output.wakes > 0)
-    guard outcomes.count == piece.count else { throw InconsistentMailbox() }
-    await notifyNodes(of: outcomes, for: piece)
     let full = outcomes.indices.filter { outcomes[$0] == nil }
     for start in stride(from: 0, to: full.count, by: Self.copiesForFull) {
       let part = full[start..<min(start + Self.copiesForFull, full.count)]
       let copies = part.map { piece[piece.startIndex + $0] }
-      let input = PostOperation.Input(copies: copies[...], login: login, mailboxes: mailboxes)
+      let request = DeliveryRequest(copies: copies[...], login: login)
+      let input = PostOperation.Input(request: request, mailboxes: mailboxes)
       let rest = try await store.write(isolation: .rowLocks) { transaction in
         try PostOperation.run(input, transaction)
       }
-      mailboxes.wakes?.tell(rest.wakes, 0, rest.wakes > 0)
-      await notifyNodes(of: rest.outcomes, for: input.copies)
+      mailboxes.wakes?.report(rest.wakes, 0, rest.wakes > 0)
       for (index, outcome) in zip(part, rest.outcomes) { outcomes[index] = outcome }
     }
-    return outcomes.compactMap { $0?.result }
-  }
-
-  /// Tells other nodes of what was delivered. This node's sessions are told later: those of version 1 that a closing on
-  /// another node has ended are closed before.
-  private func notifyNodes(
-    of outcomes: [PostOperation.Outcome?], for copies: ArraySlice<MessageCopy>
-  ) async {
-    for (copy, outcome) in zip(copies, outcomes) {
-      guard let outcome, case .delivered(let position) = outcome.result else { continue }
-      if outcome.isClosed { await closeVersion1(copy.recipient) }
-      notify(position, copy.recipient, outcome.nodes)
+    var delivered = DeliveredPiece(results: [])
+    for (copy, outcome) in zip(piece, outcomes) {
+      guard let outcome else { throw InconsistentMailbox() }
+      delivered.results.append(outcome.result)
+      guard case .delivered(let position) = outcome.result else { continue }
+      delivered.notifications.append(
+        MailboxNotification(
+          user: copy.recipient, position: position, nodes: outcome.nodes,
+          isClosed: outcome.isClosed))
     }
+    return delivered
   }
 
   func write<Value: Sendable>(

@@ -11,6 +11,9 @@ struct MessageCopy: Sendable {
   /// The data as it is boxed.
   let data: [UInt8]
 
+  /// The bytes that it counts.
+  var size: Int { header.count + data.count }
+
   /// Returns whether two copies differ in the recipient only.
   func isSame(as other: MessageCopy) -> Bool {
     PDU.Message.isSame(header, other.header) && data == other.data
@@ -24,6 +27,25 @@ enum Delivered: Hashable, Sendable {
   case known(MailboxPosition)
   /// There is no such user.
   case unknownRecipient
+  /// The mailbox is full of what contacts sent, and the sender is a stranger.
+  case refused
+}
+
+/// What the nodes that have sessions of a user are notified of, once it is committed.
+struct MailboxNotification: Sendable {
+  let user: EncryptionPublicKey
+  /// The position of a new entry in the user's mailbox.
+  let position: MailboxPosition
+  let nodes: [NodeID]
+  /// True if the user has no version 1 any more: this node's sessions of version 1 end before it is told of the entry.
+  var isClosed = false
+}
+
+/// What became of a piece of messages.
+struct DeliveredPiece: Sendable {
+  /// The result for each copy, in order.
+  var results: [Delivered]
+  var notifications: [MailboxNotification] = []
 }
 
 /// A change of mailboxes, or of their pending deliveries.
@@ -31,22 +53,17 @@ typealias MailboxChange<Value> =
   @Sendable (inout PendingDeliveries, borrowing Transaction) throws -> Value
 
 /// Writes what comes into mailboxes: in one way into a store that is this process's own, in another into one that other
-/// nodes share.
-protocol Deliveries: Sendable {
+/// nodes share. ``DeliveryPlan`` decides for both.
+protocol DeliveryStrategy: Sendable {
   /// Delivers messages to their recipients, piece by piece, in order. Each piece is stored in a short time, and others get
   /// their turns between two.
   ///
-  /// - Parameters:
-  ///   - pieces: copies, one for each recipient. Neighbours in a piece that differ in the recipient only are stored once.
-  ///   - login: the sender's login; nothing is delivered if it holds no more.
-  /// - Returns: of each piece, the result for each copy, in the same order.
+  /// - Parameter login: the sender's login; nothing is delivered if it holds no more.
   func deliver(
     _ pieces: [ArraySlice<MessageCopy>], from login: AccountLogin
-  ) async -> [Result<[Delivered], any Error>]
+  ) async -> [Result<DeliveredPiece, any Error>]
 
   /// Changes mailboxes in another way, in a transaction.
-  ///
-  /// - Parameter isolation: the way in which it is kept apart from those of other nodes.
   func write<Value: Sendable>(
     isolation: Isolation, _ body: @escaping MailboxChange<Value>
   ) async throws -> Value
@@ -62,7 +79,4 @@ protocol Deliveries: Sendable {
 
   /// Returns the nodes that have sessions of a user, if several share the store. The mailbox is locked.
   func nodes(of user: AccountNumber, _ transaction: borrowing Transaction) throws -> [NodeID]
-
-  /// Tells nodes of a new entry in the mailbox of a user, which was made by ``write(isolation:_:)``.
-  var notify: @Sendable (MailboxPosition, EncryptionPublicKey, [NodeID]) -> Void { get }
 }

@@ -7,19 +7,22 @@ internal import Platform
 /// Putting a message into ten mailboxes changes some thirty pages of the file, and logging it once for
 /// ten users changes two. So a message is logged when it comes. A mailbox gets it later together with
 /// others, which costs hardly more pages than one: when much is pending, or when somebody reads it.
-final class OwnDeliveries: Deliveries {
+final class LoggedDelivery: DeliveryStrategy {
   private let store: Store
   private let mailboxes: Mailboxes
-  /// The pending deliveries on the disk, which only the writer's thread takes and puts back; nil if the file must be asked.
+  /// The pending deliveries on the disk, which only the writer's thread removes and puts back; nil if the file must be asked.
   private let pending = Lock<PendingDeliveries?>(nil)
   /// The users whose mailboxes on disk may lack something, or nil if anybody's may.
   private let lacking = Lock<Set<EncryptionPublicKey>?>(nil)
 
-  init(_ store: Store, _ mailboxes: Mailboxes) { (self.store, self.mailboxes) = (store, mailboxes) }
+  init(_ store: Store, _ mailboxes: Mailboxes) {
+    self.store = store
+    self.mailboxes = mailboxes
+  }
 
   func deliver(
     _ pieces: [ArraySlice<MessageCopy>], from login: AccountLogin
-  ) async -> [Result<[Delivered], any Error>] {
+  ) async -> [Result<DeliveredPiece, any Error>] {
     let steps: [@Sendable (borrowing Transaction) throws -> ([Delivered], wakes: Int)] =
       pieces.map { piece in
         { [self] transaction in
@@ -41,8 +44,8 @@ final class OwnDeliveries: Deliveries {
     }
     return results.map { result in
       result.map { delivered, wakes in
-        mailboxes.wakes?.tell(wakes, 0, wakes > 0)
-        return delivered
+        mailboxes.wakes?.report(wakes, 0, wakes > 0)
+        return DeliveredPiece(results: delivered)
       }
     }
   }
@@ -68,8 +71,6 @@ final class OwnDeliveries: Deliveries {
   func lock(directoriesOf user: AccountNumber, _ transaction: borrowing Transaction) {}
 
   func nodes(of user: AccountNumber, _ transaction: borrowing Transaction) -> [NodeID] { [] }
-
-  let notify: @Sendable (MailboxPosition, EncryptionPublicKey, [NodeID]) -> Void = { _, _, _ in }
 
   // MARK: - On the writer's thread
 

@@ -11,8 +11,8 @@ internal import Platform
 @testable import Apptimist
 
 /// Gives the same random posts, truncations, changes of forums and accounts, and doings of devices to both types of
-/// ``Deliveries``, and compares what is answered and all that is stored.
-@Suite(.ownThreads) struct DeliveriesTests {
+/// ``DeliveryStrategy``, and compares what is answered and all that is stored.
+@Suite(.ownThreads) struct DeliveryStrategyTests {
   @Test(arguments: TestSeeds.random(6, and: [1, 2]))
   func bothTypesDoTheSame(seed: UInt64) async throws {
     let folder = TemporaryFolder()
@@ -50,7 +50,7 @@ internal import Platform
   }
 }
 
-extension DeliveriesTests {
+extension DeliveryStrategyTests {
   @Test func postsAreDeliveredWhileADirectoryOfTheRecipientIsLocked() async throws {
     let folder = TemporaryFolder()
     let server = try PostgreSQLServer.shared.get()
@@ -287,7 +287,7 @@ private struct Side: Sendable {
       }
       var outcomes: [Truncation] = []
       for id in ids {
-        outcomes.append(try await store.truncate(id, of: StoreFixture.login(user)))
+        outcomes.append(try await store.truncate(id, of: StoreFixture.login(user)).truncation)
       }
       return "\(outcomes)"
     case .list(let name, let forum, let users):
@@ -378,6 +378,7 @@ private struct Side: Sendable {
     FROM apptimist_users ORDER BY 1
     """,
     "SELECT directory, name, size, content FROM apptimist_files ORDER BY 1, 2",
+    "SELECT owner, contact FROM apptimist_contacts ORDER BY 1, 2",
   ]
 
   func rows(of table: StaticString) async throws -> [[DatabaseValue]] {
