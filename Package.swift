@@ -86,7 +86,7 @@ let libraries: [[Target]] = [
   module("Cryptography", ["CCJose", "CNettle", "COpenSSL", "CSodium", "Platform"]),
   module("Observability", ["Platform"]),
   // What one client may use: quotas, rate limits and shared budgets.
-  module("Budgets", ["Platform"]),
+  module("Budgets", ["Formats", "Platform"]),
   module("Configuration", ["CTOML", "Formats", "Observability", "Platform"]),
   module("Transport", ["COpenSSL", "CUV", "Formats", "Platform"]),
   module("HTTPProtocol", ["Formats", "Platform"]),
@@ -245,7 +245,7 @@ let tests: [Target] = [
       "TestSupport", "WebApps", "awd",
     ],
     exclude: ["JavaScript", "Python"]),
-  .testTarget(name: "BudgetsTests", dependencies: ["Budgets", "Platform", "TestSupport"]),
+  .testTarget(name: "BudgetsTests", dependencies: ["Budgets", "Formats", "Platform", "TestSupport"]),
   .testTarget(
     name: "ClusterTests",
     dependencies: [

@@ -1,58 +1,28 @@
-package import Platform
+internal import Platform
 
 internal import Synchronization
 
+/// Whoever pays for a part of a ``Budget``, such as a client's network or an account.
+package protocol BudgetOwner: Hashable, Sendable {
+  /// The owners that this one belongs to, from the widest to itself, such as a site, a network of it, and an account there.
+  ///
+  /// Owners of one budget have equally many.
+  var ancestry: [AnyHashable] { get }
+}
+
+extension BudgetOwner {
+  /// An owner that belongs to no wider one.
+  package var ancestry: [AnyHashable] { [AnyHashable(self)] }
+}
+
 /// A capacity that many owners share, so that none of them can have what the others need.
 ///
-/// Everything that is taken is charged to an owner, such as a client's network or an account. An owner may hold its share
-/// at most. If the budget is full, the owner that holds most loses one of its holdings to the one that asks; only if
-/// the asker itself would hold as much, it is refused. So there is room for newcomers while one owner does its worst.
-///
-/// Each response changes a holding, so that what does so is compiled for the owners of those who use it (`@inlinable`).
-package final class Budget<Owner: Hashable & Sendable>: Sendable {
-  /// The holding of an owner that is lost first.
-  package enum Loss: Sendable {
-    /// The one of the largest amount.
-    case largest
-    /// The one whose last use is longest ago.
-    case idlest
-  }
-
-  @usableFromInline struct Account {
-    @usableFromInline var held = 0
-    @usableFromInline var holdings: [ObjectIdentifier: HoldingRecord<Owner>] = [:]
-
-    @inlinable init() {}
-
-    /// Changes what a holding has.
-    ///
-    /// - Returns: what the account held before, and holds now.
-    @inlinable mutating func charge(
-      _ record: HoldingRecord<Owner>, _ more: Int
-    ) -> (before: Int, after: Int) {
-      let before = held
-      held += more
-      let isNew = record.amount == 0
-      record.amount += more
-      if record.amount == 0 {
-        holdings[ObjectIdentifier(record)] = nil
-      } else if isNew {
-        holdings[ObjectIdentifier(record)] = record
-      }
-      return (before, held)
-    }
-  }
-
-  @usableFromInline struct State {
-    @usableFromInline var statistics: BudgetStatistics
-    @usableFromInline var accounts: [Owner: Account] = [:]
-    /// The owners by the number of binary digits of what they hold, so that a large one is found without a search.
-    @usableFromInline var ranks = [Set<Owner>](repeating: [], count: Int.bitWidth)
-  }
-
-  @usableFromInline let share: Int
-  private let loss: Loss
-  @usableFromInline let state: Lock<State>
+/// Everything that is held is charged to an owner. An owner may hold its share at most. If the budget is full, the widest owner
+/// that holds most loses something to the one that asks: a site, and within it the network that holds most, and so on.
+/// Only if the asker itself would hold as much, it is refused. So there is room for newcomers while one site does its worst
+/// from all of its networks, and a network's neighbours pay for it before others do.
+package final class Budget<Owner: BudgetOwner>: Sendable {
+  let tree: BudgetTree
 
   /// Makes a budget without holdings.
   ///
@@ -60,103 +30,23 @@ package final class Budget<Owner: Hashable & Sendable>: Sendable {
   ///   - capacity: the amount that all owners together may hold.
   ///   - share: the amount that one owner may hold.
   ///   - loss: the holding that an owner loses first.
-  package init(capacity: Int, share: Int, loss: Loss = .largest) {
-    self.share = share
-    self.loss = loss
-    state = Lock(State(statistics: BudgetStatistics(capacity: capacity)))
+  package init(capacity: Int, share: Int, loss: BudgetLoss = .largest) {
+    tree = BudgetTree(capacity: capacity, share: share, loss: loss)
   }
 
   /// The figures of the budget at this moment.
-  package var statistics: BudgetStatistics {
-    state.withLock { state in
-      var statistics = state.statistics
-      statistics.owners = state.accounts.count
-      return statistics
-    }
-  }
+  package var statistics: BudgetStatistics { tree.statistics }
 
   /// Returns the amount that an owner holds.
-  package func held(by owner: Owner) -> Int { state.withLock { $0.accounts[owner]?.held ?? 0 } }
+  package func held(by owner: Owner) -> Int { tree.held(by: owner.ancestry) }
+}
 
-  /// Changes the charge for one holding, and takes from the largest owner if that needs room.
-  ///
-  /// - Returns: whether the holding has the amount now; it always has a smaller one than before.
-  @inlinable func set(_ record: HoldingRecord<Owner>, to amount: Int) -> Bool {
-    let (isGranted, lost) = state.withLock { state -> (Bool, [HoldingRecord<Owner>]) in
-      guard !record.isLost else { return (amount == 0, []) }
-      let more = amount - record.amount
-      guard more > 0 else {
-        charge(record, more, &state)
-        return (true, [])
-      }
-      let after = (record.owner.flatMap { state.accounts[$0]?.held } ?? 0) + more
-      guard record.owner == nil || after <= share else {
-        state.statistics.refuse()
-        return (false, [])
-      }
-      // An exempt holding takes from anybody.
-      let hasRoom = state.statistics.held + more <= state.statistics.capacity
-      let lost = hasRoom ? [] : makeRoom(for: more, from: record.owner == nil ? 0 : after, &state)
-      guard state.statistics.held + more <= state.statistics.capacity else {
-        state.statistics.refuse()
-        return (false, lost)
-      }
-      charge(record, more, &state)
-      return (true, lost)
-    }
-    for record in lost { record.onLoss() }
-    return isGranted
-  }
-
-  /// Takes holdings from owners that hold more than a given amount, until there is room; none if there can't be.
-  @usableFromInline func makeRoom(
-    for more: Int, from minimum: Int, _ state: inout State
-  ) -> [HoldingRecord<Owner>] {
-    var lost: [(record: HoldingRecord<Owner>, amount: Int)] = []
-    while state.statistics.held + more > state.statistics.capacity {
-      // Owners of one rank hold about as much: to look at a few of them is enough.
-      let owners = (state.ranks.last { !$0.isEmpty } ?? []).prefix(8)
-      guard let account = owners.compactMap({ state.accounts[$0] }).max(by: { $0.held < $1.held }),
-        account.held > minimum,
-        let victim = account.holdings.values.max(by: isKeptBefore)
-      else {
-        for (record, amount) in lost { charge(record, amount, &state) }
-        return []
-      }
-      lost.append((victim, victim.amount))
-      charge(victim, -victim.amount, &state)
-    }
-    for (record, _) in lost { record.isLost = true }
-    state.statistics.lost += lost.count
-    return lost.map(\.record)
-  }
-
-  private func isKeptBefore(_ left: HoldingRecord<Owner>, _ right: HoldingRecord<Owner>) -> Bool {
-    switch loss {
-    case .largest: left.amount < right.amount
-    case .idlest: left.lastUse.load(ordering: .relaxed) > right.lastUse.load(ordering: .relaxed)
-    }
-  }
-
-  @inlinable func charge(_ record: HoldingRecord<Owner>, _ more: Int, _ state: inout State) {
-    guard more != 0 else { return }
-    state.statistics.hold(more)
-    guard let owner = record.owner else {
-      record.amount += more
-      return
-    }
-    let held = state.accounts[owner, default: Account()].charge(record, more)
-    if held.after == 0 { state.accounts[owner] = nil }
-    let old = Self.rank(held.before)
-    let new = Self.rank(held.after)
-    guard old != new || held.before == 0 || held.after == 0 else { return }
-    state.ranks[old].remove(owner)
-    if held.after > 0 { state.ranks[new].insert(owner) }
-  }
-
-  @inlinable static func rank(_ amount: Int) -> Int {
-    Int.bitWidth - 1 - max(amount, 1).leadingZeroBitCount
-  }
+/// The holding of an owner that is lost first.
+package enum BudgetLoss: Sendable {
+  /// The one of the largest amount.
+  case largest
+  /// The one whose last use is longest ago.
+  case idlest
 }
 
 /// The figures of a budget at one moment.
@@ -171,18 +61,12 @@ package struct BudgetStatistics: Sendable, Equatable {
   package internal(set) var refused = 0
   /// The number of holdings that owners lost because they held most.
   package internal(set) var lost = 0
-
-  /// Counts a change of the held amount.
-  @usableFromInline mutating func hold(_ more: Int) { held += more }
-
-  /// Takes note of a refused request.
-  @usableFromInline mutating func refuse() { refused += 1 }
 }
 
 /// An amount of a budget that somebody holds; it goes back when the holding is released.
-package final class Holding<Owner: Hashable & Sendable>: Sendable {
-  @usableFromInline let budget: Budget<Owner>
-  @usableFromInline let record: HoldingRecord<Owner>
+package final class Holding<Owner: BudgetOwner>: Sendable {
+  private let tree: BudgetTree
+  private let record: HoldingRecord
 
   /// Makes a holding of nothing.
   ///
@@ -191,19 +75,20 @@ package final class Holding<Owner: Hashable & Sendable>: Sendable {
   ///   - onLoss: called once, on any thread, when somebody else got the amount: the connection or work behind it must end.
   package init(of budget: Budget<Owner>, for owner: Owner?, onLoss: @escaping @Sendable () -> Void)
   {
-    self.budget = budget
-    record = HoldingRecord(owner: owner, onLoss: onLoss)
+    tree = budget.tree
+    record = HoldingRecord(onLoss: onLoss)
+    if let owner { tree.join(record, owner.ancestry) }
   }
 
-  deinit { _ = budget.set(record, to: 0) }
+  deinit { tree.leave(record) }
 
   /// Changes the amount.
   ///
   /// - Parameter amount: the whole amount, at least 0.
   /// - Returns: whether it is held now. A refusal changes nothing; a smaller amount is never refused.
-  @inlinable package func set(to amount: Int) -> Bool { budget.set(record, to: amount) }
+  package func set(to amount: Int) -> Bool { tree.set(record, to: amount) }
 
-  /// Takes note that the holding was of use.
+  /// Records that the holding was of use.
   ///
   /// - Parameter moment: the moment, on any clock that all holdings of the budget share.
   package func used(at moment: Int64) { record.lastUse.store(moment, ordering: .relaxed) }
@@ -212,17 +97,233 @@ package final class Holding<Owner: Hashable & Sendable>: Sendable {
 /// The part of a holding that its budget knows.
 ///
 /// It is unchecked because what can change is used under the budget's lock only, but for the atomic.
-@usableFromInline
-final class HoldingRecord<Owner: Hashable & Sendable>: @unchecked Sendable {
-  @usableFromInline let owner: Owner?
-  @usableFromInline let onLoss: @Sendable () -> Void
-  @usableFromInline var amount = 0
+final class HoldingRecord: @unchecked Sendable {
+  let onLoss: @Sendable () -> Void
+  var amount = 0
   /// True if the amount was given to somebody else.
-  @usableFromInline var isLost = false
+  var isLost = false
+  /// The owner; nil for none.
+  var owner: OwnerNode?
   let lastUse = Atomic<Int64>(0)
 
-  init(owner: Owner?, onLoss: @escaping @Sendable () -> Void) {
-    self.owner = owner
-    self.onLoss = onLoss
+  init(onLoss: @escaping @Sendable () -> Void) { self.onLoss = onLoss }
+}
+
+/// An owner with what it and those that belong to it hold.
+///
+/// It is unchecked because it is used under the budget's lock only.
+final class OwnerNode: @unchecked Sendable {
+  let name: AnyHashable
+  unowned let parent: OwnerNode?
+  var held = 0
+  /// The owners that belong to it and have holdings, if of nothing.
+  var children: [AnyHashable: OwnerNode] = [:]
+  /// Those of them that hold something, by the number of binary digits of what they hold, so that the one that holds most is
+  /// found without a search.
+  private var ranks: [Int: Set<ObjectIdentifier>] = [:]
+  private var ranked: [ObjectIdentifier: OwnerNode] = [:]
+  /// The owner's own holdings of something.
+  var holdings: [ObjectIdentifier: HoldingRecord] = [:]
+  /// The number of its own holdings, if of nothing.
+  var users = 0
+
+  init(_ name: AnyHashable, in parent: OwnerNode?) {
+    self.name = name
+    self.parent = parent
+  }
+
+  /// Changes what the owner and all that it belongs to hold.
+  func add(_ more: Int) {
+    let before = held
+    held += more
+    parent?.childChanged(self, from: before)
+    parent?.add(more)
+  }
+
+  private func childChanged(_ child: OwnerNode, from before: Int) {
+    let old = before > 0 ? Self.rank(before) : nil
+    let new = child.held > 0 ? Self.rank(child.held) : nil
+    guard old != new else { return }
+    let id = ObjectIdentifier(child)
+    if let old {
+      ranks[old]?.remove(id)
+      if ranks[old]?.isEmpty == true { ranks[old] = nil }
+    }
+    if let new { ranks[new, default: []].insert(id) }
+    ranked[id] = new == nil ? nil : child
+  }
+
+  /// Returns the child that holds most, but for one; nil if no other holds anything.
+  ///
+  /// Children of one rank hold about as much: to look at a few of them is enough.
+  func largestChild(except excluded: OwnerNode?) -> OwnerNode? {
+    var rest = ranks.keys.sorted(by: >)[...]
+    while let rank = rest.popFirst() {
+      let candidates = (ranks[rank] ?? []).prefix(9).compactMap { ranked[$0] }
+        .filter { $0 !== excluded }
+      if let largest = candidates.max(by: { $0.held < $1.held }) { return largest }
+    }
+    return nil
+  }
+
+  private static func rank(_ amount: Int) -> Int {
+    Int.bitWidth - 1 - max(amount, 1).leadingZeroBitCount
+  }
+}
+
+/// The owners of a budget and what they hold.
+final class BudgetTree: Sendable {
+  private struct State {
+    var statistics: BudgetStatistics
+    let root = OwnerNode("", in: nil)
+  }
+
+  private let share: Int
+  private let loss: BudgetLoss
+  private let state: Lock<State>
+
+  init(capacity: Int, share: Int, loss: BudgetLoss) {
+    self.share = share
+    self.loss = loss
+    state = Lock(State(statistics: BudgetStatistics(capacity: capacity)))
+  }
+
+  var statistics: BudgetStatistics { state.withLock(\.statistics) }
+
+  func held(by ancestry: [AnyHashable]) -> Int {
+    state.withLock { state in
+      var node: OwnerNode? = state.root
+      for name in ancestry { node = node?.children[name] }
+      return node?.held ?? 0
+    }
+  }
+
+  /// Gives a holding its owner.
+  func join(_ record: HoldingRecord, _ ancestry: [AnyHashable]) {
+    state.withLock { state in
+      var node = state.root
+      for name in ancestry {
+        if let child = node.children[name] {
+          node = child
+        } else {
+          let child = OwnerNode(name, in: node)
+          node.children[name] = child
+          node = child
+        }
+      }
+      node.users += 1
+      record.owner = node
+    }
+  }
+
+  /// Releases a holding.
+  func leave(_ record: HoldingRecord) {
+    state.withLock { state in
+      charge(record, -record.amount, &state)
+      guard let owner = record.owner else { return }
+      record.owner = nil
+      owner.users -= 1
+      var node = owner
+      while node.users == 0, node.children.isEmpty, let parent = node.parent {
+        parent.children[node.name] = nil
+        node = parent
+      }
+    }
+  }
+
+  /// Changes the amount of a holding, and takes from those that hold most if that needs room.
+  ///
+  /// - Returns: whether the holding has the amount now; it always has a smaller one than before.
+  func set(_ record: HoldingRecord, to amount: Int) -> Bool {
+    let (isGranted, lost) = state.withLock { state -> (Bool, [HoldingRecord]) in
+      guard !record.isLost else { return (amount == 0, []) }
+      let more = amount - record.amount
+      guard more > 0 else {
+        charge(record, more, &state)
+        return (true, [])
+      }
+      if let owner = record.owner, owner.held + more > share {
+        state.statistics.refused += 1
+        return (false, [])
+      }
+      let hasRoom = state.statistics.held + more <= state.statistics.capacity
+      let lost = hasRoom ? [] : makeRoom(for: more, record.owner, &state)
+      guard state.statistics.held + more <= state.statistics.capacity else {
+        state.statistics.refused += 1
+        return (false, lost)
+      }
+      charge(record, more, &state)
+      return (true, lost)
+    }
+    for record in lost { record.onLoss() }
+    return isGranted
+  }
+
+  /// Takes holdings from those that hold more than the asker would, until there is room; none if there can't be.
+  private func makeRoom(
+    for more: Int, _ asker: OwnerNode?, _ state: inout State
+  ) -> [HoldingRecord] {
+    var lost: [(record: HoldingRecord, amount: Int)] = []
+    while state.statistics.held + more > state.statistics.capacity {
+      guard let owner = largestOwner(below: state.root, for: more, asker),
+        let victim = owner.holdings.values.max(by: isKeptBefore)
+      else {
+        for (record, amount) in lost { charge(record, amount, &state) }
+        return []
+      }
+      lost.append((victim, victim.amount))
+      charge(victim, -victim.amount, &state)
+    }
+    for (record, _) in lost { record.isLost = true }
+    state.statistics.lost += lost.count
+    return lost.map(\.record)
+  }
+
+  /// Returns the owner that is to lose something, or nil if the asker itself would hold most.
+  private func largestOwner(
+    below root: OwnerNode, for more: Int, _ asker: OwnerNode?
+  ) -> OwnerNode? {
+    var line: [OwnerNode] = []
+    var ancestor = asker
+    while let node = ancestor, node !== root {
+      line.append(node)
+      ancestor = node.parent
+    }
+    var node = root
+    // Down the asker's own line for as long as nobody beside it holds more.
+    while let own = line.popLast() {
+      if let other = node.largestChild(except: own), other.held > own.held + more {
+        node = other
+        break
+      }
+      node = own
+    }
+    if node === asker { return nil }
+    while let child = node.largestChild(except: nil) { node = child }
+    return node
+  }
+
+  private func isKeptBefore(_ left: HoldingRecord, _ right: HoldingRecord) -> Bool {
+    switch loss {
+    case .largest: left.amount < right.amount
+    case .idlest: left.lastUse.load(ordering: .relaxed) > right.lastUse.load(ordering: .relaxed)
+    }
+  }
+
+  private func charge(_ record: HoldingRecord, _ more: Int, _ state: inout State) {
+    guard more != 0 else { return }
+    state.statistics.held += more
+    let isNew = record.amount == 0
+    record.amount += more
+    guard let owner = record.owner else { return }
+    let before = owner.held
+    owner.add(more)
+    if before == 0 { state.statistics.owners += 1 }
+    if owner.held == 0 { state.statistics.owners -= 1 }
+    if record.amount == 0 {
+      owner.holdings[ObjectIdentifier(record)] = nil
+    } else if isNew {
+      owner.holdings[ObjectIdentifier(record)] = record
+    }
   }
 }

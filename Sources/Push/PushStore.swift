@@ -1,3 +1,5 @@
+internal import Budgets
+internal import Budgets
 internal import Platform
 internal import Storage
 
@@ -196,7 +198,7 @@ struct PushStore: Sendable {
 }
 
 /// An account of a service, whom pushes count for.
-struct PushOwner: Hashable {
+struct PushOwner: BudgetOwner {
   let service: String
   let account: [UInt8]
 }

@@ -1,4 +1,5 @@
 internal import Budgets
+internal import Formats
 internal import Synchronization
 internal import TestSupport
 internal import Testing
@@ -114,6 +115,127 @@ internal import Testing
     #expect(newcomer.set(to: 1))
     #expect(idle.value == 1 && busy.value == 0)
     withExtendedLifetime(holdings) {}
+  }
+
+  // MARK: - Owners that belong to others
+
+  private func network(_ text: String) throws -> ClientNetwork {
+    ClientNetwork(of: try #require(IPAddress(text)))
+  }
+
+  /// Fills a budget with one holding for each network of a site.
+  private func flood(
+    _ budget: Budget<ClientNetwork>, _ count: Int, _ losses: Losses
+  ) throws -> [Holding<ClientNetwork>] {
+    try (0..<count).map { number in
+      let holding = try Holding(
+        of: budget, for: network("2001:db8:1:\(String(number, radix: 16))::1")
+      ) { losses.add() }
+      #expect(holding.set(to: 1))
+      return holding
+    }
+  }
+
+  @Test(arguments: ["2001:db8:2::1", "192.0.2.7"])
+  func aNewcomersSiteGetsAPlaceOfTheLargestSite(_ address: String) throws {
+    let budget = Budget<ClientNetwork>(capacity: 100, share: 10, loss: .idlest)
+    let losses = Losses()
+    let flood = try flood(budget, 100, losses)
+    let newcomer = try Holding(of: budget, for: network(address)) { Issue.record("lost") }
+    #expect(newcomer.set(to: 1))
+    #expect(losses.value == 1)
+    withExtendedLifetime((flood, newcomer)) {}
+  }
+
+  @Test func aHouseholdLosesNothingToASiteOfManyNetworks() throws {
+    let budget = Budget<ClientNetwork>(capacity: 20, share: 10, loss: .idlest)
+    let household = try (0..<3).map { _ in
+      try Holding(of: budget, for: network("2001:db8:2::1")) { Issue.record("lost") }
+    }
+    #expect(household.allSatisfy { $0.set(to: 1) })
+    let losses = Losses()
+    let flood = try flood(budget, 17, losses)
+    let refused = try Holding(of: budget, for: network("2001:db8:1:ffff::1")) {}
+    // Each of its networks holds as much as this one would.
+    #expect(!refused.set(to: 1))
+    #expect(losses.value == 0)
+    withExtendedLifetime((household, flood)) {}
+  }
+
+  @Test func withinASiteTheLargestNetworkLoses() throws {
+    let budget = Budget<ClientNetwork>(capacity: 10, share: 10, loss: .idlest)
+    let losses = Losses()
+    let large = try (0..<7).map { _ in
+      try Holding(of: budget, for: network("2001:db8:1:1::1")) { losses.add() }
+    }
+    #expect(large.allSatisfy { $0.set(to: 1) })
+    let small = try (2...4).map { number in
+      try Holding(of: budget, for: network("2001:db8:1:\(number)::1")) { Issue.record("lost") }
+    }
+    #expect(small.allSatisfy { $0.set(to: 1) })
+    let neighbour = try Holding(of: budget, for: network("2001:db8:1:5::1")) {}
+    let other = try Holding(of: budget, for: network("198.51.100.1")) {}
+    #expect(neighbour.set(to: 1) && other.set(to: 1))
+    #expect(losses.value == 2)
+    withExtendedLifetime((large, small)) {}
+  }
+
+  /// Addresses of one /24 are one site.
+  @Test func addressesOfVersion4ShareASite() throws {
+    let budget = Budget<ClientNetwork>(capacity: 8, share: 8, loss: .idlest)
+    let losses = Losses()
+    let flood = try (1...8).map { number in
+      try Holding(of: budget, for: network("192.0.2.\(number)")) { losses.add() }
+    }
+    #expect(flood.allSatisfy { $0.set(to: 1) })
+    let newcomers = try (1...4).map { number in
+      try Holding(of: budget, for: network("198.51.\(number).1")) { Issue.record("lost") }
+    }
+    // The last one would hold as much as each site does.
+    #expect(newcomers.map { $0.set(to: 1) } == [true, true, true, true])
+    #expect(losses.value == 4)
+    withExtendedLifetime((flood, newcomers)) {}
+  }
+
+  @Test func nothingIsLeftOfOwnersWithoutHoldings() throws {
+    let budget = Budget<ClientNetwork>(capacity: 1000, share: 10)
+    do {
+      let flood = try flood(budget, 300, Losses())
+      #expect(budget.statistics.owners == 300)
+      withExtendedLifetime(flood) {}
+    }
+    #expect(budget.statistics.owners == 0)
+    #expect(budget.statistics.held == 0)
+  }
+
+  /// With owners in three generations the sums of each add up, and no site loses while another holds more.
+  @Test(arguments: TestSeeds.random(3)) func randomChangesOfNestedOwners(seed: UInt64) {
+    struct Account: BudgetOwner {
+      let site: Int
+      let network: Int
+      let number: Int
+      var ancestry: [AnyHashable] { [site, network, number] }
+    }
+    var random = SeededGenerator(seed: seed)
+    let budget = Budget<Account>(capacity: 500, share: 200)
+    var holdings: [(owner: Account, holding: Holding<Account>)] = []
+    for _ in 0..<10_000 {
+      if holdings.isEmpty || Int.random(in: 0..<4, using: &random) == 0 {
+        let owner = Account(
+          site: Int.random(in: 0..<4, using: &random),
+          network: Int.random(in: 0..<3, using: &random),
+          number: Int.random(in: 0..<3, using: &random))
+        holdings.append((owner, Holding(of: budget, for: owner) {}))
+      }
+      if holdings.count > 60 { holdings.remove(at: Int.random(in: 0..<60, using: &random)) }
+      let index = Int.random(in: holdings.indices, using: &random)
+      _ = holdings[index].holding.set(to: Int.random(in: 0..<100, using: &random))
+      let sum = Set(holdings.map(\.owner)).map(budget.held(by:)).reduce(0, +)
+      #expect(sum == budget.statistics.held)
+      #expect(budget.statistics.held <= 500)
+    }
+    holdings = []
+    #expect(budget.statistics.held == 0 && budget.statistics.owners == 0)
   }
 
   /// After any requests the amounts add up, nobody has more than its share, and the capacity holds.

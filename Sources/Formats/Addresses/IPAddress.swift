@@ -144,8 +144,11 @@ extension AddressRange: CustomStringConvertible {
 }
 
 /// The part of a client's address that limits count by: an IPv4 address, or the /64 network of an IPv6 address, as one
-/// subscriber usually has the whole of it.
+/// subscriber usually has the whole of it. Networks belong to a site, of which somebody may have all.
 package struct ClientNetwork: Sendable, Hashable {
+  /// The prefix of a site.
+  private static let siteBytes = (version4: 3, version6: 6)
+
   /// The 32 bits of an IPv4 address, or the first 64 bits of an IPv6 address.
   private let bits: UInt64
   private let isVersion4: Bool
@@ -154,24 +157,37 @@ package struct ClientNetwork: Sendable, Hashable {
     isVersion4 = address.isVersion4
     bits = address.bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
   }
+
+  /// The site, with no text made of it.
+  package var siteKey: ClientSite {
+    let dropped = UInt64(isVersion4 ? 4 - Self.siteBytes.version4 : 8 - Self.siteBytes.version6)
+    return ClientSite(bits: bits >> (8 * dropped), isVersion4: isVersion4)
+  }
+}
+
+/// A site, as a key.
+package struct ClientSite: Sendable, Hashable {
+  fileprivate let bits: UInt64
+  fileprivate let isVersion4: Bool
 }
 
 extension ClientNetwork: CustomStringConvertible {
   /// The address, or the network such as `2001:db8::/64`.
-  package var description: String { text(bytes: 8) }
+  package var description: String { text(bytes: isVersion4 ? 4 : 8) }
 
-  /// The name of those to whom lasting things are charged: the IPv4 address, or the /48 network of an IPv6 address, as many
-  /// get one for nothing.
-  package var site: String { text(bytes: 6) }
+  /// The name of the site, to which lasting things are charged: the /24 of an IPv4 address, or the /48 of an IPv6 address, as
+  /// many get one for nothing.
+  package var site: String {
+    text(bytes: isVersion4 ? Self.siteBytes.version4 : Self.siteBytes.version6)
+  }
 
-  /// Returns the IPv4 address, or the first bytes of an IPv6 address as a network.
+  /// Returns the first bytes of the address as a network.
   private func text(bytes kept: Int) -> String {
-    let count = isVersion4 ? 4 : kept
-    let total = isVersion4 ? 4 : 8
-    let bytes = (1...count).map { UInt8(truncatingIfNeeded: bits >> (8 * (total - $0))) }
-    let rest = [UInt8](repeating: 0, count: isVersion4 ? 0 : 16 - count)
+    let known = isVersion4 ? 4 : 8
+    let bytes = (1...kept).map { UInt8(truncatingIfNeeded: bits >> (8 * (known - $0))) }
+    let rest = [UInt8](repeating: 0, count: (isVersion4 ? 4 : 16) - kept)
     guard let first = IPAddress(bytes: bytes + rest) else { return "" }
-    return isVersion4 ? "\(first)" : "\(first)/\(8 * count)"
+    return isVersion4 && kept == 4 ? "\(first)" : "\(first)/\(8 * kept)"
   }
 }
 

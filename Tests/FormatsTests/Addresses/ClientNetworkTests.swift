@@ -19,4 +19,14 @@ internal import Testing
     #expect(try network("::1").description == "::/64")
     #expect(try network("::1") != network("0.0.0.0"))
   }
+
+  @Test func aSiteIsWhatSomebodyMayHaveAllOf() throws {
+    #expect(try network("192.0.2.1").site == "192.0.2.0/24")
+    #expect(try network("192.0.2.1").siteKey == network("192.0.2.255").siteKey)
+    #expect(try network("192.0.2.1").siteKey != network("192.0.3.1").siteKey)
+    #expect(try network("2001:db8:1:2::1").site == "2001:db8:1::/48")
+    #expect(try network("2001:db8:1:2::1").siteKey == network("2001:db8:1:ffff::1").siteKey)
+    #expect(try network("2001:db8:1:2::1").siteKey != network("2001:db8:2:2::1").siteKey)
+    #expect(try network("::1").siteKey != network("0.0.0.1").siteKey)
+  }
 }
