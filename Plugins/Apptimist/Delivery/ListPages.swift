@@ -71,10 +71,10 @@ struct ListPages: Sendable {
 extension SearchPlace {
   /// Reads a place; nil for the beginning.
   fileprivate init?(_ value: Int64) {
-    guard value > 0 else { return nil }
-    self.init(number: AccountNumber(rawValue: value >> 1), isPrefix: value & 1 == 1)
+    guard value > 0, let group = Group(rawValue: value & 3) else { return nil }
+    self.init(number: AccountNumber(rawValue: value >> 2), group: group)
   }
 
   /// The place as a number above 0.
-  fileprivate var value: Int64 { number.rawValue << 1 | (isPrefix ? 1 : 0) }
+  fileprivate var value: Int64 { number.rawValue << 2 | group.rawValue }
 }

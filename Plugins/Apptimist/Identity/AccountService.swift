@@ -127,8 +127,8 @@ struct AccountService: Sendable {
       guard name.utf8.contains(where: Self.wildcards.contains) else {
         return try await store.accounts(name: name, behind: place, max: max)
       }
-      // Networks take turns, as one of them may have any number of accounts.
-      return try await searches.withLock(.pattern, for: network?.hashValue ?? 0) {
+      // Sites take turns, as one of them may have any number of accounts.
+      return try await searches.withLock(.pattern, for: network?.site.hashValue ?? 0) {
         try await store.accounts(name: name, behind: place, max: max)
       }
     }

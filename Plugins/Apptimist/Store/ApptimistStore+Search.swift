@@ -4,11 +4,12 @@ internal import Formats
 internal import Storage
 
 extension ApptimistStore {
-  /// The cost that one search by name may have, in compared bytes: some hundredths of a second.
-  private static let searchSteps = 32_000_000
+  /// The cost that one search by a pattern may have, in compared bytes: about a hundredth of a second.
+  private static let searchSteps = 4_000_000
   /// The cost of looking at a name before any byte is compared.
   private static let nameSteps = 64
-  /// The number of names that are read at once.
+  /// The number of names that are read at once. As many names that start alike are listed by the age of their accounts; more
+  /// are listed in their own order, so that no search has to read them all.
   private static let namePage = 4096
 
   /// Finds the accounts with a name, then those whose name starts with it.
@@ -17,21 +18,53 @@ extension ApptimistStore {
     _ snapshot: borrowing Snapshot
   ) throws -> [SearchPlace] {
     var whole: [SearchPlace] = []
-    if place?.isPrefix != true {
+    if place == nil || place?.group == .whole {
       whole = try snapshot.all(
         "SELECT id FROM apptimist_users WHERE search_name = ? AND id > ? ORDER BY id LIMIT ?", name,
         place?.number ?? AccountNumber(rawValue: 0), limit
-      ) { SearchPlace(number: try $0[0], isPrefix: false) }
+      ) { SearchPlace(number: try $0[0], group: .whole) }
     }
     guard whole.count < limit else { return whole }
-    let last = place.flatMap { $0.isPrefix ? $0.number : nil }
+    let count = limit - whole.count
+    return try whole + longer(than: name, count, behind: place, snapshot)
+  }
+
+  /// Finds the accounts whose name is longer than a name and starts with it.
+  ///
+  /// - Parameter place: the place behind which to go on; nil, or one in the first group, from the beginning.
+  private func longer(
+    than name: [UInt8], _ limit: Int, behind place: SearchPlace?,
+    _ snapshot: borrowing Snapshot
+  ) throws -> [SearchPlace] {
     // No UTF-8 has the byte 0xFF.
-    let others: [AccountNumber] = try snapshot.values(
-      "SELECT id FROM apptimist_users WHERE search_name > ? AND search_name < ? LIMIT ?", name,
-      name + [0xFF], Self.searchSteps / Self.nameSteps)
-    let rest = others.filter { number in last.map { number > $0 } ?? true }.sorted()
-    return whole
-      + rest.prefix(limit - whole.count).map { SearchPlace(number: $0, isPrefix: true) }
+    let end = name + [0xFF]
+    if place?.group != .byName {
+      let all: [AccountNumber] = try snapshot.values(
+        """
+        SELECT id FROM apptimist_users WHERE search_name > ? AND search_name < ?
+        ORDER BY search_name, id LIMIT ?
+        """, name, end, Self.namePage + 1)
+      if all.count <= Self.namePage || place?.group == .byAge {
+        let last = place?.group == .byAge ? place?.number : nil
+        let rest = all.prefix(Self.namePage).filter { number in last.map { number > $0 } ?? true }
+        return rest.sorted().prefix(limit).map { SearchPlace(number: $0, group: .byAge) }
+      }
+    }
+    var start: (name: [UInt8], number: AccountNumber) = (name, AccountNumber(rawValue: .max))
+    if let place, place.group == .byName {
+      let last: [UInt8]?? = try snapshot.value(
+        "SELECT search_name FROM apptimist_users WHERE id = ?", place.number)
+      // An account that is gone by now has no place in the list.
+      guard let last, let last else { return [] }
+      start = (last, place.number)
+    }
+    let found: [AccountNumber] = try snapshot.values(
+      """
+      SELECT id FROM apptimist_users
+      WHERE search_name >= ?1 AND search_name < ?2 AND (search_name > ?1 OR id > ?3)
+      ORDER BY search_name, id LIMIT ?4
+      """, start.name, end, start.number, limit)
+    return found.map { SearchPlace(number: $0, group: .byName) }
   }
 
   /// Finds the accounts whose name matches a glob.
@@ -157,9 +190,18 @@ struct SearchText: Sendable {
 
 /// The place of an account in the results of a search.
 struct SearchPlace: Hashable, Sendable {
+  /// The groups of results, which follow each other.
+  enum Group: Int64, Sendable {
+    /// Accounts whose whole name was searched for, or that a pattern or another search matches, the oldest first.
+    case whole = 0
+    /// Accounts whose name only starts with the searched text, the oldest first.
+    case byAge = 1
+    /// The same by name and age, where they are many.
+    case byName = 2
+  }
+
   let number: AccountNumber
-  /// True if the account's name only starts with the searched text: such accounts follow those with the whole name.
-  let isPrefix: Bool
+  let group: Group
 }
 
 // Lists, and parts of them.
@@ -171,7 +213,7 @@ extension ApptimistStore {
     try await store.read { snapshot in
       let number: AccountNumber? = try snapshot.value(
         "SELECT id FROM apptimist_users WHERE key = ? AND kind <> ?", key, StoredKind.deleted)
-      return try number.flatMap { try account(SearchPlace(number: $0, isPrefix: false), snapshot) }
+      return try number.flatMap { try account(SearchPlace(number: $0, group: .whole), snapshot) }
     }
   }
 
@@ -185,7 +227,7 @@ extension ApptimistStore {
         "SELECT id FROM apptimist_users WHERE uid = ? AND id > ? ORDER BY id LIMIT ?",
         StoredUID(uid), place?.number ?? AccountNumber(rawValue: 0), max)
       return try numbers.compactMap {
-        try account(SearchPlace(number: $0, isPrefix: false), snapshot)
+        try account(SearchPlace(number: $0, group: .whole), snapshot)
       }
     }
   }
@@ -196,7 +238,7 @@ extension ApptimistStore {
   /// - Parameters:
   ///   - name: the name or glob; an empty one matches nothing.
   ///   - place: the place behind which to go on, or nil from the beginning.
-  /// - Returns: no more than is found among half a million names that start like the pattern.
+  /// - Returns: no more than is found among some sixty thousand names that start like the pattern.
   func accounts(
     name: String, behind place: SearchPlace?, max: Int
   ) async throws -> [(user: Version2.User, place: SearchPlace)] {
@@ -207,7 +249,7 @@ extension ApptimistStore {
       if pattern.isGlob {
         let last = place?.number ?? AccountNumber(rawValue: 0)
         places = try matching(pattern, max, behind: last, snapshot).map {
-          SearchPlace(number: $0, isPrefix: false)
+          SearchPlace(number: $0, group: .whole)
         }
       } else {
         places = try named(pattern.bytes, max, behind: place, snapshot)

@@ -63,13 +63,19 @@ final class IssuerKeys: Sendable {
       // A known key of another algorithm doesn't become right by another fetch.
       guard let id = token.keyID, !set.has(id), !isPausing, mayFetch() else { return nil }
     }
-    return try await fetches.withLock(.keys) { () async throws(Unavailable) -> JSONWebKey? in
-      // Whoever had the turn before may have fetched them.
-      if isPausing {
-        if let set = fresh() { return set.key(token.keyID, for: token.algorithm) }
-        throw Unavailable(reason: cache.withLock { $0.attempt?.failure } ?? "no keys yet")
+    do {
+      return try await fetches.withLock(.keys) { () async throws -> JSONWebKey? in
+        // Whoever had the turn before may have fetched them.
+        if isPausing {
+          if let set = fresh() { return set.key(token.keyID, for: token.algorithm) }
+          throw Unavailable(reason: cache.withLock { $0.attempt?.failure } ?? "no keys yet")
+        }
+        return try await fetch().key(token.keyID, for: token.algorithm)
       }
-      return try await fetch().key(token.keyID, for: token.algorithm)
+    } catch let error as Unavailable {
+      throw error
+    } catch {
+      throw Unavailable(reason: "the request was cancelled")
     }
   }
 
