@@ -13,7 +13,7 @@ BUILD_PACKAGES := libicu-dev libsqlite3-dev libpq-dev libsodium-dev libxml2-dev 
   libbrotli-dev libcjose-dev libjansson-dev libqrencode-dev libsecp256k1-dev libstdc++-12-dev \
   pkg-config
 # What the tests compare awd with on the command line, and the servers, browsers and databases that others need.
-UNIT_PACKAGES := xmlsec1 openssl curl python3 python3-nacl python3-websockets sqlite3 systemd zbar-tools groff-base zsh fish
+UNIT_PACKAGES := xmlsec1 openssl curl python3 python3-nacl python3-websockets python3-lxml python3-cryptography sqlite3 systemd zbar-tools groff-base zsh fish
 TEST_PACKAGES := $(UNIT_PACKAGES) python3-venv python3-jwt python3-cryptography postgresql-15 chromium chromium-driver \
   node-tweetnacl caddy haproxy pgbouncer nginx-light iproute2 fail2ban restic prometheus prometheus-alertmanager python3-yaml
 BENCH_PACKAGES := nginx-light mosquitto wrk python3 python3-venv python3-nacl python3-websockets curl xmlsec1 openssl \
@@ -81,7 +81,8 @@ MANUALS := .build/manuals
 manuals: build ## make the manual pages awd(1) and awd.toml(5) in .build/manuals
 	@$(call install,lowdown)
 	@mkdir -p $(MANUALS); $(AWD) manual > $(MANUALS)/awd.1
-	@sed -E -e '1s/.*/# NAME/' -e '3s/^One/awd.toml - one/' -e 's/<doc:([A-Za-z]+)>/the page \1 of the guide/' \
+	@sed -E -e '1s/.*/# NAME/' -e '3s/^One/awd.toml - one/' -e 's/<doc:([A-Za-z]+)(#[A-Za-z-]+)?>/the page \1 of the guide/g' \
+	  -e '/^\| (key|---) \|/d' -e 's/^\| `([^`]+)` \| (.*) \| (.*) \| (.*) \|$$/\n- **\1** (\2; default: \3). \4/' \
 	  Sources/awd/awd.docc/Configuration.md | lowdown -s -tman -m title=AWD.TOML -m section=5 \
 	  -m 'volume=File Formats' -m 'source=awd $(VERSION)' > $(MANUALS)/awd.toml.5
 
@@ -95,12 +96,16 @@ ZSHDIR ?= $(SHAREDIR)/zsh/site-functions
 define install_files
 install -D -m 0755 $(AWD) $(1)$(2)/awd; \
 install -D -m 0644 README.md $(1)$(4)/doc/awd/README.md; \
+install -d $(1)$(4)/doc/awd/guide/Decisions $(1)$(4)/doc/awd/examples; \
+install -m 0644 Sources/awd/awd.docc/*.md $(1)$(4)/doc/awd/guide/; \
+install -m 0644 Sources/awd/awd.docc/Decisions/*.md $(1)$(4)/doc/awd/guide/Decisions/; \
+install -m 0644 config/alerts.yml config/grafana-dashboard.json config/proxies/* $(1)$(4)/doc/awd/examples/; \
 for n in 1 5; do install -d $(1)$(4)/man/man$$n; install -m 0644 $(MANUALS)/*.$$n $(1)$(4)/man/man$$n; done; \
 for f in bash:$(4)/bash-completion/completions/awd fish:$(4)/fish/vendor_completions.d/awd.fish zsh:$(5)/_awd; do \
   $(AWD) completion $${f%%:*} | install -D -m 0644 /dev/stdin $(1)$${f#*:}; done; \
-install -d $(1)$(3); sed -e 's|/usr/bin/awd|$(2)/awd|' -e 's|/usr/share/doc|$(4)/doc|' \
-  config/awd.service > $(1)$(3)/awd.service; \
-chmod 0644 $(1)$(3)/awd.service; \
+install -d $(1)$(3); for f in awd.service awd-backup.service awd-backup.timer; do \
+  sed -e 's|/usr/bin/awd |$(2)/awd |' -e 's|/usr/share/doc|$(4)/doc|' config/$$f > $(1)$(3)/$$f; \
+  chmod 0644 $(1)$(3)/$$f; done; \
 [ -e $(1)/etc/awd/awd.toml ] || install -D -m 0640 config/production.toml $(1)/etc/awd/awd.toml
 endef
 
@@ -110,6 +115,7 @@ install: manuals ## install the program, its unit, its manuals and its configura
 	  getent passwd awd >/dev/null || useradd --system --user-group --no-create-home \
 	    --home-dir /var/lib/awd --shell /usr/sbin/nologin awd; \
 	  [ "$$(stat -c %U:%G /etc/awd/awd.toml)" != root:root ] || chgrp awd /etc/awd/awd.toml; \
+	  install -d -m 0700 -o awd -g awd /var/backups/awd; \
 	  if [ -d /run/systemd/system ]; then systemctl daemon-reload; fi; \
 	  echo "awd: installed. Look at /etc/awd/awd.toml, then: systemctl enable --now awd"; \
 	fi
@@ -124,12 +130,12 @@ deb: manuals ## make a Debian package, .build/awd_VERSION_ARCHITECTURE.deb
 	@rm -rf $(DEB); mkdir -p $(DEB)/root/DEBIAN $(DEB)/debian
 	@$(call install_files,$(DEB)/root,/usr/bin,/lib/systemd/system,/usr/share,/usr/share/zsh/vendor-completions)
 	@gzip -9n $(DEB)/root/usr/share/man/*/*
-	@install -D -m 0644 LICENSE $(DEB)/root/usr/share/doc/awd/copyright
+	@install -D -m 0644 config/debian/copyright $(DEB)/root/usr/share/doc/awd/copyright
 	@install -m 0644 CHANGELOG.md $(DEB)/root/usr/share/doc/awd/
 	@install -D -m 0644 config/debian/lintian-overrides $(DEB)/root/usr/share/lintian/overrides/awd
 	@sed -e 's/@VERSION@/$(DEB_VERSION)/' -e 's/@MAINTAINER@/$(MAINTAINER)/' -e "s/@DATE@/$$(date -R -r CHANGELOG.md)/" \
 	  config/debian/changelog | gzip -9n > $(DEB)/root/usr/share/doc/awd/changelog.gz
-	@install -m 0755 config/debian/p* $(DEB)/root/DEBIAN/
+	@install -m 0755 config/debian/postinst config/debian/postrm config/debian/prerm $(DEB)/root/DEBIAN/
 	@echo /etc/awd/awd.toml > $(DEB)/root/DEBIAN/conffiles
 	@strip --strip-debug $(DEB)/root/usr/bin/awd; printf 'Source: awd\n' > $(DEB)/debian/control
 	@depends=$$(cd $(DEB) && dpkg-shlibdeps -O root/usr/bin/awd 2>/dev/null | sed 's/shlibs:Depends=//'); \

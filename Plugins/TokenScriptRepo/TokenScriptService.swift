@@ -16,7 +16,9 @@ package struct TokenScriptService: Migrating, Commanding, Demonstrating, Running
   package static var commands: [any Command.Type] {
     [
       RepositoryListCommand.self, RepositoryNewCommand.self, RepositoryVerifyCommand.self,
-      RepositorySignCommand.self, RepositoryPublishCommand.self, RepositoryWithdrawCommand.self,
+      RepositorySignCommand.self, RepositoryCertificateRequestCommand.self,
+      RepositoryCertificateSignCommand.self, RepositoryPublishCommand.self,
+      RepositoryWithdrawCommand.self,
       RepositoryGoneCommand.self, RepositoryPreviewCommand.self, RepositorySchemasCommand.self,
       SchemaWorkerCommand.self, WalletFetchCommand.self, WalletOpenCommand.self,
     ]

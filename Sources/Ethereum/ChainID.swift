@@ -27,6 +27,19 @@ public struct ChainID: Hashable, Sendable {
   }
 }
 
+extension ChainID {
+  /// Reads the lexical form of XML Schema's integer, as a TokenScript names its chain: blanks at both ends, a sign `+` and
+  /// leading zeros mean nothing. Returns nil for any other text, and for a number below 1.
+  public init?(xmlInteger text: some StringProtocol) {
+    let isBlank: (UInt8) -> Bool = { [0x20, 0x09, 0x0d, 0x0a].contains($0) }
+    var digits = Array(text.utf8).drop(while: isBlank)
+    while let last = digits.last, isBlank(last) { digits.removeLast() }
+    if digits.first == UInt8(ascii: "+") { digits.removeFirst() }
+    let significant = digits.drop { $0 == UInt8(ascii: "0") }
+    self.init(utf8: significant)
+  }
+}
+
 extension ChainID: Comparable {
   /// Orders chains by their numbers.
   public static func < (left: ChainID, right: ChainID) -> Bool { left.number < right.number }

@@ -41,4 +41,10 @@ public enum WalletSignature {
     else { return nil }
     return signature
   }
+
+  /// Returns whether 32 bytes are the number of a key: neither zero, nor the curve's order or above.
+  public static func isSecret(_ secret: [UInt8]) -> Bool {
+    // Nothing is signed with any other number.
+    sign([UInt8](repeating: 1, count: 32), with: secret) != nil
+  }
 }

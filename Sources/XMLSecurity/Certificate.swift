@@ -106,8 +106,10 @@ extension X509Certificate {
 
   var issuer: String { unsafe Self.text(of: X509_get_issuer_name(pointer)) }
 
-  var commonName: String? {
-    let name = unsafe X509_get_subject_name(pointer)
+  var commonName: String? { unsafe Self.commonName(of: X509_get_subject_name(pointer)) }
+
+  /// Returns the last common name of a name, or nil without one.
+  static func commonName(of name: OpaquePointer?) -> String? {
     var last: Int32 = -1
     while case let next = unsafe X509_NAME_get_index_by_NID(name, NID_commonName, last), next >= 0 {
       last = next

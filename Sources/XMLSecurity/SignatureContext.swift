@@ -84,8 +84,41 @@ internal import CXMLSec
 
   /// Returns whether a key made the value, after a verification with another key whose outcome was ``Outcome/forged``.
   func isMade(by key: EVPKey, value: [UInt8]) -> Bool {
+    signedBytes.map { isMade(by: key, value: value, over: $0) } ?? false
+  }
+
+  /// Returns whether a key made the value over a SignedInfo without the default namespace that it inherits, as the official
+  /// tool makes it where the root has one. Canonical XML requires that declaration.
+  func isMadeWithoutDefaultNamespace(by key: EVPKey, value: [UInt8]) -> Bool {
+    guard let bytes = signedBytes, let rest = Self.withoutDefaultNamespace(bytes) else {
+      return false
+    }
+    return isMade(by: key, value: value, over: rest)
+  }
+
+  /// The canonical SignedInfo of the last verification.
+  private var signedBytes: [UInt8]? {
+    guard let signed = unsafe xmlSecDSigCtxGetPreSignBuffer(context),
+      let start = unsafe xmlSecBufferGetData(signed)
+    else { return nil }
+    return unsafe [UInt8](
+      UnsafeBufferPointer(start: start, count: Int(xmlSecBufferGetSize(signed))))
+  }
+
+  /// Returns a canonical element without the declaration of its default namespace, which comes first in canonical XML; nil
+  /// if there is none.
+  private static func withoutDefaultNamespace(_ bytes: [UInt8]) -> [UInt8]? {
+    let declaration = Array(" xmlns=\"".utf8)
+    guard let name = bytes.firstIndex(of: UInt8(ascii: " ")),
+      bytes[name...].starts(with: declaration)
+    else { return nil }
+    let value = name + declaration.count
+    guard let end = bytes[value...].firstIndex(of: UInt8(ascii: "\"")) else { return nil }
+    return Array(bytes[..<name] + bytes[(end + 1)...])
+  }
+
+  private func isMade(by key: EVPKey, value: [UInt8], over signed: [UInt8]) -> Bool {
     guard let method = unsafe context.pointee.signMethod?.pointee.id,
-      let signed = unsafe xmlSecDSigCtxGetPreSignBuffer(context),
       let transform = unsafe xmlSecTransformCreate(method)
     else { return false }
     defer { unsafe xmlSecTransformDestroy(transform) }
@@ -96,7 +129,7 @@ internal import CXMLSec
     unsafe transform.pointee.operation = xmlSecTransformOperationVerify
     return unsafe xmlSecTransformSetKey(transform, verifyKey) == 0
       && xmlSecTransformPushBin(
-        transform, xmlSecBufferGetData(signed), xmlSecBufferGetSize(signed), 1, transforms) == 0
+        transform, signed, UInt32(signed.count), 1, transforms) == 0
       && xmlSecTransformVerify(transform, value, UInt32(value.count), transforms) == 0
       && transform.pointee.status == xmlSecTransformStatusOk
   }

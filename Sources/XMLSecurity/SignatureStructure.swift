@@ -11,6 +11,10 @@ struct SignatureStructure {
   let keyInfo: XMLElement
   /// The SignedProperties that a reference covers, or nil.
   let signedProperties: XMLElement?
+
+  /// The bytes of the SignatureValue.
+  var value: [UInt8]? { element.child(named: "SignatureValue", in: Algorithm.signature)?.base64 }
+
   /// The number of prefixes in all lists of `InclusiveNamespaces`, each of which is looked for at each element.
   let prefixes: Int
 

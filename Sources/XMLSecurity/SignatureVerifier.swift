@@ -22,7 +22,7 @@ public struct VerifiedSignature: Sendable, Hashable {
 /// several signatures each covers the document as it was when that one was made: without itself and those behind it.
 public struct SignatureVerifier: Sendable {
   /// The version of the verifier, raised whenever a verdict may change.
-  public static let version = 3
+  public static let version = 4
 
   private static let maximumSignatures = 8
   /// The number of bytes that all signatures together canonicalize and digest: the largest document twice.
@@ -144,8 +144,19 @@ public struct SignatureVerifier: Sendable {
   /// Verifies with a key that is known.
   private func check(_ structure: SignatureStructure, with key: PublicKey) throws(SignatureError) {
     let context = try context(for: key, structure)
-    try require(context.verify(structure.element))
+    let outcome = context.verify(structure.element)
+    if outcome == .forged, let value = structure.value,
+      context.isMadeWithoutDefaultNamespace(by: key.handle, value: value)
+    {
+      throw Self.namespaceError
+    }
+    try require(outcome)
   }
+
+  private static let namespaceError = SignatureError(
+    .defaultNamespace,
+    "it was made over a SignedInfo without the default namespace (xmlns=) of the root, which canonical "
+      + "XML requires there")
 
   /// Finds the certified key with which the signature holds.
   ///
@@ -169,15 +180,23 @@ public struct SignatureVerifier: Sendable {
     }
     let context = try context(for: first, structure)
     let outcome = context.verify(structure.element)
-    guard outcome == .forged, candidates.count > 1,
-      let value = structure.element.child(named: "SignatureValue", in: Algorithm.signature)?.base64,
-      let key = candidates.dropFirst().first(where: { context.isMade(by: $0.handle, value: value) })
-    else {
+    guard outcome == .forged, let value = structure.value else {
       try require(outcome)
       return first
     }
-    try check(structure, with: key)
-    return key
+    if let key = candidates.dropFirst().first(where: {
+      context.isMade(by: $0.handle, value: value)
+    }) {
+      try check(structure, with: key)
+      return key
+    }
+    if candidates.contains(where: {
+      context.isMadeWithoutDefaultNamespace(by: $0.handle, value: value)
+    }) {
+      throw Self.namespaceError
+    }
+    try require(outcome)
+    return first
   }
 
   private func context(
@@ -247,6 +266,8 @@ public struct SignatureError: Error, Sendable, Hashable {
     case changed
     /// The signature value was not made by the key.
     case forged
+    /// The signature value was made by the key, but over a SignedInfo without the default namespace that it inherits.
+    case defaultNamespace
     /// A library failed.
     case internalFailure
   }

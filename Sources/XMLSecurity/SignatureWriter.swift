@@ -114,16 +114,26 @@ private struct SignatureMarkup {
       + "<ds:DigestValue>\(digests[index])</ds:DigestValue>"
   }
 
+  /// The key, and then the certificates: wallets take the key from the first KeyValue, never from a certificate.
   private var keyInfo: String {
-    guard certificates.isEmpty else {
-      let items = certificates.map { "<ds:X509Certificate>\(base64($0.der))</ds:X509Certificate>" }
-      return "<ds:X509Data>\(items.joined())</ds:X509Data>"
-    }
-    if let urn = key.publicKey.kind.urn, let point = key.handle.point {
+    guard !certificates.isEmpty else { return keyValue }
+    let items = certificates.map { "<ds:X509Certificate>\(base64($0.der))</ds:X509Certificate>" }
+    return keyValue + "<ds:X509Data>\(items.joined())</ds:X509Data>"
+  }
+
+  /// The key in a form that the official library reads, which knows RSAKeyValue and ECDSAKeyValue (RFC 4050) alone. Each
+  /// coordinate has the field's full length.
+  private var keyValue: String {
+    let kind = key.publicKey.kind
+    if let urn = kind.urn, let point = key.handle.point, point.count == 1 + 2 * kind.coordinateSize
+    {
+      let x = point[1...kind.coordinateSize]
+      let y = point[(1 + kind.coordinateSize)...]
       return """
-        <ds:KeyValue><dsig11:ECKeyValue xmlns:dsig11="\(Algorithm.signature11)">\
-        <dsig11:NamedCurve URI="\(urn)"/><dsig11:PublicKey>\(base64(point))</dsig11:PublicKey>\
-        </dsig11:ECKeyValue></ds:KeyValue>
+        <ds:KeyValue><ecdsa:ECDSAKeyValue xmlns:ecdsa="\(Algorithm.signatureMore)">\
+        <ecdsa:DomainParameters><ecdsa:NamedCurve URI="\(urn)"/></ecdsa:DomainParameters>\
+        <ecdsa:PublicKey><ecdsa:X>\(base64(Array(x)))</ecdsa:X><ecdsa:Y>\(base64(Array(y)))</ecdsa:Y>\
+        </ecdsa:PublicKey></ecdsa:ECDSAKeyValue></ds:KeyValue>
         """
     }
     guard let numbers = key.handle.modulusAndExponent else { return "" }

@@ -20,6 +20,44 @@ internal import CXMLSec
     return unsafe String(cString: uri)
   }
 
+  /// The prefix of the name, or nil without one.
+  public var prefix: String? {
+    guard let prefix = unsafe node.pointee.ns?.pointee.prefix else { return nil }
+    return unsafe String(cString: prefix)
+  }
+
+  /// Returns whether this element, or one below it in the same namespace, has another prefix or none.
+  package func hasOtherPrefix(than prefix: String) -> Bool {
+    let namespace = namespace
+    return unsafe nodes.contains { node in
+      guard let found = unsafe node.pointee.ns, let uri = unsafe found.pointee.href,
+        let namespace, unsafe Self.isEqual(uri, namespace)
+      else { return false }
+      guard let written = unsafe found.pointee.prefix else { return true }
+      return unsafe !Self.isEqual(written, prefix)
+    }
+  }
+
+  /// Returns whether this element, or one below it in the same namespace, has a name.
+  package func hasElement(named name: String) -> Bool {
+    let namespace = namespace
+    return unsafe nodes.contains { unsafe Self.isNode($0, named: name, in: namespace) }
+  }
+
+  /// Returns whether a text is in the content of the element, or in an attribute of it or of one below it.
+  package func mentions(_ text: String) -> Bool {
+    if self.text.contains(text) { return true }
+    return unsafe nodes.contains { node in
+      var property = unsafe node.pointee.properties
+      while let attribute = unsafe property {
+        let value = unsafe xmlNodeListGetString(document.pointer, attribute.pointee.children, 1)
+        if unsafe Self.adopting(value)?.contains(text) == true { return true }
+        unsafe property = attribute.pointee.next
+      }
+      return false
+    }
+  }
+
   /// The line, from 1, on which the start tag ends.
   public var line: Int { unsafe xmlGetLineNo(node) }
 

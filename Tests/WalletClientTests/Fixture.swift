@@ -49,6 +49,8 @@ extension TemporaryFolder {
   var files: [String] {
     let found = FileManager.default.enumerator(atPath: path)?.compactMap { $0 as? String } ?? []
     return found.filter { name in
+      // The records of where files were downloaded.
+      if name.hasSuffix(".location") { return false }
       var isFolder = ObjCBool(false)
       return FileManager.default.fileExists(atPath: "\(path)/\(name)", isDirectory: &isFolder)
         && !isFolder.boolValue

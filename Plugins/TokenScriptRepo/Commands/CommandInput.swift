@@ -55,11 +55,11 @@ struct CommandFile: Sendable {
     self.path = isBelow ? below : path
   }
 
-  /// Reads a private key in PEM; blocks on the disk.
+  /// Reads a private key, in PEM or in the hexadecimal digits of the official tool; blocks on the disk.
   ///
   /// - Throws: ``CommandError`` if the file can't be read, or is none.
   func privateKey() throws(CommandError) -> PrivateKey {
-    do { return try PrivateKey(pem: Descriptor.contents(ofFile: path)) } catch {
+    do { return try PrivateKey(file: Descriptor.contents(ofFile: path)) } catch {
       throw .refused("\(path): \(error)".printable)
     }
   }

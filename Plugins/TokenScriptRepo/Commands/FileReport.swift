@@ -39,7 +39,9 @@ struct FileReport: Sendable {
   private let path: String
   /// True if a server would serve the file by the rules of the configuration.
   let holds: Bool
-  /// The reason why it would not, or nil.
+  /// What a server would do with the file: "would be served", "would be refused" or "would serve nothing".
+  let verdict: String
+  /// The reason why it would not be served, or nil.
   private let reason: String?
   /// The meaning of the file, or nil if it is no TokenScript; then there are no checks.
   private var file: TokenScriptFile?
@@ -58,12 +60,23 @@ struct FileReport: Sendable {
       file = try reader.read(source.contents(), now: now)
     } catch {
       holds = false
+      verdict = Self.refused
       reason = error.words
+      advice = error.advice(at: source.path)
       return
     }
     let (refusal, warnings) = rules.evaluate(file)
-    holds = refusal == nil
-    reason = refusal?.reason
+    holds = refusal == nil && !file.origins.isEmpty
+    if let refusal {
+      verdict = Self.refused
+      reason = refusal.reason
+    } else if file.origins.isEmpty {
+      verdict = "would serve nothing"
+      reason = "it names no contract with a valid address and chain as its origin"
+    } else {
+      verdict = "would be served"
+      reason = nil
+    }
     self.file = file
     checks = [
       Check("signature", file.signature, rules.signature),
@@ -77,9 +90,16 @@ struct FileReport: Sendable {
       self.warnings.append("it was signed in the future, which counts as no signing time")
     }
     advice = file.advice(at: path, rules, isForPublishing: true)
-    if file.origins.isEmpty {
-      self.warnings.append("it names no contract as its origin, so nothing would be served")
-    }
+  }
+
+  private static let refused = "would be refused"
+
+  /// Makes the report of a project folder without a file to check.
+  init(unreadable path: String, because reason: String) {
+    self.path = path
+    self.reason = reason
+    holds = false
+    verdict = Self.refused
   }
 
   /// The report for programs.
@@ -125,8 +145,7 @@ struct FileReport: Sendable {
     let told = checks.compactMap(\.reason)
     cells += warnings.filter { !told.contains($0) }.map { ["warning", $0] }
     cells += advice.map { ["mend", $0] }
-    let verdict = holds ? "would be served" : "would be refused: \(reason ?? "")"
-    return ["\(path): \(verdict)".printable]
+    return ["\(path): \(verdict)\(reason.map { ": \($0)" } ?? "")".printable]
       + TextTable.align(cells.map { $0.map(\.printable) }).map { "  \($0)" }
   }
 }
@@ -138,6 +157,12 @@ extension TokenScriptFile {
   ///   - isForPublishing: whether the file is to be published over HTTP.
   func advice(at path: String, _ rules: RepositoryRules, isForPublishing: Bool) -> [String] {
     var advice: [String] = []
+    if warnings.contains(TokenScriptReader.unbuilt) {
+      // Whatever else is missing comes with the build.
+      return [
+        "build it: tokenscript build in the project's folder, and then use out/tokenscript.tsml"
+      ]
+    }
     if warnings.contains(where: { $0.contains("names no network") }) {
       advice.append("add network=\"…\" to every address, with the number of its chain")
     }
@@ -153,6 +178,10 @@ extension TokenScriptFile {
     switch signature {
     case .failed(let refusal) where refusal.reason == "not signed":
       advice.append("sign it: awd repo sign --key KEY '\(path)'")
+    case .failed(let refusal) where refusal.reason == FileRefusal.defaultNamespace:
+      advice.append(
+        "the default namespace (xmlns=) on the root is the cause, which the official tool leaves out of "
+          + "what it signs: move it to the elements below, build and sign again")
     case .failed:
       advice.append("take the signature out, and sign it anew: any change breaks a signature")
     case .passed where isForPublishing && signer?.time == nil:
@@ -165,5 +194,19 @@ extension TokenScriptFile {
       advice.append("sign it with a certificate that leads to a root, or with the deployer's key")
     }
     return advice
+  }
+}
+
+extension FileRefusal {
+  /// Returns the steps that make a file readable, or none if there is no such way.
+  func advice(at path: String) -> [String] {
+    guard reason == Self.doctype else { return [] }
+    let name = path.replacing(/\.(xml|tsml)$/, with: "")
+    let new = "\(name)-expanded.tsml"
+    return [
+      "expand its entities: xmllint --noent --dropdtd --output '\(new)' '\(path)' "
+        + "(in Debian's package libxml2-utils)",
+      "then sign the new file: awd repo sign --key KEY '\(new)'",
+    ]
   }
 }

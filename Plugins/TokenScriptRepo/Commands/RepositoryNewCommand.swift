@@ -11,6 +11,9 @@ struct RepositoryNewCommand: Command {
     .option("contract", value: "ADDRESS", "the contract: 0x and 40 hexadecimal digits (required)"),
     .option("chain", value: "ID", "the number of the contract's chain; 1 by default"),
     .option("name", value: "NAME", "the contract's name in the file; Token by default"),
+    .option(
+      "namespace", value: "YYYY/MM", "the version: 2020/06, 2022/09 or 2024/01, the last by default"
+    ),
     .option("interface", value: "INTERFACE", "erc20, erc721 or erc1155; erc20 by default"),
     .operand("FILE", "the file to write, NAME.tsml"),
   ]
@@ -33,10 +36,16 @@ struct RepositoryNewCommand: Command {
       throw CommandError.usage(
         "--name: expected a letter and then letters, digits, “.”, “_” and “-”")
     }
+    let version = arguments["namespace"] ?? "2024/01"
+    guard let template = template(of: version) else {
+      throw CommandError.usage("--namespace: expected 2020/06, 2022/09 or 2024/01")
+    }
     let path = arguments.operands[0]
-    // One contract and one card, in the latest version that has a published schema.
-    let file = String(decoding: Resource(tokenscript_new_tsml()).bytes, as: UTF8.self)
-      .replacing("{{name}}", with: name).replacing("{{interface}}", with: interface)
+    // One contract and one card.
+    let file = String(decoding: template, as: UTF8.self)
+      .replacing("{{namespace}}", with: version).replacing("{{name}}", with: name).replacing(
+        "{{interface}}", with: interface
+      )
       .replacing("{{chain}}", with: "\(chain)").replacing("{{address}}", with: contract.checksummed)
     try await ThreadPool(named: "awd-new", width: 1).run {
       do throws(SystemError) {
@@ -46,5 +55,14 @@ struct RepositoryNewCommand: Command {
     context.print("\(path): a TokenScript for \(contract) on \(chain.title)".printable)
     context.print(
       "next: awd repo sign --key KEY '\(path)', then awd repo verify '\(path)'".printable)
+  }
+
+  /// Returns the template of a version, or nil if there is none. Each is valid against the official tool's schema.
+  private static func template(of version: String) -> [UInt8]? {
+    switch version {
+    case "2020/06": Resource(tokenscript_new_2020_06_tsml()).bytes
+    case "2022/09", "2024/01": Resource(tokenscript_new_tsml()).bytes
+    default: nil
+    }
   }
 }

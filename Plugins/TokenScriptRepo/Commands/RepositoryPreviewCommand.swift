@@ -11,7 +11,7 @@ struct RepositoryPreviewCommand: Command {
   static let summary = "Put up a TokenScript for a day, under a URL that nobody can guess"
   static let parameters: [CommandParameter] = [
     .option("to", value: "URL", "the repository (required)"), .json,
-    .operand("FILE", "the TokenScript"),
+    .operand("FILE", "the TokenScript, or a project folder of the official tool that is signed"),
   ]
 
   private struct Answer: Decodable {
@@ -23,10 +23,10 @@ struct RepositoryPreviewCommand: Command {
   static func run(_ context: CommandContext) async throws {
     let arguments = context.arguments
     let repository = try RepositoryExchange.url(arguments)
-    let path = arguments.operands[0]
+    let source = try CommandFile(signed: arguments.operands[0])
     let bytes: [UInt8]
-    do throws(FileRefusal) { bytes = try CommandFile(path).contents() } catch {
-      throw CommandError.refused("\(path): \(error.words)".printable)
+    do throws(FileRefusal) { bytes = try source.contents() } catch {
+      throw CommandError.refused("\(source.path): \(error.words)".printable)
     }
     let answer = try await RepositoryExchange().send(
       OutgoingRequest(.post, "\(repository)/preview", body: bytes), expecting: .created)

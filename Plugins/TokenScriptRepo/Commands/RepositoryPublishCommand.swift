@@ -14,24 +14,28 @@ struct RepositoryPublishCommand: Command {
   static let parameters: [CommandParameter] = [
     .option("to", value: "URL", "the repository (required)"),
     .option("chain", value: "ID", "the chain in the URL; by default the first that the file names"),
-    .json, .operand("FILE", "the TokenScript, signed"),
+    .json, .operand("FILE", "the TokenScript, signed, or a project folder of the official tool"),
   ]
 
   static func run(_ context: CommandContext) async throws {
     let arguments = context.arguments
     let repository = try RepositoryExchange.url(arguments)
     let chain = try arguments.chain("chain")
-    let path = arguments.operands[0]
+    let source = try CommandFile(signed: arguments.operands[0])
+    let path = source.path
     let bytes: [UInt8]
     let file: TokenScriptFile
     do throws(FileRefusal) {
-      bytes = try CommandFile(path).contents()
+      bytes = try source.contents()
       var reader = TokenScriptReader()
       reader.verifier = SignatureVerifier()
       file = try reader.read(bytes, now: .now())
       if case .failed(let refusal) = file.signature { throw refusal }
     } catch {
-      throw CommandError.refused("\(path): \(error.words); sign it with awd repo sign".printable)
+      let advice = error.advice(at: path)
+      let steps = advice.isEmpty ? ["sign it with awd repo sign"] : advice
+      throw CommandError.refused(
+        "\(path): \(error.words); \(steps.joined(separator: "; "))".printable)
     }
     guard let contract = file.origins.first, let first = file.originChains[contract]?.first else {
       throw CommandError.refused("\(path): it names no contract as its origin".printable)

@@ -7,64 +7,108 @@ struct RepositorySignCommand: Command {
   static let name = "repo sign"
   static let summary = "Sign a TokenScript with the present time, or add a further signature"
   static let parameters: [CommandParameter] = [
-    .option("key", value: "KEY", "the private key in PEM: RSA, P-256, P-384, P-521 or secp256k1"),
+    .option(
+      "key", value: "KEY",
+      "the private key: PEM of RSA, P-256, P-384, P-521 or secp256k1, or 64 hexadecimal digits; "
+        + "by default ts-signing.key of a project folder"),
     .option(
       "certificate", value: "CHAIN",
       "certificates in PEM with the key's own; without them the signature names the bare key"),
-    .option("output", value: "FILE", "the file to write; by default FILE itself is replaced"),
-    .operand("FILE", "the TokenScript"),
+    .option(
+      "output", value: "FILE",
+      "the file to write; by default FILE itself is replaced, or a project's "
+        + "out/tokenscript.signed.tsml"),
+    .operand("FILE", "the TokenScript, or a project folder of the official tool that is built"),
   ]
+
+  /// The files of one signature.
+  private struct Files: Sendable {
+    let input: String
+    let output: String
+    let key: String
+    let certificate: String?
+    /// True if the certificate is a project's, which counts only for the key that it holds.
+    let isCertificateOptional: Bool
+  }
 
   static func run(_ context: CommandContext) async throws {
     let arguments = context.arguments
-    let path = arguments.operands[0]
-    let key = try arguments.required("key", "KEY")
-    let line = try await ThreadPool(named: "awd-sign", width: 1).run {
-      try sign(
-        path, key: key, certificate: arguments["certificate"],
-        output: arguments["output"] ?? path, now: .now())
+    let lines = try await ThreadPool(named: "awd-sign", width: 1).run {
+      try sign(files(arguments), now: .now())
     }
-    context.print(line.printable)
+    for line in lines { context.print(line.printable) }
+  }
+
+  /// Finds the files that the arguments name; blocks on the disk.
+  private static func files(_ arguments: CommandArguments) throws(CommandError) -> Files {
+    let path = arguments.operands[0]
+    guard let project = ProjectFolder(path) else {
+      return Files(
+        input: path, output: arguments["output"] ?? path,
+        key: try arguments.required("key", "KEY"), certificate: arguments["certificate"],
+        isCertificateOptional: false)
+    }
+    let input = try project.unsignedFile()
+    guard let key = arguments["key"] ?? project.key else {
+      throw .usage("--key KEY is missing, and \(path) has no ts-signing.key")
+    }
+    return Files(
+      input: input, output: arguments["output"] ?? project.signed, key: key,
+      certificate: arguments["certificate"] ?? project.certificate,
+      isCertificateOptional: arguments["key"] != nil && arguments["certificate"] == nil)
   }
 
   /// Signs a file; blocks on the disk.
   ///
-  /// - Returns: a line about the signature.
-  private static func sign(
-    _ path: String, key keyPath: String, certificate: String?, output: String, now: Timestamp
-  ) throws(CommandError) -> String {
-    let key = try CommandFile(keyPath).privateKey()
+  /// - Returns: lines about the signature.
+  private static func sign(_ files: Files, now: Timestamp) throws(CommandError) -> [String] {
+    let key = try CommandFile(files.key).privateKey()
+    var certificates: [Certificate] = []
     let writer: SignatureWriter
     do {
-      let chain =
-        try certificate.map {
-          try Certificate.certificates(pem: Descriptor.contents(ofFile: $0))
-        } ?? []
-      writer = try SignatureWriter(key: key, certificates: chain)
-    } catch { throw .refused("\(certificate ?? keyPath): \(error)") }
+      if let path = files.certificate {
+        certificates = try Certificate.certificates(pem: Descriptor.contents(ofFile: path))
+        if files.isCertificateOptional, !certificates.contains(where: { $0.key == key.publicKey }) {
+          certificates = []
+        }
+      }
+      writer = try SignatureWriter(key: key, certificates: certificates)
+    } catch { throw .refused("\(files.certificate ?? files.key): \(error)") }
     let bytes: [UInt8]
     let signatures: Int
     do throws(FileRefusal) {
-      bytes = try CommandFile(path).contents()
+      bytes = try CommandFile(files.input).contents()
       _ = try TokenScriptReader().read(bytes, now: now)
-    } catch { throw .refused("\(path): \(error.words); only a TokenScript can be signed") }
+    } catch {
+      let advice = error.advice(at: files.input).map { "; \($0)" }.joined()
+      throw .refused("\(files.input): \(error.words); only a TokenScript can be signed\(advice)")
+    }
     do {
       signatures = try SignatureVerifier().verify(XMLDocument(parsing: bytes)).count
     } catch let error as SignatureError where error.code == .unsigned {
       signatures = 0
     } catch {
       throw .refused(
-        "\(path): its signature does not hold, and a further one would cover it: \(error); "
+        "\(files.input): its signature does not hold, and a further one would cover it: \(error); "
           + "sign the original, or remove the signature first")
     }
     let signed: [UInt8]
     do throws(SigningError) { signed = try writer.sign(bytes, at: now) } catch {
-      throw .refused("\(path): \(error)")
+      throw .refused("\(files.input): \(error)")
     }
-    do throws(SystemError) { try DurableFile.replace(output, signed) } catch {
-      throw .refused("\(output): it can't be written: \(error)")
+    do throws(SystemError) { try DurableFile.replace(files.output, signed) } catch {
+      throw .refused("\(files.output): it can't be written: \(error)")
     }
-    return "\(output): signature \(signatures + 1) with the \(key.publicKey.kind.rawValue) key "
-      + "\(key.publicKey.identifier) at \(now.wholeSecond)"
+    var lines = [
+      "\(files.output): signature \(signatures + 1) with the \(key.publicKey.kind.rawValue) key "
+        + "\(key.publicKey.identifier) at \(now.wholeSecond)"
+    ]
+    if certificates.count == 1, certificates[0].delegator == nil {
+      lines.append(
+        "warning: the official engine takes a signature with a single certificate for none unless "
+          + "awd repo certificate sign, or tokenscript certificate sign, has made it; leave "
+          + "--certificate out for that engine")
+    }
+    return lines
   }
 }

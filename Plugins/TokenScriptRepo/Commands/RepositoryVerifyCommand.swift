@@ -7,7 +7,10 @@ struct RepositoryVerifyCommand: Command {
   static let summary = "Tell whether files would be served: signature, schema, trust, contracts"
   static let parameters: [CommandParameter] = [
     .configuration, .json,
-    .operands("FILE", atLeast: 1, "a TokenScript, signed or not, in the repository or elsewhere"),
+    .operands(
+      "FILE", atLeast: 1,
+      "a TokenScript, signed or not, in the repository or elsewhere, or a project folder of the official tool"
+    ),
   ]
 
   static func run(_ context: CommandContext) async throws {
@@ -22,20 +25,22 @@ struct RepositoryVerifyCommand: Command {
     var reader = checks.reader
     reader.needsSignature = false
     let reports = try await threads.map(paths) { [reader] path in
-      FileReport(
-        CommandFile(path, orIn: configuration.repository), by: reader,
-        configuration.rules, now: now)
+      let named = CommandFile(path, orIn: configuration.repository).path
+      do throws(CommandError) {
+        return FileReport(
+          try CommandFile(signed: named), by: reader, configuration.rules, now: now)
+      } catch { return FileReport(unreadable: named, because: error.description) }
     }
     try context.print(json: ["files": reports.map(\.json)]) {
       for problem in checks.problems { context.print("schema left out: \(problem.printable)") }
       for report in reports { for line in report.lines { context.print(line) } }
     }
-    let refused = reports.count { !$0.holds }
-    guard refused == 0 else {
+    let failed = reports.filter { !$0.holds }
+    guard failed.isEmpty else {
       throw CommandError.refused(
         reports.count == 1
-          ? "\(paths[0].printable) would be refused"
-          : "\(refused) of \(reports.count) files would be refused")
+          ? "\(paths[0]) \(failed[0].verdict)".printable
+          : "\(failed.count) of \(reports.count) files would not be served")
     }
   }
 }

@@ -10,7 +10,9 @@ struct RepositoryWithdrawCommand: Command {
   static let name = "repo withdraw"
   static let summary = "Withdraw a TokenScript that was published over HTTP"
   static let parameters: [CommandParameter] = [
-    .option("key", value: "KEY", "the private key in PEM that signed the file (required)"),
+    .option(
+      "key", value: "KEY",
+      "the private key that signed the file, in PEM or 64 hexadecimal digits (required)"),
     .operand("URL", "the file's URL, such as https://repo.example/2020/06/chain/1/0x…"),
   ]
 

@@ -105,7 +105,7 @@ final class PublicationResponder: Sendable {
         ? PublicationRefusal(.insufficientStorage, "there is no room left")
         : PublicationRefusal(.serviceUnavailable, "the file can't be stored now")
     }
-    repository.context.bus.publish([Notice(Topic(TokenScriptService.name))])
+    repository.context.bus.publish([NodeNotification(Topic(TokenScriptService.name))])
     try await indexer.indexPublications()
     return value
   }

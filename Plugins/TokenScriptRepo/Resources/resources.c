@@ -12,6 +12,10 @@ BEGIN_RESOURCE(tokenscript_new_tsml)
 #embed "new.tsml"
 END_RESOURCE(tokenscript_new_tsml)
 
+BEGIN_RESOURCE(tokenscript_new_2020_06_tsml)
+#embed "new-2020-06.tsml"
+END_RESOURCE(tokenscript_new_2020_06_tsml)
+
 BEGIN_RESOURCE(tokenscript_schemas_sha256)
 #embed "schemas.sha256"
 END_RESOURCE(tokenscript_schemas_sha256)

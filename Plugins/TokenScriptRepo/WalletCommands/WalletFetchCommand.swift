@@ -11,12 +11,17 @@ internal import XMLSecurity
 struct WalletFetchCommand: Command {
   static let name = "wallet fetch"
   static let summary = "Download or update the TokenScript of a contract, as a wallet does"
-  static let parameters: [CommandParameter] = [
-    .option(
-      "network", value: "ID",
-      "the number of the chain, such as 1 for Ethereum's main network (required)"),
-    .option("cache", value: "DIR", "the folder for the files, DIR/ID/ADDRESS.xml (required)"),
-    .option("repo", value: "URL", "the repository (required)"),
+  static let parameters: [CommandParameter] =
+    [
+      .option(
+        "network", value: "ID",
+        "the number of the chain, such as 1 for Ethereum's main network (required)"),
+      .option("cache", value: "DIR", "the folder for the files, DIR/ID/ADDRESS.xml (required)"),
+      .option("repo", value: "URL", "the repository (required)"),
+    ] + choices + [.json, .operand("ADDRESS", "the contract: 0x and 40 hexadecimal digits")]
+
+  /// The parameters of everything that fetches.
+  static let choices: [CommandParameter] = [
     .option(
       "namespace", value: "YYYY/MM",
       "a namespace that the wallet supports; may be repeated, the preferred one first"),
@@ -31,7 +36,6 @@ struct WalletFetchCommand: Command {
     .flag("report", "tell the repository of its files that are not taken"),
     .option("client", value: "NAME/VERSION", "the wallet's name for the repository"),
     .option("platform", value: "NAME/VERSION", "the wallet's platform: iOS/… or Android/…"),
-    .json, .operand("ADDRESS", "the contract: 0x and 40 hexadecimal digits"),
   ]
 
   static func run(_ context: CommandContext) async throws {
@@ -91,6 +95,18 @@ struct WalletFetchCommand: Command {
     _ arguments: CommandArguments
   ) throws(CommandError) -> TokenScriptRequest {
     guard let network = try arguments.chain("network") else { throw .usage("--network is missing") }
+    let namespaces = try namespaces(arguments)
+    do throws(TokenScriptRequest.AddressError) {
+      return try TokenScriptRequest(
+        address: arguments.operands[0], network: network, namespaces: namespaces,
+        signer: arguments["signer"])
+    } catch { throw .usage("ADDRESS: expected 0x and 40 hexadecimal digits") }
+  }
+
+  /// Returns the versions that the options `--namespace` name.
+  static func namespaces(
+    _ arguments: CommandArguments
+  ) throws(CommandError) -> [TokenScriptNamespace] {
     var namespaces: [TokenScriptNamespace] = []
     for text in arguments.all("namespace") {
       guard let namespace = TokenScriptNamespace(text) else {
@@ -98,11 +114,7 @@ struct WalletFetchCommand: Command {
       }
       namespaces.append(namespace)
     }
-    do throws(TokenScriptRequest.AddressError) {
-      return try TokenScriptRequest(
-        address: arguments.operands[0], network: network, namespaces: namespaces,
-        signer: arguments["signer"])
-    } catch { throw .usage("ADDRESS: expected 0x and 40 hexadecimal digits") }
+    return namespaces
   }
 
   private static func contracts(
@@ -157,7 +169,7 @@ struct WalletFetchText {
   init(_ request: TokenScriptRequest, _ report: TokenScriptReport) {
     let attempts = report.attempts.map { attempt in
       ([
-        "namespace": attempt.namespace?.path, "result": attempt.result,
+        "namespace": attempt.namespace?.path, "uri": attempt.uri, "result": attempt.result,
         "rejected": attempt.rejection?.code.rawValue,
       ] as JSONObject).withoutNulls
     }
@@ -165,15 +177,17 @@ struct WalletFetchText {
       ([
         "contract": request.address.checksummed, "network": request.network.number,
         "path": report.path, "cached": report.hasFile, "source": report.source,
+        "proof": report.proof?.rawValue,
         "attempts": attempts,
       ] as JSONObject).withoutNulls
     switch report.outcome {
     case .stored(let script, let modified, let isUpdate):
       let result = isUpdate ? "updated" : "stored"
       json.values["result"] = result
-      describe(script, result, modified, at: report.path)
-      if let source = report.source { lines.append("  source     \(source.printable)") }
-      lines += report.attempts.filter { $0.rejection != nil }.map { "  \(Self.words($0))" }
+      describe(script, result, modified, report)
+      lines += report.attempts.filter { $0.rejection != nil && $0.uri == nil }.map {
+        "  \(Self.words($0))"
+      }
     case .unchanged:
       json.values["result"] = "unchanged"
       lines = ["unchanged \(report.path): \(Self.place(report)) has nothing newer"]
@@ -207,10 +221,17 @@ struct WalletFetchText {
       json.values["result"] = "failed"
       refuse(reason.printable, report)
     }
+    // Whoever set the contract's URIs wants to know of each that couldn't be used.
+    let unused = report.attempts.filter { $0.uri != nil && $0.uri != report.source }
+    for attempt in unused where refusal == nil || report.outcome != .invalid {
+      let line = "  contract   \(attempt.uri ?? ""): \(attempt.result)".printable
+      if refusal == nil { lines.append(line) } else { refusal?.append("\n\(line)") }
+    }
   }
 
   private mutating func describe(
-    _ script: SignedTokenScript, _ result: String, _ modified: HTTPDate, at path: String
+    _ script: SignedTokenScript, _ result: String, _ modified: HTTPDate,
+    _ report: TokenScriptReport
   ) {
     json.values["namespace"] = script.namespace.path
     if let signer = script.signer { json.values["signer"] = signer }
@@ -218,6 +239,9 @@ struct WalletFetchText {
     json.values["modified"] = modified.text
     let trust: String
     switch script.trust {
+    case _ where report.proof == .digest:
+      trust = "set by the contract itself"
+      json.values["trusted"] = true
     case .trusted:
       trust = "its certificate is trusted"
       json.values["trusted"] = true
@@ -228,10 +252,17 @@ struct WalletFetchText {
     }
     let signer = "\(script.signer ?? script.key) (\(trust))"
     lines = [
-      "\(result) \(path)", "  namespace  \(script.namespace)",
+      "\(result) \(report.path)", "  namespace  \(script.namespace)",
       "  signer     \(signer.printable)", "  key        \(script.key)",
       "  modified   \(modified.text)",
     ]
+    if let source = report.source { lines.append("  source     \(source.printable)") }
+    switch report.proof {
+    case .digest: lines.append("  proof      the contract's URI has the digest of these bytes")
+    case .signature:
+      lines.append("  proof      the signature holds; the contract's URI has no digest of the file")
+    case nil: break
+    }
   }
 
   private static func place(_ report: TokenScriptReport) -> String {
@@ -239,7 +270,8 @@ struct WalletFetchText {
   }
 
   private static func words(_ attempt: TokenScriptReport.Attempt) -> String {
-    "\(attempt.namespace.map { "\($0): " } ?? "")\(attempt.result)".printable
+    let place = attempt.uri ?? attempt.namespace?.path
+    return "\(place.map { "\($0): " } ?? "")\(attempt.result)".printable
   }
 
   private mutating func list(_ choices: [TokenScriptChoice]) {

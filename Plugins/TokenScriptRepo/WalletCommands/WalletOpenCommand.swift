@@ -7,21 +7,25 @@ internal import WalletClient
 struct WalletOpenCommand: Command {
   static let name = "wallet open"
   static let summary = "Tell which contract a link or QR text names, and fetch its TokenScript"
-  static let parameters: [CommandParameter] = [
-    .option("network", value: "ID", "the chain of a link that names none"),
-    .option(
-      "repo", value: "URL", "the repository, whose files links may name; no other server is asked"),
-    .option(
-      "cache", value: "DIR", "fetch the file from --repo into this folder, DIR/ID/ADDRESS.xml"),
-    .json,
-    .operand(
-      "LINK", "a link of AlphaWallet or the viewer, ethereum:…, an address, a URL of --repo"),
-  ]
+  static let parameters: [CommandParameter] =
+    [
+      .option("network", value: "ID", "the chain of a link that names none"),
+      .option(
+        "repo", value: "URL", "the repository, whose files links may name; no other server is asked"
+      ),
+      .option(
+        "cache", value: "DIR", "fetch the file from --repo into this folder, DIR/ID/ADDRESS.xml"),
+    ] + WalletFetchCommand.choices + [
+      .json,
+      .operand(
+        "LINK", "a link of AlphaWallet or the viewer, ethereum:…, an address, a URL of --repo"),
+    ]
 
   static func run(_ context: CommandContext) async throws {
     let arguments = context.arguments
     let repository = try WalletFetchCommand.repository(arguments)
     let network = try arguments.chain("network")
+    let namespaces = try WalletFetchCommand.namespaces(arguments)
     guard repository != nil || arguments["cache"] == nil else {
       throw CommandError.usage("--repo is missing")
     }
@@ -37,7 +41,8 @@ struct WalletOpenCommand: Command {
       }
       let request = try TokenScriptRequest(
         address: link.contract.checksummed, network: chain,
-        namespaces: link.namespace.map { [$0] } ?? [], signer: link.signer)
+        namespaces: link.namespace.map { [$0] } ?? namespaces,
+        signer: link.signer ?? arguments["signer"])
       fetched = try await WalletFetchCommand.fetch(request, arguments)
     }
     var json: JSONObject = [

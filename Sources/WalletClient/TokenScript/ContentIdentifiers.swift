@@ -25,10 +25,11 @@ package enum ContentIdentifiers {
     return [base58(root), base32(cid(unixFSCodec, root)), base32(cid(unixFSCodec, rawRoot))]
   }
 
-  /// Returns the identifier that a place names without a path behind it, `ipfs://[ipfs/]<cid>` or
-  /// `https://<host>/ipfs/<cid>`; nil for any other place.
-  package static func named(by place: String) -> Substring? {
-    let parts = place.split(separator: "/", omittingEmptySubsequences: false)
+  /// Returns the identifier that a URI names without a path behind it, `ipfs://[ipfs/]<cid>` or `https://<host>/ipfs/<cid>`,
+  /// with or without a query; nil for any other URI.
+  package static func named(by uri: String) -> Substring? {
+    let location = uri.prefix { $0 != "?" && $0 != "#" }
+    let parts = location.split(separator: "/", omittingEmptySubsequences: false)
     let isNamed =
       switch (parts.first, parts.count) {
       case ("ipfs:", 3): parts[1].isEmpty

@@ -51,20 +51,47 @@ public struct ContractScripts: Sendable {
     }
   }
 
-  /// Returns the location that a URI names, or nil for one that a wallet doesn't follow.
-  func location(_ uri: String) -> Location? {
-    guard uri.utf8.allSatisfy({ (0x21..<0x7f).contains($0) }) else { return nil }
+  /// A reason for which a wallet doesn't follow a URI.
+  struct Refusal: Error, Equatable {
+    /// The reason in words.
+    let reason: String
+  }
+
+  /// Returns the location that a URI names.
+  ///
+  /// - Throws: ``Refusal`` for one that a wallet doesn't follow.
+  func location(_ uri: String) throws(Refusal) -> Location {
+    guard uri.utf8.allSatisfy({ (0x21..<0x7f).contains($0) }) else {
+      throw Refusal(reason: "not followed, since it is not visible ASCII")
+    }
     if uri.hasPrefix("https://") { return Location(uri: uri, url: uri, isForeign: true) }
-    guard let gateway, uri.hasPrefix("ipfs://") else { return nil }
+    guard uri.hasPrefix("ipfs://") else {
+      throw Refusal(reason: "not followed, since only https: and ipfs: are")
+    }
+    guard let gateway else { throw Refusal(reason: "not followed without a gateway for ipfs:") }
     // Nothing that could lead out of the gateway's folder.
-    let path = uri.dropFirst("ipfs://".count)
+    let path = uri.dropFirst("ipfs://".count).prefix { $0 != "?" }
     let segments = path.split(separator: "/", omittingEmptySubsequences: false)
-    guard
-      segments.allSatisfy({ segment in
-        !segment.isEmpty && segment.contains { $0 != "." }
-          && segment.allSatisfy { $0.isLetter || $0.isNumber || "-_.".contains($0) }
-      })
-    else { return nil }
-    return Location(uri: uri, url: "\(gateway)/ipfs/\(path)", isForeign: false)
+    let isPlain = segments.allSatisfy { segment in
+      !segment.isEmpty && segment.contains { $0 != "." }
+        && segment.allSatisfy { $0.isLetter || $0.isNumber || "-_.".contains($0) }
+    }
+    guard isPlain else { throw Refusal(reason: "not followed, since its path is not plain") }
+    let isMarked = segments.count > 1 && segments[0] == "ipfs"
+    return Location(
+      uri: uri, url: "\(gateway)/\(isMarked ? "" : "ipfs/")\(path)", isForeign: false)
+  }
+}
+
+extension ContractScripts.Location {
+  /// Returns the proof that bytes are the file that the contract names here.
+  ///
+  /// - Throws: ``TokenScriptRejection`` if the URI has the digest of other bytes.
+  func proof(of bytes: [UInt8]) throws(TokenScriptRejection) -> TokenScriptReport.Proof {
+    guard let identifier = ContentIdentifiers.named(by: uri) else { return .signature }
+    guard ContentIdentifiers.all(of: bytes).contains(String(identifier)) else {
+      throw TokenScriptRejection(code: .content, message: "the bytes aren't what the CID names")
+    }
+    return .digest
   }
 }

@@ -100,84 +100,108 @@ public struct TokenScriptAgent: Sendable {
     }
     let entry = try cache.entry(for: request)
     var attempts: [TokenScriptReport.Attempt] = []
+    var isStillNamed = false
     if let contracts {
-      let (places, problems) = try await places(of: request, contracts)
-      attempts = problems
-      for place in places {
-        let report = try await fetch(request, from: place, replacing: entry)
+      let uris = try await uris(of: request, contracts)
+      if uris == nil { attempts.append(Self.attempt("the chain’s endpoint has not answered")) }
+      // An endpoint that fails doesn't move a file.
+      isStillNamed = entry?.location.map { uris?.contains($0) ?? ($0 != repository) } ?? false
+      for (index, uri) in (uris ?? []).enumerated() {
+        guard index < ContractScripts.limit else {
+          attempts.append(
+            Self.attempt("not asked; a contract has \(ContractScripts.limit) at most", uri))
+          continue
+        }
+        let location: ContractScripts.Location
+        do throws(ContractScripts.Refusal) { location = try contracts.location(uri) } catch {
+          attempts.append(Self.attempt(error.reason, uri))
+          continue
+        }
+        let report = try await fetch(
+          request, at: location, replacing: entry, isAtHome: entry?.location == uri)
         attempts += report.attempts
         switch report.outcome {
-        case .stored, .unchanged: return located(report, request, attempts, place)
+        case .stored, .unchanged: return located(report, request, attempts, location)
         // An old copy somewhere is no reason not to ask on.
         case .ownFile, .choices, .unreadable, .absent, .invalid, .failed: continue
         }
       }
     }
-    let report = try await fetch(request, from: nil, replacing: entry)
+    let report = try await fetch(
+      request, at: nil, replacing: entry,
+      isAtHome: entry?.location == repository || isStillNamed)
     return located(report, request, attempts + report.attempts)
   }
 
-  /// Asks the chain for the places that a contract names, and notes those that aren't followed.
-  private func places(
+  private static func attempt(_ result: String, _ uri: String? = nil) -> TokenScriptReport.Attempt {
+    TokenScriptReport.Attempt(namespace: nil, result: result, rejection: nil, uri: uri)
+  }
+
+  /// Asks the chain for a contract's URIs.
+  ///
+  /// - Returns: nil if the endpoint has failed.
+  private func uris(
     of request: TokenScriptRequest, _ contracts: ContractScripts
-  ) async throws -> ([ContractScripts.Location], [TokenScriptReport.Attempt]) {
-    let uris: [String]?
+  ) async throws -> [String]? {
     do throws(HTTPClientError) {
       let batch = ContractScripts.batch(for: request.address)
       let response = try await client.send(OutgoingRequest(contracts.endpoint, json: batch.body))
-      uris = ContractScripts.uris(in: response.body, of: request.address)
+      return ContractScripts.uris(in: response.body, of: request.address)
     } catch {
       if error.code == .cancelled { throw CancellationError() }
-      uris = nil
+      return nil
     }
-    func attempt(_ result: String) -> TokenScriptReport.Attempt {
-      TokenScriptReport.Attempt(namespace: nil, result: result, rejection: nil)
-    }
-    guard let uris else { return ([], [attempt("the chain’s endpoint has not answered")]) }
-    let followed = uris.prefix(ContractScripts.limit)
-    return (
-      followed.compactMap(contracts.location),
-      followed.filter { contracts.location($0) == nil }.map { attempt("\($0): not followed") }
-    )
   }
 
-  /// Downloads or updates from a place that the contract names, or from the repository.
+  /// Downloads or updates from a location that the contract names, or from the repository.
+  ///
+  /// - Parameters:
+  ///   - location: the location, or nil for the repository.
+  ///   - entry: the local file, or nil if there is none.
+  ///   - isAtHome: whether the local file, if it was downloaded, has its time from there.
   private func fetch(
-    _ request: TokenScriptRequest, from place: ContractScripts.Location?,
-    replacing entry: TokenScriptCache.Entry?
+    _ request: TokenScriptRequest, at location: ContractScripts.Location?,
+    replacing entry: TokenScriptCache.Entry?, isAtHome: Bool
   ) async throws -> TokenScriptReport {
     let time = clock()
     let now = HTTPDate(time.seconds)
+    var local = entry?.file
+    if entry?.location != nil { local?.provenance = isAtHome ? .downloaded : .downloadedElsewhere }
     var exchange = TokenScriptExchange(
-      namespaces: place == nil ? request.namespaces : [], local: entry?.file, now: now)
+      namespaces: location == nil ? request.namespaces : [], local: local, now: now)
     var file: [UInt8] = []
+    var proof: TokenScriptReport.Proof?
     var action = exchange.start()
     while true {
       switch action {
       case .request(let namespace, let date):
         let (response, body) = try await send(
-          request, in: namespace, at: place, modifiedSince: date, now: now)
+          request, in: namespace, at: location, modifiedSince: date, now: now)
         file = body
         action = exchange.received(response)
       case .inspect(let namespace):
         let result = Result { () throws(TokenScriptRejection) in
-          try inspector.inspect(file, for: request, in: namespace, now: time)
+          proof = try location?.proof(of: file)
+          return try inspector.inspect(file, for: request, in: namespace, now: time)
         }
         var remark = ""
         if case .failure(let rejection) = result {
-          let url = place?.url ?? request.url(in: namespace, of: repository)
+          let url = location?.url ?? request.url(in: namespace, of: repository)
           if entry != nil {
             log.warning("update rejected", ["url": url, "reason": rejection.message])
           }
-          if place == nil, reportsRejections {
+          if location == nil, reportsRejections {
             remark = "; " + (try await report(rejection, of: file, at: url))
           }
         }
         action = exchange.inspected(result, remark: remark)
-      case .store(let modified, let report):
-        try cache.store(file, for: request, modified: modified, replacing: entry)
-        return report
-      case .finish(let report): return report
+      case .store(let modified, var report):
+        try cache.store(
+          file, for: request, modified: modified, at: location?.uri ?? repository,
+          replacing: entry)
+        report.proof = proof
+        return report.naming(location?.uri)
+      case .finish(let report): return report.naming(location?.uri)
       }
     }
   }
@@ -211,33 +235,58 @@ public struct TokenScriptAgent: Sendable {
 
   private func located(
     _ report: TokenScriptReport, _ request: TokenScriptRequest,
-    _ attempts: [TokenScriptReport.Attempt], _ place: ContractScripts.Location? = nil
+    _ attempts: [TokenScriptReport.Attempt], _ location: ContractScripts.Location? = nil
   ) -> TokenScriptReport {
     var report = report
     report.attempts = attempts
-    report.source = place?.uri
+    report.source = location?.uri
     report.path = cache.path(for: request)
     return report
   }
 
   private func send(
     _ request: TokenScriptRequest, in namespace: TokenScriptNamespace?,
-    at place: ContractScripts.Location?, modifiedSince date: HTTPDate?, now: HTTPDate
+    at location: ContractScripts.Location?, modifiedSince date: HTTPDate?, now: HTTPDate
   ) async throws -> (TokenScriptResponse, body: [UInt8]) {
     // The wallet describes itself to the repository that its user has chosen, and to no other host.
-    var fields = place == nil ? identity.fields : HeaderFields()
+    var fields = location == nil ? identity.fields : HeaderFields()
     if let date { fields.append(.ifModifiedSince, date.text) }
-    let outgoing = OutgoingRequest(
-      .get, place?.url ?? request.url(in: namespace, of: repository), fields: fields)
-    do throws(HTTPClientError) {
-      let response = try await (place?.isForeign == true ? foreignClient : client).send(outgoing)
-      return (TokenScriptResponse(response, now: now), response.body)
-    } catch {
-      switch error.code {
-      case .cancelled: throw CancellationError()
-      case .invalidRequest where place == nil, .outOfResources: throw error
-      default: return (.failure("\(error)"), [])
+    var url = location?.url ?? request.url(in: namespace, of: repository)
+    var redirects = 0
+    while true {
+      let outgoing = OutgoingRequest(.get, url, fields: fields)
+      do throws(HTTPClientError) {
+        let response = try await (location?.isForeign == true ? foreignClient : client).send(
+          outgoing)
+        guard Redirect.codes.contains(response.status.code) else {
+          return (TokenScriptResponse(response, now: now), response.body)
+        }
+        redirects += 1
+        guard redirects <= Redirect.limit else {
+          return (.failure("more than \(Redirect.limit) redirects"), [])
+        }
+        switch Redirect(from: url, to: response.fields.first(.location)) {
+        case .followed(let target): url = target
+        case .refused(let reason):
+          return (.failure("\(reason) (\(response.status.code))"), [])
+        }
+      } catch {
+        switch error.code {
+        case .cancelled: throw CancellationError()
+        case .invalidRequest where location == nil && redirects == 0, .outOfResources: throw error
+        default: return (.failure("\(error)"), [])
+        }
       }
     }
+  }
+}
+
+extension TokenScriptReport {
+  /// Returns the report with a contract's URI in its attempts.
+  fileprivate func naming(_ uri: String?) -> TokenScriptReport {
+    guard let uri else { return self }
+    var report = self
+    for index in report.attempts.indices { report.attempts[index].uri = uri }
+    return report
   }
 }

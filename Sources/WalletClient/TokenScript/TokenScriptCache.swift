@@ -17,12 +17,14 @@ public struct TokenScriptCacheError: Error, Sendable, Equatable, CustomStringCon
 /// The files that a wallet keeps: `FOLDER/<network>/<address as the wallet spells it>.xml`.
 ///
 /// A file's time is the repository's `Last-Modified`, in UTC as file systems keep it, wherever the phone is. Authors
-/// replace a file here by their own to test it.
+/// replace a file here by their own to test it. A hidden file beside it says where it was downloaded, and of which bytes.
 struct TokenScriptCache: Sendable {
   /// A cached file as it was found.
   struct Entry {
     /// The facts on which the exchange decides.
     let file: TokenScriptExchange.LocalFile
+    /// The location where these bytes were downloaded, or nil if that isn't known, as for an author's own file.
+    let location: String?
     /// The identity of the file, which differs for another in its place.
     fileprivate let stamp: Stamp
   }
@@ -67,12 +69,14 @@ struct TokenScriptCache: Sendable {
     guard status.st_mode & S_IFMT == S_IFREG else {
       throw TokenScriptCacheError(path, "not a file")
     }
-    let document = try? XMLDocument(parsing: Self.read(descriptor, Int(status.st_size)))
+    let bytes = Self.read(descriptor, Int(status.st_size))
+    let document = try? XMLDocument(parsing: bytes)
     let namespace = document?.root.namespace.flatMap { TokenScriptNamespace(uri: $0) }
     return Entry(
       file: TokenScriptExchange.LocalFile(
         modified: HTTPDate(Int64(status.st_mtim.tv_sec)), namespace: namespace,
         isOtherSigners: Self.isSigned(document, byOtherThan: request.signer)),
+      location: location(of: bytes, for: request),
       stamp: Stamp(status))
   }
 
@@ -90,10 +94,12 @@ struct TokenScriptCache: Sendable {
   ///   - bytes: the file, verified.
   ///   - request: the contract.
   ///   - modified: the file's time.
+  ///   - location: the location where it was downloaded.
   ///   - entry: the file that was found before. A different file by now is somebody's work, and stays.
   /// - Throws: ``TokenScriptCacheError``; then the cache is unchanged.
   func store(
-    _ bytes: [UInt8], for request: TokenScriptRequest, modified: HTTPDate, replacing entry: Entry?
+    _ bytes: [UInt8], for request: TokenScriptRequest, modified: HTTPDate, at location: String,
+    replacing entry: Entry?
   ) throws(TokenScriptCacheError) {
     let path = path(for: request)
     let parent = DurableFile.folder(of: path)
@@ -113,6 +119,25 @@ struct TokenScriptCache: Sendable {
       // The name is as durable as the bytes only after this.
       try DurableFile.sync(parent)
     } catch { throw TokenScriptCacheError(path, error) }
+    // Without the record the file counts as its author's own, which keeps it longer than need be.
+    let record = "\(SHA256.hash(bytes).hex)\n\(location)\n"
+    try? DurableFile.replace(recordPath(for: request), Array(record.utf8))
+  }
+
+  private func recordPath(for request: TokenScriptRequest) -> String {
+    "\(folder)/\(request.network)/.\(request.spelling).location"
+  }
+
+  /// Returns the location where bytes were downloaded, or nil if the record is of others, or there is none.
+  private func location(of bytes: [UInt8], for request: TokenScriptRequest) -> String? {
+    let path = recordPath(for: request)
+    let descriptor = unsafe open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
+    guard descriptor >= 0 else { return nil }
+    defer { close(descriptor) }
+    let record = String(decoding: Self.read(descriptor, 8192), as: UTF8.self)
+    let lines = record.split(separator: "\n", omittingEmptySubsequences: false)
+    guard lines.count == 3, lines[0] == SHA256.hash(bytes).hex else { return nil }
+    return String(lines[1])
   }
 
   /// Reads a file up to the size that a wallet takes, or up to the first byte that can't be read.

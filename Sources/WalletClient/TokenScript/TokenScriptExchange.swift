@@ -13,6 +13,8 @@ internal import Platform
 /// - A request is conditional if the local file is in the namespace asked for, or in none. The time of a file in
 ///   another namespace says nothing about this one: files of one age are common, and the wallet would never come to a
 ///   namespace that it has just learned.
+/// - A file that was downloaded at another location than the one that is asked now, or in another version, has a time that
+///   says nothing: it is neither sent nor compared. So a file of a preferred version is taken whatever the times.
 /// - A local file that is newer than the repository's is its author's own, and stays, whatever its namespace: an author
 ///   couldn't download it again.
 /// - If a certain signer's file is asked for, it replaces another signer's of any age.
@@ -26,6 +28,18 @@ public struct TokenScriptExchange: Sendable {
     public let namespace: TokenScriptNamespace?
     /// True if the file is signed by another signer than the user asks for now; then its time says nothing.
     public let isOtherSigners: Bool
+    /// The way by which the file came into the cache.
+    public var provenance: Provenance
+
+    /// A way by which a file comes into the cache.
+    public enum Provenance: Sendable, Equatable {
+      /// Its author has put it there, or has changed it since it was downloaded; or nobody knows.
+      case own
+      /// It was downloaded at the location that is asked now.
+      case downloaded
+      /// It was downloaded at another location.
+      case downloadedElsewhere
+    }
 
     /// Makes the description of a local file.
     ///
@@ -34,12 +48,15 @@ public struct TokenScriptExchange: Sendable {
     ///   - namespace: the root element's namespace, or nil if that is none of TokenScript's.
     ///   - isOtherSigners: whether a certain signer's file is asked for, and this one holds another's
     ///     signature.
+    ///   - provenance: the way by which the file came into the cache.
     public init(
-      modified: HTTPDate, namespace: TokenScriptNamespace?, isOtherSigners: Bool = false
+      modified: HTTPDate, namespace: TokenScriptNamespace?, isOtherSigners: Bool = false,
+      provenance: Provenance = .own
     ) {
       self.modified = modified
       self.namespace = namespace
       self.isOtherSigners = isOtherSigners
+      self.provenance = provenance
     }
   }
 
@@ -87,11 +104,11 @@ public struct TokenScriptExchange: Sendable {
     switch response {
     case .file(let lastModified):
       self.lastModified = lastModified
-      if let end = compare(lastModified) { return end }
+      if let end = compare(lastModified, version: namespaces[position]) { return end }
       return .inspect(namespaces[position])
     case .notModified(let lastModified):
       guard isConditional else { return fail("not modified, though nothing was asked about (304)") }
-      if let end = compare(lastModified) { return end }
+      if let end = compare(lastModified, version: local?.namespace) { return end }
       return finish(.unchanged, "not modified")
     case .choices(let choices): return finish(.choices(choices), "several signers' files")
     case .unreadable: return finish(.unreadable, "no version that this wallet reads")
@@ -116,7 +133,10 @@ public struct TokenScriptExchange: Sendable {
       // Last-Modified ought to be the time of the signature. Without either the file counts as old, so that any later
       // one is newer.
       let signed = script.signingTime.map { HTTPDate($0.seconds) }
-      if lastModified == nil, let end = compare(signed) { return end }
+      let wasCompared = lastModified != nil && isVersionKnown
+      if !wasCompared, let end = compare(lastModified ?? signed, version: script.namespace) {
+        return end
+      }
       let modified = min(max(lastModified ?? signed ?? HTTPDate(0), HTTPDate(0)), now)
       record("accepted")
       let outcome = TokenScriptReport.Outcome.stored(
@@ -131,9 +151,14 @@ public struct TokenScriptExchange: Sendable {
     }
   }
 
+  /// True if a response's time can be compared before its file is inspected.
+  private var isVersionKnown: Bool { local?.provenance == .own || namespaces[position] != nil }
+
   /// True if the local file may be what the repository is asked for.
   private var isConditional: Bool {
-    guard let local, !local.isOtherSigners else { return false }
+    guard let local, !local.isOtherSigners, local.provenance != .downloadedElsewhere else {
+      return false
+    }
     guard let wanted = namespaces[position], let found = local.namespace else { return true }
     return wanted == found
   }
@@ -146,13 +171,37 @@ public struct TokenScriptExchange: Sendable {
 
   /// Compares the repository's file with the local one.
   ///
+  /// - Parameters:
+  ///   - date: its time, if that is known.
+  ///   - version: its version, or nil if that isn't known yet.
   /// - Returns: the end of the exchange, or nil if the repository's file is wanted instead.
-  private mutating func compare(_ date: HTTPDate?) -> Action? {
-    guard let local, !local.isOtherSigners, let date else { return nil }
-    if date < local.modified {
+  private mutating func compare(
+    _ date: HTTPDate?, version: TokenScriptNamespace?
+  ) -> Action? {
+    guard let local, !local.isOtherSigners, let date, isComparable(local, version) else {
+      return nil
+    }
+    let isOtherDownload = local.provenance == .downloaded && version != local.namespace
+    if date < local.modified || isOtherDownload && date == local.modified {
       return finish(.ownFile(repository: date), "older than the local file")
     }
     return date == local.modified && isConditional ? finish(.unchanged, "not modified") : nil
+  }
+
+  /// Returns whether the time of the local file says anything about a file in a version.
+  private func isComparable(_ local: LocalFile, _ version: TokenScriptNamespace?) -> Bool {
+    switch local.provenance {
+    case .own: return true
+    case .downloadedElsewhere: return false
+    case .downloaded:
+      guard let version else { return false }
+      if version == local.namespace { return true }
+      // A version that the wallet prefers less takes the place only of what is older.
+      guard let mine = namespaces.firstIndex(of: local.namespace),
+        let other = namespaces.firstIndex(of: version)
+      else { return false }
+      return mine < other
+    }
   }
 
   /// Asks in the next namespace, or ends if there is none before `end`.

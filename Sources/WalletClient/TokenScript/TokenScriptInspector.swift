@@ -42,6 +42,8 @@ public struct TokenScriptRejection: Error, Sendable, Equatable, CustomStringConv
     case signer
     /// The schema of the file's version doesn't allow it.
     case schema
+    /// The bytes aren't those that the contract's URI names by their digest.
+    case content
   }
 
   /// The reason, for programs.
@@ -145,7 +147,7 @@ struct TokenScriptInspector: Sendable {
     return root.children(named: "contract", in: namespace).contains { contract in
       guard let name = contract.attribute("name"), names.contains(name) else { return false }
       return contract.children(named: "address", in: namespace).contains { element in
-        let named = element.attribute("network").map { ChainID($0.trimmingXMLSpace) } ?? .main
+        let named = element.attribute("network").map { ChainID(xmlInteger: $0) } ?? .main
         return named == network && EthereumAddress(element.text.trimmingXMLSpace) == address
       }
     }

@@ -12,6 +12,8 @@ public struct TokenScriptReport: Sendable, Equatable {
     public let result: String
     /// The reason for which the received file was not taken, or nil for another result.
     public let rejection: TokenScriptRejection?
+    /// The contract's own URI that was asked, or couldn't be; nil for the repository.
+    public internal(set) var uri: String?
   }
 
   /// The end of an exchange.
@@ -46,6 +48,16 @@ public struct TokenScriptReport: Sendable, Equatable {
   public var path = ""
   /// The contract's own URI that the file was asked for at in the end, or nil for the repository.
   public internal(set) var source: String?
+  /// The proof that the file is the one that the contract names, or nil unless it came from ``source``.
+  public internal(set) var proof: Proof?
+
+  /// A proof that a file is the one that a contract names (ERC-5169).
+  public enum Proof: String, Sendable {
+    /// The URI has the digest of the file's bytes: its CID.
+    case digest = "cid"
+    /// The signature holds, whoever has signed; the location may give another file tomorrow.
+    case signature
+  }
 }
 
 /// A repository's response, as far as a wallet cares.

@@ -6,7 +6,10 @@ internal import XMLSecurity
 /// Reads TokenScripts and runs the checks that are switched on.
 struct TokenScriptReader: Sendable {
   /// The version of the reader, raised whenever the same bytes may be read differently than before.
-  static let version = 6
+  static let version = 7
+  /// The warning about a source that the official tool has not built yet.
+  static let unbuilt =
+    "it is a source that is not built: tokenscript build replaces $tst{…} and ts:include"
   /// The reason why the file of a signer without a chain to a root is refused.
   static let untrusted = "the signer is not trusted"
   /// The largest number of addresses in a file; each costs the index some kilobytes. Real files have ten at most.
@@ -119,9 +122,17 @@ struct TokenScriptReader: Sendable {
       lists.flatMap { $0.children(named: "ethereum", in: namespace) }
         .compactMap { $0.attribute("contract") })
     var warnings = WarningList()
+    let declared = root.children(named: "contract", in: namespace)
+    if root.hasElement(named: "include") || declared.contains(where: { $0.mentions("$tst{") }) {
+      warnings.add(unbuilt)
+    }
+    if root.hasOtherPrefix(than: "ts") {
+      warnings.add(
+        "its elements have another prefix than ts:, or none, and clients of today read only ts:")
+    }
     var named: Set<String> = []
     var contracts: Set<TokenScriptFile.Contract> = []
-    for contract in root.children(named: "contract", in: namespace) {
+    for contract in declared {
       guard let name = contract.attribute("name") else { continue }
       guard name.utf8.count <= nameLimit else {
         throw FileRefusal(
@@ -160,7 +171,7 @@ struct TokenScriptReader: Sendable {
       warnings.add("line \(element.line): the checksum of \(text) is wrong")
     }
     let network = element.attribute("network")
-    guard let chain = network.map({ ChainID($0.trimmingXMLSpace) }) ?? ChainID.main else {
+    guard let chain = network.map({ ChainID(xmlInteger: $0) }) ?? ChainID.main else {
       let network = (network ?? "").bounded(to: 60)
       warnings.add("line \(element.line): the network “\(network)” is not the number of a chain")
       return nil
@@ -181,6 +192,11 @@ extension VerifiedSignature {
 }
 
 extension FileRefusal {
+  /// The reason for a document with a document type declaration.
+  static let doctype = "a document type declaration, which is not allowed"
+  /// The reason for a signature that the official tool has made of a root with a default namespace.
+  static let defaultNamespace = "the signature leaves out the default namespace of the root"
+
   /// Makes the refusal of a document that can't be parsed.
   fileprivate init(_ error: XMLError) {
     let reason =
@@ -190,7 +206,7 @@ extension FileRefusal {
       case .tooDeep: "too many levels"
       case .tooMany: "too many elements or attributes"
       case .encoding: "not UTF-8"
-      case .doctype: "a document type declaration, which is not allowed"
+      case .doctype: Self.doctype
       }
     self.init(reason: reason, detail: "\(error)", isMalformed: error.code == .malformed)
   }
@@ -204,6 +220,7 @@ extension FileRefusal {
       case .key, .certificate: "the signature's key can't be used"
       case .changed: "the document was changed after it was signed"
       case .forged: "the signature does not belong to its key"
+      case .defaultNamespace: Self.defaultNamespace
       case .internalFailure: "the signature could not be checked"
       }
     self.init(reason: reason, detail: "\(error)", isTransient: error.code == .internalFailure)

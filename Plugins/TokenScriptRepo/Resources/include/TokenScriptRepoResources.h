@@ -3,6 +3,7 @@
 RESOURCE(tokenscript_schema_postgresql_sql);
 RESOURCE(tokenscript_schema_sqlite_sql);
 RESOURCE(tokenscript_new_tsml);
+RESOURCE(tokenscript_new_2020_06_tsml);
 RESOURCE(tokenscript_schemas_sha256);
 RESOURCE(tokenscript_DAI_2020_03_tsml);
 RESOURCE(tokenscript_DAI_tsml);
