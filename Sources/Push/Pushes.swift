@@ -136,13 +136,12 @@ package final class Pushes: Sendable {
 
   /// Returns both halves of that key, whose secret all nodes have.
   package func webKeyPair() throws -> P256KeyPair {
-    try state.withLock { state in
-      if let pair = state.webKey { return pair }
-      let (pair, isNew) = try VAPIDKeyFile(path: configuration.webKey).open()
-      if isNew { log.info("made the key of pushes to browsers", ["file": configuration.webKey]) }
-      state.webKey = pair
-      return pair
-    }
+    if let pair = state.withLock(\.webKey) { return pair }
+    // Not under the lock, as it blocks on the disk. Of several who make the file one succeeds, and all read that one's key.
+    let (pair, isNew) = try VAPIDKeyFile(path: configuration.webKey).open()
+    if isNew { log.info("made the key of pushes to browsers", ["file": configuration.webKey]) }
+    state.withLock { $0.webKey = pair }
+    return pair
   }
 
   /// Tells the outboxes of some kinds that a push was queued or made due, and committed.

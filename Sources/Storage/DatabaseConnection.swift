@@ -1,22 +1,20 @@
 /// One connection to a database, with its prepared statements. ``Transaction`` and ``Snapshot`` hold one.
 ///
-/// A class for each kind of database derives from it; what is declared here without an effect is theirs. It is unchecked
+/// A class for each kind of database derives from it, and overrides what traps here. It is unchecked
 /// because each connection is used by one thread at a time: the thread that opens it either keeps it or hands it to a
 /// worker before that starts.
 @safe @usableFromInline class DatabaseConnection: Queryable, @unchecked Sendable {
   private var statements = StatementCache()
 
   /// The number of rows that the last INSERT, UPDATE or DELETE changed.
-  var changes: Int { 0 }
+  var changes: Int { missing() }
 
   /// Throws if the transaction has ended or failed, so that a closure that ignored the failure can't run statements
   /// outside of it.
-  @usableFromInline func requireTransaction() throws(StoreError) {}
+  @usableFromInline func requireTransaction() throws(StoreError) { missing() }
 
   /// Prepares a statement.
-  func prepare(_ sql: StaticString) throws(StoreError) -> DatabaseStatement {
-    DatabaseStatement(sql)
-  }
+  func prepare(_ sql: StaticString) throws(StoreError) -> DatabaseStatement { missing() }
 
   /// Prepares another statement of the same text, for use while the first is busy.
   func another(like statement: DatabaseStatement) throws(StoreError) -> DatabaseStatement {
@@ -61,8 +59,8 @@
   }
 }
 
-/// One prepared statement of one connection. A class for each kind of database derives from it; what is declared here
-/// without an effect is theirs.
+/// One prepared statement of one connection. A class for each kind of database derives from it, and overrides what
+/// traps here.
 ///
 /// It is a class because the cache and the code that steps it hold it at the same time.
 ///
@@ -80,7 +78,7 @@
   }
 
   /// True if the statement has been stepped and not yet reset.
-  var isBusy: Bool { false }
+  var isBusy: Bool { missing() }
 
   /// Binds every parameter, in order.
   ///
@@ -103,29 +101,29 @@
   }
 
   /// Binds a value to a parameter, counted from 1. Each is bound once, in order.
-  @usableFromInline func bind(_ value: DatabaseValue, at index: Int) throws(StoreError) {}
+  @usableFromInline func bind(_ value: DatabaseValue, at index: Int) throws(StoreError) {
+    missing()
+  }
 
   /// Goes to the next row.
   ///
   /// - Returns: false if there is none.
-  @usableFromInline func step() throws(StoreError) -> Bool { false }
+  @usableFromInline func step() throws(StoreError) -> Bool { missing() }
 
   /// Prepares the next use, and drops the bytes that were bound, which may be many or secret.
-  @usableFromInline func reset() {}
+  @usableFromInline func reset() { missing() }
 
   /// The number of columns of a row.
-  var columnCount: Int { 0 }
+  var columnCount: Int { missing() }
 
   /// Returns the name of a column, as the SQL text gives it.
-  func columnName(_ index: Int) -> String { "" }
+  func columnName(_ index: Int) -> String { missing() }
 
   /// Returns the value of a column of the current row, or nil if no ``DatabaseValue`` can hold it.
-  @usableFromInline func column(_ index: Int) -> DatabaseValue? { nil }
+  @usableFromInline func column(_ index: Int) -> DatabaseValue? { missing() }
 
   /// Returns the bytes of a column of the current row, which are valid until the next call.
-  @usableFromInline func columnBytes(_ index: Int) -> UnsafeRawBufferPointer {
-    unsafe UnsafeRawBufferPointer(start: nil, count: 0)
-  }
+  @usableFromInline func columnBytes(_ index: Int) -> UnsafeRawBufferPointer { missing() }
 
   /// Passes the bytes of a column of the current row to a closure: a blob's, or a text's in UTF-8.
   @inlinable final func withColumnBytes<Result, Failure: Error>(
@@ -188,4 +186,9 @@ struct StatementCache {
 
 extension StaticString {
   fileprivate var address: UInt { withUTF8Buffer { UInt(bitPattern: $0.baseAddress) } }
+}
+
+/// Ends the program, as a class lacks what each of its kind has to override.
+func missing(_ function: StaticString = #function) -> Never {
+  preconditionFailure("a class doesn't override \(function)")
 }

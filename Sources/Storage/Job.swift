@@ -13,15 +13,15 @@
   init(isolation: Isolation?) { self.isolation = isolation }
 
   /// Runs the closure, and keeps its result or its error in place of those of an earlier try.
-  func run(in context: borrowing Context) {}
+  func run(in context: borrowing Context) { missing() }
 
   /// Resumes the task with the outcome, once.
-  func finish() {}
+  func finish() { missing() }
 
   /// Makes the job a failure, once, whatever its closure returned or threw: its changes are undone, and it isn't tried again.
   func fail(_ error: any Error) { failure = error }
 
-  /// Takes note that its changes are undone because another job has failed, and that it runs again.
+  /// Notifies the job that its changes are undone because another job has failed, and that it runs again.
   func undo() { failure = nil }
 
   // MARK: - Jobs that can be one
@@ -57,7 +57,7 @@ final class Operation<Context: ~Copyable, Value: Sendable>: Job<Context>, @unche
   ///
   /// - Parameters:
   ///   - isolation: the way in which its transaction is kept apart from others.
-  ///   - outcome: takes note each time that its changes are committed or undone, once it has run.
+  ///   - outcome: is notified each time that its changes are committed or undone, once it has run.
   ///   - complete: takes the result, once.
   init(
     _ body: @escaping @Sendable (borrowing Context) throws -> Value, isolation: Isolation?,

@@ -52,6 +52,23 @@ package struct FairQueue<Owner: Hashable, Element> {
     return element
   }
 
+  /// Removes an element of an owner, which the queue holds at most once.
+  ///
+  /// - Returns: whether it was there.
+  @inlinable
+  package mutating func remove(_ element: Element, of owner: Owner) -> Bool
+  where Element: Equatable {
+    guard let before = lanes[owner]?.count else { return false }
+    lanes[owner]?.remove(element)
+    guard let after = lanes[owner]?.count, after < before else { return false }
+    total -= 1
+    if after == 0 {
+      lanes[owner] = nil
+      turns.remove(owner)
+    }
+    return true
+  }
+
   @inlinable var largest: (owner: Owner, count: Int)? {
     lanes.max { $0.value.count < $1.value.count }.map { ($0.key, $0.value.count) }
   }

@@ -4,8 +4,25 @@
 /// The owners of waiting tasks take turns, and those of one owner come in the order in which they asked. They hold no thread
 /// meanwhile.
 package final class KeyedMutex<Key: Hashable & Sendable>: Sendable {
-  /// The tasks that wait for each key that is held.
-  private let waiting = Lock<[Key: FairQueue<Int, CheckedContinuation<Void, Never>>]>([:])
+  /// The tasks that wait for a key that is held.
+  private struct Waiters {
+    var turns = FairQueue<Int, UInt64>(limit: .max)
+    var continuations: [UInt64: CheckedContinuation<Void, any Error>] = [:]
+
+    mutating func popFirst() -> CheckedContinuation<Void, any Error>? {
+      guard let ticket = turns.popFirst() else { return nil }
+      return continuations.removeValue(forKey: ticket)
+    }
+  }
+
+  private struct State {
+    /// The waiters of each key that is held.
+    var held: [Key: Waiters] = [:]
+    /// The number of tasks so far, which gives each a ticket of its own.
+    var tickets: UInt64 = 0
+  }
+
+  private let state = Lock(State())
 
   /// Makes a mutex that holds no key.
   package init() {}
@@ -16,32 +33,49 @@ package final class KeyedMutex<Key: Hashable & Sendable>: Sendable {
   ///   - key: names what must not be used twice at once.
   ///   - owner: a hash of the owner whose turn it takes.
   ///   - body: the critical section. It must not ask for the same key again.
-  /// - Returns: the closure's result.
-  /// - Throws: the closure's error.
-  package nonisolated(nonsending) func withLock<Value, Failure: Error>(
-    _ key: Key, for owner: Int = 0,
-    _ body: nonisolated(nonsending) () async throws(Failure) -> Value
-  ) async throws(Failure) -> Value {
-    await withCheckedContinuation { continuation in
-      let isFree = waiting.withLock { waiting in
-        guard waiting[key] != nil else {
-          waiting[key] = FairQueue(limit: .max)
-          return true
-        }
-        // Without a limit none is refused.
-        _ = waiting[key]?.append(continuation, for: owner)
-        return false
-      }
-      if isFree { continuation.resume() }
-    }
+  /// - Throws: `CancellationError` if the task is cancelled while it waits, or the closure's error.
+  package nonisolated(nonsending) func withLock<Value>(
+    _ key: Key, for owner: Int = 0, _ body: nonisolated(nonsending) () async throws -> Value
+  ) async throws -> Value {
+    try await lock(key, for: owner)
     defer { unlock(key) }
     return try await body()
   }
 
+  private nonisolated(nonsending) func lock(_ key: Key, for owner: Int) async throws {
+    let ticket = state.withLock { state in
+      state.tickets += 1
+      return state.tickets
+    }
+    try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { continuation in
+        let outcome = state.withLock { state -> Result<Void, any Error>? in
+          // Whoever cancels comes here too, so that either sees the other.
+          if Task.isCancelled { return .failure(CancellationError()) }
+          guard state.held[key] != nil else {
+            state.held[key] = Waiters()
+            return .success(())
+          }
+          // Without a limit none is refused.
+          _ = state.held[key]?.turns.append(ticket, for: owner)
+          state.held[key]?.continuations[ticket] = continuation
+          return nil
+        }
+        if let outcome { continuation.resume(with: outcome) }
+      }
+    } onCancel: {
+      let continuation = state.withLock { state -> CheckedContinuation<Void, any Error>? in
+        guard state.held[key]?.turns.remove(ticket, of: owner) == true else { return nil }
+        return state.held[key]?.continuations.removeValue(forKey: ticket)
+      }
+      continuation?.resume(throwing: CancellationError())
+    }
+  }
+
   private func unlock(_ key: Key) {
-    let next = waiting.withLock { waiting -> CheckedContinuation<Void, Never>? in
-      guard let next = waiting[key]?.popFirst() else {
-        waiting[key] = nil
+    let next = state.withLock { state -> CheckedContinuation<Void, any Error>? in
+      guard let next = state.held[key]?.popFirst() else {
+        state.held[key] = nil
         return nil
       }
       return next

@@ -115,21 +115,39 @@ package final class ThreadPool: Sendable {
   }
 
   private func submit(_ work: Work, in lane: Int, _ urgency: Urgency) throws {
-    let refused = try state.withLock { state -> Work? in
-      guard state.running < width else {
-        return switch urgency {
-        case .prompt: state.waiting.append(work, for: lane)
-        case .deferred: state.deferred.append(work, for: lane)
-        }
+    let (isThreadNeeded, refused) = state.withLock { state -> (Bool, Work?) in
+      if state.running < width {
+        state.running += 1
+        return (true, nil)
       }
+      switch urgency {
+      case .prompt: return (false, state.waiting.append(work, for: lane))
+      case .deferred: return (false, state.deferred.append(work, for: lane))
+      }
+    }
+    refused?.refuse()
+    guard isThreadNeeded else { return }
+    do {
       _ = try WorkerThread(named: name, niceness: niceness) { [self] in
         work.run()
         while let next = nextOrEnd() { next.run() }
       }
-      state.running += 1
-      return nil
+    } catch {
+      for stranded in threadFailed() { stranded.refuse() }
+      throw error
     }
-    refused?.refuse()
+  }
+
+  /// Counts a thread that could not be started.
+  ///
+  /// - Returns: the work for which there is no other thread.
+  private func threadFailed() -> [Work] {
+    state.withLock { state in
+      state.running -= 1
+      var stranded: [Work] = []
+      while state.running == 0, let work = state.popFirst() { stranded.append(work) }
+      return stranded
+    }
   }
 
   private func nextOrEnd() -> Work? {
