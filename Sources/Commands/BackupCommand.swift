@@ -12,7 +12,7 @@ struct BackupCommand: Command {
   static let parameters: [CommandParameter] = [
     .configuration, .flag("no-keys", "leave out the keys and the other files of the data folder"),
     .json,
-    .operand("FILE", "the file to make, which must not exist"),
+    .operand("FILE", "the file to make, which must not exist; - writes to standard output"),
   ]
 
   private struct Report: Encodable {
@@ -23,32 +23,58 @@ struct BackupCommand: Command {
   }
 
   static func run(_ context: CommandContext) async throws {
-    let configuration = try LoadedConfiguration(context, including: context.services)
-    let store = configuration.server.store.name
     let path = context.arguments.operands[0]
+    let isPiped = path == "-"
+    guard !isPiped || !context.arguments.has("json") else {
+      throw CommandError.usage("--json can't be used with -, as the backup itself is the output")
+    }
+    let configuration = try LoadedConfiguration(context, including: context.services)
+    try configuration.prepareForCommand(warn: context.warn)
+    let store = configuration.server.store.name
+    if let file = configuration.server.store.path, !DataFolder.exists(file) {
+      throw CommandError.refused(
+        "nothing is backed up: there is no store at \(file); name the server's configuration with --config"
+      )
+    }
     let (files, leftOut) =
       try context.arguments.has("no-keys")
       ? ([], []) : BackupFiles(of: configuration, services: context.services).read()
     var progress = CopyProgress()
     defer { Terminal.clearProgress() }
+    let target = isPiped ? BackupFiles.temporaryPath(in: configuration.server.data) : path
+    defer { if isPiped { unsafe unlink(target) } }
     do {
       try Backup.make(
-        of: configuration.store, migrations: context.services.migrations, at: path, with: files,
+        of: configuration.store, migrations: context.services.migrations, at: target, with: files,
         version: Product.version, madeAt: .now()
       ) { progress.show($0, of: $1) }
-    } catch { throw CommandError.refused("\(path) is not made: \(error)") }
+    } catch { throw CommandError.refused("\(path) is not made: \(error)\(advice(on: target))") }
     Terminal.clearProgress()
+    if isPiped { try BackupFiles.copyToOutput(target) }
+    BackupFiles.recordTime(in: configuration.server.data)
+    let say = isPiped ? context.warn : context.print
     try context.print(
       json: Report(file: path, store: store, keys: files.map(\.path), leftOut: leftOut)
     ) {
-      context.print("\(path): the store \(store), checked")
-      for file in files { context.print("  with \(file.path)") }
+      say("\(isPiped ? "standard output" : path): the store \(store), checked")
+      for file in files { say("  with \(file.path)") }
       for path in leftOut {
-        context.print(
+        say(
           "  without \(path.printable): too large for a key, or named like one that lies elsewhere")
       }
-      if !files.isEmpty { context.print("It holds keys: keep it where nobody else can read it.") }
+      if !files.isEmpty { say("It holds keys: keep it where nobody else can read it.") }
     }
+  }
+
+  /// Returns what to do if the folder of a backup can't be written to; empty if it can.
+  private static func advice(on path: String) -> String {
+    let folder = DurableFile.folder(of: path)
+    guard DataFolder.exists(folder) else { return "; there is no folder \(folder)" }
+    guard unsafe access(folder, W_OK) != 0 else { return "" }
+    let user = unsafe getpwuid(geteuid()).map { unsafe String(cString: $0.pointee.pw_name) }
+    return
+      "; user \(user ?? "#\(geteuid())"), whose data it is, may not write in \(folder): choose another "
+      + "folder, or use `\(Product.name) backup - > FILE`"
   }
 }
 
@@ -78,7 +104,50 @@ struct BackupFiles {
     let stored = store.map { path in ["", "-wal", "-shm", "-journal"].map { path + $0 } } ?? []
     others = Set(
       stored + [DataFolderLock.path(in: root)] + keyFiles.values
-        + configuration.contentFolders(of: services).filter { !$0.isEmpty })
+        + configuration.contentFolders(of: services).filter { !$0.isEmpty }
+        + [Self.timePath(in: root)])
+  }
+
+  // MARK: - The time of the last backup
+
+  private static func timePath(in folder: String) -> String { folder + "/last-backup" }
+
+  /// Records that a backup was made now, for metrics. It isn't worth an error.
+  static func recordTime(in folder: String) {
+    let path = timePath(in: folder)
+    unsafe unlink(path)
+    _ = try? DurableFile.create(path, Array("\(Timestamp.now())\n".utf8), mode: 0o600)
+  }
+
+  /// Returns the time of the last backup that was made with a data folder, in seconds; nil without one.
+  static func lastTime(in folder: String) -> Int? {
+    var status = stat()
+    guard unsafe stat(timePath(in: folder), &status) == 0 else { return nil }
+    return status.st_mtim.tv_sec
+  }
+
+  // MARK: - Standard output
+
+  /// A path for a backup that goes to standard output: beside the data, which it holds all of.
+  static func temporaryPath(in folder: String) -> String {
+    let folder = DataFolder.exists(folder) ? folder : "/tmp"
+    return "\(folder)/backup.\(getpid()).tmp"
+  }
+
+  /// Copies a file to standard output.
+  static func copyToOutput(_ path: String) throws(CommandError) {
+    let file = unsafe open(path, O_RDONLY | O_CLOEXEC)
+    defer { if file >= 0 { close(file) } }
+    var buffer = [UInt8](repeating: 0, count: 1 << 18)
+    do throws(SystemError) {
+      guard file >= 0 else { throw SystemError(errno) }
+      while true {
+        let count = unsafe Glibc.read(file, &buffer, buffer.count)
+        guard count >= 0 else { throw SystemError(errno) }
+        if count == 0 { return }
+        try writeAll(Array(buffer[..<count]), to: STDOUT_FILENO)
+      }
+    } catch { throw .refused("standard output can't be written: \(error)") }
   }
 
   // MARK: - Copying
@@ -110,12 +179,23 @@ struct BackupFiles {
       guard !others.contains(path), unsafe lstat(path, &status) == 0 else { continue }
       switch status.st_mode & S_IFMT {
       case S_IFDIR: try walk(path, below: "\(name)/", &files, &leftOut)
+      // Earlier backups and other stores, which would make each backup larger than the one before.
+      case S_IFREG where Self.isDatabase(path): continue
       case S_IFREG where status.st_size > Self.sizeLimit || destination(of: name) != path:
         leftOut.append(name)
       case S_IFREG: files.append(try read(path, named: name))
       default: break
       }
     }
+  }
+
+  private static func isDatabase(_ path: String) -> Bool {
+    let file = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+    guard file >= 0 else { return false }
+    defer { close(file) }
+    let magic = Array("SQLite format 3\0".utf8)
+    var start = [UInt8](repeating: 0, count: magic.count)
+    return unsafe Glibc.read(file, &start, start.count) == magic.count && start == magic
   }
 
   private func read(_ path: String, named name: String) throws -> Backup.File {
@@ -155,21 +235,21 @@ struct BackupFiles {
     return placed
   }
 
-  /// Returns the files that are not there yet.
+  /// Sorts files by what is at their paths.
   ///
-  /// - Throws: an error if a file with other content is there already.
-  static func missing(of files: [Backup.File]) throws(CommandError) -> [Backup.File] {
+  /// - Returns: the files that are not there yet, and the paths where other content is.
+  static func compare(_ files: [Backup.File]) -> (missing: [Backup.File], inTheWay: [String]) {
     var missing: [Backup.File] = []
+    var inTheWay: [String] = []
     for file in files {
-      guard unsafe access(file.path, F_OK) == 0 else {
+      guard DataFolder.exists(file.path) else {
         missing.append(file)
         continue
       }
-      guard let there = try? Data(contentsOf: URL(filePath: file.path)),
-        [UInt8](there) == file.content
-      else { throw .refused("\(file.path) is there already, with other content; move it away") }
+      let there = try? Data(contentsOf: URL(filePath: file.path))
+      if there.map({ [UInt8]($0) }) != file.content { inTheWay.append(file.path) }
     }
-    return missing
+    return (missing, inTheWay)
   }
 }
 

@@ -5,8 +5,11 @@ internal import Platform
 /// `awd check`: reads the configuration and the content as `awd serve` would, and changes nothing.
 struct CheckCommand: Command {
   static let name = "check"
-  static let summary = "Check the configuration and the content, and print the values in effect"
-  static let parameters = [CommandParameter.configuration, .json]
+  static let summary = "Check the configuration, the machine and the content, and change nothing"
+  static let parameters = [
+    CommandParameter.configuration,
+    .flag("verbose", "print every value in effect and what is good, too"), .json,
+  ]
 
   private struct Report: Encodable {
     struct Finding: Encodable {
@@ -23,7 +26,7 @@ struct CheckCommand: Command {
   }
 
   static func run(_ context: CommandContext) async throws {
-    let file = context.arguments["config"]
+    let file = context.configurationFile
     let configuration: LoadedConfiguration
     do throws(ConfigurationError) {
       configuration = try LoadedConfiguration(
@@ -32,15 +35,23 @@ struct CheckCommand: Command {
       try context.print(json: Report(valid: false, file: file, problems: error.problems)) {}
       throw CommandError.refused("the configuration is not valid\n\(error)")
     }
+    try DataOwner(of: configuration.server.data, configuredIn: file)?.become()
     let content = await findings(configuration, context)
     let wrong = content.count { $0.grade == .wrong }
     let report = Report(
       valid: wrong == 0, file: file, settings: configuration.settings, content: content)
     try context.print(json: report) {
       if file == nil { context.print("# no configuration file: the development setting") }
-      for setting in configuration.settings { context.print("\(setting)") }
-      for finding in content {
+      let isVerbose = context.arguments.has("verbose")
+      if isVerbose { for setting in configuration.settings { context.print("\(setting)") } }
+      for finding in content where isVerbose || finding.grade != .good {
         context.print("# \(finding.service): \(finding.grade.rawValue): \(finding.message)")
+      }
+      let good = content.count { $0.grade == .good }
+      if !isVerbose {
+        context.print(
+          "# \(good) of \(content.count) findings are good; \(Product.name) check --verbose shows them, "
+            + "and every value in effect")
       }
     }
     guard wrong == 0 else {
@@ -56,6 +67,8 @@ struct CheckCommand: Command {
     let services = context.services
     var found = [
       ("system", SystemCheck.findings(configuration, context.environment)),
+      ("system", configuration.doubts),
+      ("server", ListenCheck.findings(server)),
       ("server", ExposureCheck.findings(server)),
       ("store", await StoreCheck.findings(configuration, services)),
     ]

@@ -51,6 +51,7 @@ struct Daemon: Sendable {
       router.readiness("background") { supervisor.failure(of: name) }
       return router
     }
+    let dialects = running.flatMap { ($0 as? any SpeakingDialects)?.dialectRouters() ?? [] }
     var pushRouter = Router(service: "push")
     if runtime.pushes.showsPayloads {
       pushRouter.getForOperator("/debug/pushes") { [pushes = runtime.pushes] _, _ in
@@ -84,8 +85,11 @@ struct Daemon: Sendable {
       return findings.map { (service: kind.name, finding: $0) }
     }
     server = try Self.server(
-      routers + [probes] + (isShared ? operatorRouters : []), at: configuration.server.listen,
-      with: certificate?.credentials, threads: runtime.loops, in: runtime)
+      routers + dialects + [probes] + (isShared ? operatorRouters : []),
+      at: configuration.server.listen, with: certificate?.credentials, threads: runtime.loops,
+      frontDoor: FrontDoor(
+        name: configuration.server.name, cards: Self.cards(of: running),
+        status: isShared ? StatusPage.path : nil), in: runtime)
     adminServer = try address.map {
       try Self.server(
         [probes] + operatorRouters, at: [$0], with: certificate?.credentials, threads: 1,
@@ -136,6 +140,7 @@ struct Daemon: Sendable {
       group.addTask { await supervisor.run() }
       group.addTask { await runtime.pushes.run() }
       group.addTask { await status.run() }
+      group.addTask { await watchDisk() }
       group.addTask { await runtime.node.run(log: log) }
       group.addTask { [loops = server.loops] in
         await manager.keepAlive(loops.map { loop in { reply in loop.execute(reply) } })
@@ -167,6 +172,23 @@ struct Daemon: Sendable {
   }
 
   /// Takes up what can change while the daemon runs. What is wrong leaves the old state.
+  /// Follows the free disk until cancelled, and logs when it falls below the mark and when it is above it again.
+  private func watchDisk() async {
+    let disk = runtime.disk
+    var isLow = false
+    repeat {
+      disk.update()
+      guard disk.refusesStrangers != isLow else { continue }
+      isLow.toggle()
+      let fields: Log.Fields = ["free_bytes": disk.freeBytes ?? 0, "mark_bytes": disk.mark]
+      if isLow {
+        log.warning("the disk is nearly full: nothing is stored for strangers", fields)
+      } else {
+        log.info("the disk has room again: strangers' data is stored too", fields)
+      }
+    } while (try? await Task.sleep(for: DiskReserve.interval)) != nil
+  }
+
   private func reload(
     _ load: @Sendable () throws(ConfigurationError) -> LoadedConfiguration
   ) async {
@@ -245,6 +267,7 @@ struct Daemon: Sendable {
     {
       log.warning(doubt.message)
     }
+    for doubt in configuration.doubts { log.warning(doubt.message) }
     for (service, finding) in warnings { log.warning(finding.message, ["service": service]) }
     for url in server.urls { log.info("listening", ["at": url]) }
     for url in adminServer?.urls ?? [] { log.info("listening for the operator", ["at": url]) }
@@ -258,12 +281,15 @@ struct Daemon: Sendable {
   }
 
   /// The cards of the services that people can open in a browser.
-  private var cards: [ServiceCard] { services.flatMap { ($0 as? any Presenting)?.cards ?? [] } }
+  private static func cards(of services: [any Service]) -> [ServiceCard] {
+    services.flatMap { ($0 as? any Presenting)?.cards ?? [] }
+  }
 
   /// The addresses on this machine that a person can open, and what is there.
   var pages: [(url: String, title: String)] {
     guard let url = localURL else { return [] }
-    return [(url + "/", "what runs here")] + cards.map { (url + $0.path, $0.title) }
+    return [(url + "/", "what runs here")]
+      + Self.cards(of: services).map { (url + $0.path, $0.title) }
   }
 
   /// The services' examples, with an address that works on this machine.
@@ -285,15 +311,16 @@ struct Daemon: Sendable {
 
   private static func server(
     _ routers: [Router], at addresses: [ListenAddress], with credentials: TLSCredentials?,
-    threads: Int, in runtime: ServiceRuntime
+    threads: Int, frontDoor: FrontDoor? = nil, in runtime: ServiceRuntime
   ) throws -> WebServer {
     let configuration = runtime.configuration.server
-    let options = configuration.serverOptions(at: addresses, with: credentials, threads: threads)
+    let options = try configuration.serverOptions(
+      at: addresses, with: credentials, threads: threads)
     let table: RouteTable
     do throws(RouteConflict) {
       table = try RouteTable(
         routers, bodyLimit: configuration.limits.body,
-        proxies: TrustedProxies(configuration.trustedProxies),
+        proxies: TrustedProxies(configuration.trustedProxies), frontDoor: frontDoor?.response,
         log: runtime.log, metrics: runtime.metrics)
     } catch { throw CommandError.refused("routes in conflict: \(error)") }
     return try WebServer(options: options, responder: table) { [log = runtime.log] in
@@ -313,11 +340,12 @@ extension ServerConfiguration {
   /// The options of a server that listens on some addresses.
   func serverOptions(
     at addresses: [ListenAddress], with credentials: TLSCredentials?, threads: Int
-  ) -> ServerOptions {
+  ) throws(CommandError) -> ServerOptions {
     var options = ServerOptions(
       endpoints: addresses.filter { !$0.isSecure }.map(\.endpoint), threads: threads)
     options.secureEndpoints = addresses.filter(\.isSecure).map(\.endpoint)
     options.credentials = credentials
+    options.socketAccess = try socketAccess()
     options.head = limits.header
     options.headerTimeout = limits.headerTimeout
     options.idleTimeout = limits.idleTimeout
@@ -326,5 +354,13 @@ extension ServerConfiguration {
     options.requestsPerAddress = limits.requestsPerAddress
     options.memory = limits.memory
     return options
+  }
+
+  private func socketAccess() throws(CommandError) -> SocketAccess {
+    guard !socketGroup.isEmpty else { return SocketAccess(mode: socketMode) }
+    guard let group = unsafe getgrnam(socketGroup) else {
+      throw .refused("server.socket_group: the system has no group \(socketGroup)")
+    }
+    return unsafe SocketAccess(mode: socketMode, group: group.pointee.gr_gid)
   }
 }

@@ -63,6 +63,14 @@ struct DataFolderLock: ~Copyable {
   }
 
   deinit { close(descriptor) }
+
+  /// Whether a server serves from a folder now.
+  static func isHeld(in folder: String) -> Bool {
+    let descriptor = unsafe open(path(in: folder), O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { return false }
+    defer { close(descriptor) }
+    return flock(descriptor, LOCK_SH | LOCK_NB) != 0
+  }
 }
 
 /// The user whose files a data folder holds. What root writes there, the service can't open: so a command that root

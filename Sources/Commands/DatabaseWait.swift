@@ -84,7 +84,7 @@ struct DatabaseWait {
     let credentials = try server.tls.map { tls throws(CommandError) in
       try CertificateFiles(for: "TLS", certificate: tls.certificate, key: tls.key).credentials
     }
-    let options = server.serverOptions(
+    let options = try server.serverOptions(
       at: server.listen, with: credentials, threads: 1)
     return try WebServer(options: options, responder: WaitingResponder()) { [log] in
       log.warning($0)

@@ -18,6 +18,8 @@ struct LoadedConfiguration: Sendable {
   let push: PushConfiguration
   /// Every key with its value and origin.
   let settings: [ConfigurationSetting]
+  /// Doubts about the environment's variables.
+  let doubts: [ContentFinding]
   private let sections: [String: (configuration: any ServiceConfiguration, hosts: [HostName])]
 
   /// Reads and validates the configuration.
@@ -74,6 +76,9 @@ struct LoadedConfiguration: Sendable {
     self.server = server
     self.sections = sections
     settings = reader.settings
+    doubts = reader.doubtfulVariables.map { name, meant in
+      .doubtful("\(name) is no key's variable and is ignored, did you mean \(meant)?")
+    }
   }
 
   private static func location(

@@ -10,6 +10,7 @@ struct RestoreCommand: Command {
   static let summary = "Restore a backup where no store is yet, while no server runs"
   static let parameters: [CommandParameter] = [
     .configuration, .flag("check", "check the backup and show what it would restore, no more"),
+    .flag("keys", "restore the files of keys alone, beside a store that is there"),
     .json, .operand("FILE", "a file that `awd backup` made"),
   ]
 
@@ -20,7 +21,8 @@ struct RestoreCommand: Command {
       let sha256: String
     }
 
-    let store: String
+    /// The store that is restored; nil if it is the keys alone.
+    let store: String?
     let madeAt: String
     let madeBy: String
     let keys: [String]
@@ -36,19 +38,36 @@ struct RestoreCommand: Command {
       let backup = try Backup(
         opening: context.arguments.operands[0],
         migrations: context.services.migrations)
+      // Not before: root may have to read the backup.
+      try configuration.prepareForCommand(warn: context.warn)
+      let isKeysAlone = context.arguments.has("keys")
+      let names = Set(configuration.keyFiles(of: context.services).keys)
+      let kept = backup.files.filter { !isKeysAlone || names.contains($0.path) }
+      guard !isKeysAlone || !kept.isEmpty else {
+        throw CommandError.refused("the backup holds no files of keys; it was made with --no-keys")
+      }
       let files = try BackupFiles(of: configuration, services: context.services)
-        .destinations(of: backup.files)
+        .destinations(of: kept)
       var obstacle: CommandError?
       do throws(CommandError) {
-        let absent = try missing(of: files, with: backup, configuration, context.services)
+        let absent = try missing(
+          of: files, with: backup, configuration, context.services, isKeysAlone: isKeysAlone)
         if !context.arguments.has("check") {
-          try await restore(backup, absent, configuration, context.services)
+          if isKeysAlone {
+            var placement = Placement()
+            try placement.write(absent)
+            placement.keep()
+          } else {
+            try await restore(backup, absent, configuration, context.services)
+          }
         }
       } catch {
         guard context.arguments.has("check") else { throw error }
         obstacle = error
       }
-      try report(context, backup, files, store: configuration.server.store.name, obstacle: obstacle)
+      try report(
+        context, backup, files, store: isKeysAlone ? nil : configuration.server.store.name,
+        obstacle: obstacle)
     } catch { throw CommandError.refused("nothing is restored: \(error)") }
   }
 
@@ -57,21 +76,32 @@ struct RestoreCommand: Command {
   /// - Throws: an error if anything is in the way.
   private static func missing(
     of files: [Backup.File], with backup: borrowing Backup,
-    _ configuration: LoadedConfiguration, _ services: [any Service.Type]
+    _ configuration: LoadedConfiguration, _ services: [any Service.Type], isKeysAlone: Bool
   ) throws(CommandError) -> [Backup.File] {
-    if let store = configuration.server.store.path {
+    let (missing, occupied) = BackupFiles.compare(files)
+    var inTheWay = occupied
+    if !isKeysAlone, let store = configuration.server.store.path {
       // A log of another store would be taken for the restored one's.
-      for path in [store, store + "-wal", store + "-journal"]
-      where unsafe access(path, F_OK) == 0 {
-        throw .refused("\(path) is there already; move it away first")
-      }
+      inTheWay += [store, store + "-wal", store + "-shm", store + "-journal"]
+        .filter(DataFolder.exists)
     }
-    if case .postgreSQL(let address) = configuration.store {
+    guard inTheWay.isEmpty else {
+      let list = inTheWay.joined(separator: " ")
+      let aside = "\(configuration.server.data).before-restore"
+      throw .refused(
+        """
+        nothing is overwritten, and these files are in the way: \(inTheWay.joined(separator: ", "))
+        If they are those of a first start or not needed any more, stop the server, move them away, and restore again:
+          systemctl stop awd
+          install -d -m 0700 \(aside) && mv \(list) \(aside)/
+        """)
+    }
+    if !isKeysAlone, case .postgreSQL(let address) = configuration.store {
       do {
         try backup.checkRoom(at: address, migrations: services.migrations)
       } catch { throw .refused("\(error)") }
     }
-    return try BackupFiles.missing(of: files)
+    return missing
   }
 
   private static func restore(
@@ -122,7 +152,7 @@ struct RestoreCommand: Command {
   }
 
   private static func report(
-    _ context: CommandContext, _ backup: borrowing Backup, _ files: [Backup.File], store: String,
+    _ context: CommandContext, _ backup: borrowing Backup, _ files: [Backup.File], store: String?,
     obstacle: CommandError?
   ) throws {
     let manifest = backup.manifest
@@ -134,13 +164,14 @@ struct RestoreCommand: Command {
           keys: backup.files.map(\.path),
           parts: manifest.entries.map {
             Report.Part(
-              path: $0.name == BackupManifest.database ? store : $0.name, size: $0.size,
+              path: $0.name == BackupManifest.database ? store ?? $0.name : $0.name, size: $0.size,
               sha256: $0.sha256)
           }, isRestored: isRestored, obstacle: obstacle?.description))
       return
     }
     if !isRestored { context.print("The backup is whole. It would restore") }
-    context.print("\(store): as of \(manifest.madeAt), from awd \(manifest.version.printable)")
+    context.print(
+      "\(store ?? "the keys"): as of \(manifest.madeAt), from awd \(manifest.version.printable)")
     for file in files { context.print("  with \(file.path)") }
     if !isRestored {
       for entry in manifest.entries {

@@ -19,6 +19,8 @@ struct ServiceRuntime: Sendable {
   let log: Log
   let metrics: Metrics
   let pushes: Pushes
+  /// The free disk of the store.
+  let disk: DiskReserve
 
   /// The number of event loops.
   var loops: Int { configuration.server.threads ?? Processors.count }
@@ -64,7 +66,9 @@ struct ServiceRuntime: Sendable {
       return ServiceRuntime(
         configuration: configuration, store: store, node: node,
         bus: try await bus(of: node, configuration, isServing: isServing, log: log), log: log,
-        metrics: metrics, pushes: pushes)
+        metrics: metrics, pushes: pushes,
+        disk: DiskReserve(
+          of: server.store.path.map(DurableFile.folder), mark: server.diskReserve))
     } catch {
       if isServing, let away = DatabaseAway(error) { throw away }
       throw CommandError.refused("the store \(server.store.place): \(StoreCheck.advice(on: error))")
@@ -103,7 +107,7 @@ struct ServiceRuntime: Sendable {
       log: log.with(["service": service.name]),
       metrics: metrics,
       clock: node.now, expiry: node.expiry,
-      dataFolder: configuration.server.data,
+      dataFolder: configuration.server.data, disk: disk,
       publicURL: configuration.server.publicURL?.description, operatorPages: operatorPages,
       hosts: configuration.hosts(of: service), loops: loops)
   }

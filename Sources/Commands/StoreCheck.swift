@@ -21,6 +21,19 @@ enum StoreCheck {
     }
     guard let path = configuration.server.store.path else { return [] }
     return [content(path, services), freeSpace(at: path)].compactMap(\.self)
+      + keys(path, configuration, services)
+  }
+
+  /// Checks whether the files of keys are those that the store depends on.
+  private static func keys(
+    _ path: String, _ configuration: LoadedConfiguration, _ services: [any Service.Type]
+  ) -> [ContentFinding] {
+    guard DataFolder.exists(path), let known = try? Store.keyFingerprints(inFile: path) else {
+      return []
+    }
+    let files = KeyFiles(
+      paths: configuration.keyFiles(of: configuration.services(among: services)))
+    return files.problems(comparedWith: known).map { .wrong($0) }
   }
 
   private static func content(_ path: String, _ services: [any Service.Type]) -> ContentFinding {

@@ -1,9 +1,43 @@
 internal import Configuration
+internal import HTTPServer
 internal import Formats
 internal import Glibc
 internal import Platform
 internal import Routing
 internal import ServiceKit
+
+/// Checks whether the server can listen where the configuration says.
+enum ListenCheck {
+  /// Tries to bind each address. A server that runs from the same data folder is not in its own way.
+  static func findings(_ server: ServerConfiguration) -> [ContentFinding] {
+    if DataFolderLock.isHeld(in: server.data) {
+      return [.good("listen: a server runs from this data folder now")]
+    }
+    return (server.listen + [server.adminListen].compactMap(\.self)).map { address in
+      guard let problem = problem(at: address.endpoint) else {
+        return .good("listen: \(address) is free")
+      }
+      // Nodes that share a database have no lock by which a running one is known.
+      let grade: ContentFinding.Grade = server.store.path == nil ? .doubtful : .wrong
+      return ContentFinding(grade, "listen: \(problem)")
+    }
+  }
+
+  private static func problem(at endpoint: Endpoint) -> String? {
+    switch endpoint {
+    // The unit may bind ports below 1024, which the user who checks may not.
+    case .tcp(_, port: ..<1024): nil
+    case .tcp: WebServer.problem(listeningAt: endpoint)
+    case .unix(let path):
+      switch unsafe access(DurableFile.folder(of: path), W_OK) {
+      case 0: nil
+      // The unit makes it when the service starts.
+      case _ where errno == ENOENT && path.hasPrefix("/run/"): nil
+      default: "\(path): \(SystemError(errno))"
+      }
+    }
+  }
+}
 
 /// Checks the machine for `awd check`: the data folder, the descriptors, the clock.
 enum SystemCheck {

@@ -94,6 +94,25 @@ package struct ConfigurationDocument: Sendable {
     return home + "/.local/state/awd"
   }
 
+  /// The name that a variable has without what stands for a table's own key: `AWD_CHAINS__1` is the key `1` of `[chains]`,
+  /// for which another key would have the variable `AWD_CHAINS_1`.
+  private static func plainName(_ name: String) -> String {
+    guard let mark = name.firstRange(of: "__") else { return name }
+    return name[..<mark.lowerBound] + "_" + name[mark.upperBound...].uppercased()
+  }
+
+  /// Returns the keys that variables give to a table whose keys are the operator's own.
+  ///
+  /// - Parameter prefix: what the variables of the table's keys begin with, such as `AWD_CHAINS_`.
+  func keys(behind prefix: String) -> [String] {
+    let mark = prefix + "_"
+    return variables.values.compactMap { variable in
+      guard variable.name.hasPrefix(mark) else { return nil }
+      let rest = variable.name.dropFirst(mark.count)
+      return String(variable.isFromFile ? rest.dropLast(Self.fileSuffix.count) : rest)
+    }
+  }
+
   private static func variables(
     _ environment: [String: String], problems: inout [ConfigurationProblem]
   ) -> [String: Variable] {
@@ -101,7 +120,7 @@ package struct ConfigurationDocument: Sendable {
     for (name, value) in environment
     where name.hasPrefix(variablePrefix) && name != fileVariable {
       guard name.hasSuffix(fileSuffix), name.count > (variablePrefix + fileSuffix).count else {
-        variables[name] = Variable(name: name, text: value)
+        variables[Self.plainName(name)] = Variable(name: name, text: value)
         continue
       }
       let plainName = String(name.dropLast(fileSuffix.count))
@@ -115,7 +134,7 @@ package struct ConfigurationDocument: Sendable {
           text = textOfFile(bytes)
           if text == nil { problem = "\(value) is not UTF-8 text" }
         } catch { problem = "cannot read \(value): \(error.message)" }
-        variables[plainName] = Variable(name: name, text: text)
+        variables[Self.plainName(plainName)] = Variable(name: name, text: text)
       }
       if let problem {
         problems.append(ConfigurationProblem(origin: .environment(name), key: "", message: problem))

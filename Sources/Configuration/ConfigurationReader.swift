@@ -98,6 +98,9 @@ extension ConfigurationReader {
     state.withLock { state in state.settings.first { $0.key == key } }
   }
 
+  /// Returns the keys that variables give to a table whose keys are the operator's own.
+  func variableKeys(behind prefix: String) -> [String] { document.keys(behind: prefix) }
+
   func origin(_ place: TOMLNode.Place) -> ConfigurationOrigin { document.origin(place) }
 
   /// Records that a section is opened.
@@ -195,16 +198,45 @@ extension ConfigurationReader {
   ) -> [ConfigurationProblem] {
     let ignoredPrefixes = ignored.filter { !state.sections.contains($0) }
       .map { ConfigurationDocument.variablePrefix + $0.uppercased() + "_" }
-    return document.variables.filter { state.variables[$0.key] == nil }
+    return document.variables
+      .filter { state.variables[$0.key] == nil && isOfKnownSection($0.key, state) }
       .filter { variable in !ignoredPrefixes.contains { variable.key.hasPrefix($0) } }
       .sorted { $0.key < $1.key }.prefix(Self.problemLimit)
       .map { name, variable in
-        let nearest = Suggestion.nearest(to: name, among: state.variables.keys)
-        let hint = nearest.map { ", did you mean \($0.name)?" } ?? ""
+        let close = Suggestion.close(to: name, among: state.variables.keys)
+        let hint = close.map { ", did you mean \($0)?" } ?? ""
         return ConfigurationProblem(
           origin: .environment(variable.name), key: "", message: "is for no known key" + hint)
       }
   }
+
+  /// Whether a variable's second word names a section that was read, so that the variable is meant for this program.
+  private func isOfKnownSection(_ variable: String, _ state: State) -> Bool {
+    state.sections.contains { section in
+      !section.contains(where: { $0 == "." || $0 == "[" })
+        && variable.hasPrefix(
+          ConfigurationDocument.variablePrefix + section.uppercased() + "_")
+    }
+  }
+
+  /// Finds mistyped names among the variables that are ignored, as they begin like this program's and name no section.
+  ///
+  /// Container platforms set such variables for a service that is called like the program (`AWD_SERVICE_HOST`,
+  /// `AWD_PORT_8080_TCP`), so only a name that is nearly a key's is worth a doubt.
+  ///
+  /// - Returns: the variables, each with the one that it may have been meant to be.
+  package var doubtfulVariables: [(name: String, meant: String)] {
+    state.withLock { state in
+      document.variables.keys.sorted().compactMap { name in
+        guard state.variables[name] == nil, !isOfKnownSection(name, state),
+          let nearest = Suggestion.nearest(to: name, among: state.variables.keys),
+          nearest.edits <= 2
+        else { return nil }
+        return (name, nearest.name)
+      }
+    }
+  }
+
 }
 
 /// The value of a key in the file or in a variable, before its type is known.

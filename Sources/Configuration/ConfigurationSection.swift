@@ -41,8 +41,17 @@ package struct ConfigurationSection: Sendable {
       "public_url", expected: #"a URL such as "https://wallet.example""#, parse: { PublicURL($0) })
   }
 
-  /// The names of all keys that the file gives in this section, in order.
-  package var names: [String] { table.keys.sorted() }
+  /// `[server] users_per_address`: how many users one address stands for, as in an office or behind a carrier's translation.
+  /// Limits by address are multiplied by it.
+  package var usersPerAddress: Int {
+    beside("server").integer("users_per_address", default: 1, in: 1...100_000)
+  }
+
+  /// The names of all keys that the file or variables such as `AWD_CHAINS__1` give in this section, in order.
+  package var names: [String] {
+    let others = variablePrefix.map(reader.variableKeys) ?? []
+    return Set(table.keys).union(others).sorted()
+  }
 
   /// Returns whether the file gives a table for a key.
   package func isTable(_ name: String) -> Bool {

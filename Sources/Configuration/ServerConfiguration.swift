@@ -85,13 +85,21 @@ package struct ServerConfiguration: Sendable {
   }
 
   /// The addresses that the server listens at, at least one.
+  /// The operator's name for the server, shown to people.
+  package let name: String
   package let listen: [ListenAddress]
+  /// The file mode of Unix-domain sockets.
+  package let socketMode: UInt32
+  /// The group of Unix-domain sockets; empty for the process's own.
+  package let socketGroup: String
   /// The services that are switched on.
   package let services: [String]
   /// The number of event loops, or nil for one per core.
   package let threads: Int?
   /// The folder of keys and database.
   package let data: String
+  /// The free disk in bytes below which only known users may have something stored; 0 for no such mark.
+  package let diskReserve: Int
   /// The proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` count.
   package let trustedProxies: [AddressRange]
   /// The server's URL as seen from outside, or nil to take it from each request.
@@ -125,6 +133,7 @@ package struct ServerConfiguration: Sendable {
     let tls = Self.tls(server.section("tls"))
     self.tls = tls
     limits = Self.limits(server.section("limits"))
+    name = Self.name(server)
     let address = #"an address such as "127.0.0.1:8080", "[::1]:8080" or "unix:/run/awd.sock""#
     let parseAddress = { (text: String) in
       ListenAddress(text, isSecure: tls != nil, folder: reader.configurationFolder)
@@ -135,6 +144,14 @@ package struct ServerConfiguration: Sendable {
         ListenAddress(.tcp(.loopback, port: 8080), isSecure: tls != nil)
       ], expected: address, parse: parseAddress)
     if listen.isEmpty { server.reject("listen", "expected at least one address") }
+    socketMode =
+      server.value(
+        "socket_mode", default: FileMode(bits: 0o660),
+        expected: #"a file mode such as "0660""#, parse: { FileMode($0) }
+      ).bits
+    socketGroup = server.string("socket_group", default: "")
+    diskReserve = server.size("disk_reserve", default: 256 << 20, in: 0...(1 << 50))
+    _ = server.usersPerAddress
     if tls == nil, let first = listen.first(where: \.isSecure) {
       server.reject("listen", "expected `tls` with a certificate and a key, as \(first) needs them")
     }
@@ -172,6 +189,14 @@ package struct ServerConfiguration: Sendable {
       server.reject("node", "expected a name of at most 64 letters, digits and signs")
     }
     self.node = node.isEmpty ? nil : node
+  }
+
+  private static func name(_ section: ConfigurationSection) -> String {
+    let name = section.string("name", default: "awd")
+    if name.isEmpty || name.unicodeScalars.count > 64 || name.singleLine != name {
+      section.reject("name", "expected a name of 1 to 64 characters in one line")
+    }
+    return name
   }
 
   private static func tls(_ section: ConfigurationSection) -> TLS? {
@@ -227,6 +252,22 @@ package struct ServerConfiguration: Sendable {
       "poll", default: .seconds(2), in: .milliseconds(100) ... .seconds(3600))
     return Bus(kind: kind, poll: poll)
   }
+}
+
+/// The permissions of a file, written in octal.
+private struct FileMode: CustomStringConvertible {
+  let bits: UInt32
+
+  init(bits: UInt32) { self.bits = bits }
+
+  init?(_ text: String) {
+    guard (3...4).contains(text.utf8.count), let bits = UInt32(text, radix: 8), bits <= 0o777 else {
+      return nil
+    }
+    self.bits = bits
+  }
+
+  var description: String { "0" + String(bits, radix: 8) }
 }
 
 extension ListenAddress {

@@ -45,6 +45,10 @@ final class HTTP1Connection: ServedProtocol {
   /// Resumes the maker of the present response's pieces, which waits until the last one is sent; false ends it. A closure, as
   /// the layout of a continuation is only known when the program runs.
   var piecesWait: ((Bool) -> Void)?
+  /// Makes and sends the pieces.
+  private var piecesTask: Task<Void, Never>?
+  /// True while a response is sent that goes on as long as the client listens.
+  private var endsWithPeer = false
   private var isFirst = true
   private var isProcessing = false
   /// Measures how fast a body comes.
@@ -91,7 +95,10 @@ final class HTTP1Connection: ServedProtocol {
   func peerEnded() {
     peerHasEnded = true
     // Requests that arrived before the peer closed its side get their responses.
-    if case .responding = state { return }
+    if case .responding = state {
+      if endsWithPeer { connection.finish() }
+      return
+    }
     if pending.isEmpty { connection.finish() }
   }
 
@@ -228,6 +235,7 @@ final class HTTP1Connection: ServedProtocol {
 
   func ended() {
     piecesWait.take()?(false)
+    piecesTask.take()?.cancel()
     // A task's body and unread output are held on.
     let isResponding = if case .responding = state { true } else { false }
     if !isResponding { release() }
@@ -357,8 +365,9 @@ extension HTTP1Connection {
     begin(.responding)
     send(response, keepAlive: keepAlive)
     let id = connection.id
-    let isChunked = !traits.version10
-    Task(executorPreference: loop) { [loop] in
+    let isChunked = !traits.version10 && response.length == nil
+    endsWithPeer = response.endsWithPeer
+    piecesTask = Task(executorPreference: loop) { [loop] in
       let connection = { loop.connection(id)?.protocolHandler as? HTTP1Connection }
       do {
         for try await piece in pieces where !piece.isEmpty {
@@ -385,6 +394,8 @@ extension HTTP1Connection {
   }
 
   private func endPieces(isChunked: Bool, keepAlive: Bool) {
+    endsWithPeer = false
+    piecesTask = nil
     if isChunked { connection.stage { $0.append(contentsOf: "0\r\n\r\n".utf8) } }
     begin(.idle)
     if keepAlive, !server.isDraining { goOn() } else { connection.finish() }

@@ -157,6 +157,7 @@ final class HTTP2Connection: ServedProtocol {
         stream.exchange?.release(on: server)
         stream.exchange = nil
         stream.piecesWait.take()?(false)
+        stream.piecesTask.take()?.cancel()
         _ = stream.charge(0)
       }
     }
@@ -270,7 +271,7 @@ final class HTTP2Connection: ServedProtocol {
   private func send(_ pieces: AsyncThrowingStream<[UInt8], any Error>, to id: Int32) {
     runningTasks += 1
     let connectionID = connection.id
-    Task(executorPreference: loop) { [loop] in
+    machine.streams[id]?.piecesTask = Task(executorPreference: loop) { [loop] in
       let connection = { loop.connection(connectionID)?.protocolHandler as? HTTP2Connection }
       do {
         for try await piece in pieces where !piece.isEmpty {

@@ -286,6 +286,8 @@ final class HTTP2Stream {
   var charged = 0
   /// Resumes the maker of the body's pieces, which waits until the last one is sent; false ends it.
   var piecesWait: ((Bool) -> Void)?
+  /// Makes and sends the pieces.
+  var piecesTask: Task<Void, Never>?
 
   init(_ id: Int32, limits: RequestParser.Limits) {
     self.id = id
@@ -340,7 +342,10 @@ struct HTTP2Fields {
     append(lines: date)
     append(lines: response.fields.bytes)
     // The rule of HTTP/1.1: none where the length that `GET` would have is not known.
-    if case .pieces = response.body { return }
+    if case .pieces = response.body {
+      if let length = response.length { append("content-length", decimal: length) }
+      return
+    }
     if !response.status.forbidsBody, !headOnly || response.body.count > 0 {
       append("content-length", decimal: response.body.count)
     }

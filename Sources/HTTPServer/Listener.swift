@@ -78,7 +78,9 @@ extension Endpoint {
   ///
   /// - Returns: the descriptor, and the endpoint with the port that was really bound.
   /// - Throws: ``ServerError`` with the address and the system's error.
-  func listen() throws(ServerError) -> (descriptor: Int32, bound: Endpoint) {
+  func listen(
+    socket access: SocketAccess = SocketAccess()
+  ) throws(ServerError) -> (descriptor: Int32, bound: Endpoint) {
     switch self {
     case .tcp(let address, let port):
       // SO_REUSEPORT would let a second daemon of the same user share the port in silence.
@@ -86,7 +88,7 @@ extension Endpoint {
       let descriptor = try bind(address, port, sharing: true)
       try startListening(descriptor)
       return (descriptor, .tcp(address, port: Endpoint.port(of: descriptor) ?? port))
-    case .unix(let path): return (try listen(path: path), self)
+    case .unix(let path): return (try listen(path: path, access), self)
     }
   }
 
@@ -160,7 +162,7 @@ extension Endpoint {
   }
 
   /// Listens on a path. A socket file that a crash has left is removed; one that is in use is not.
-  private func listen(path: String) throws(ServerError) -> Int32 {
+  private func listen(path: String, _ access: SocketAccess) throws(ServerError) -> Int32 {
     var address = sockaddr_un()
     address.sun_family = sa_family_t(AF_UNIX)
     let fits = unsafe withUnsafeMutableBytes(of: &address.sun_path) { room in
@@ -180,6 +182,11 @@ extension Endpoint {
     removeStaleSocket(path)
     let descriptor = try open(family: AF_UNIX)
     try bind(descriptor, to: &address)
+    // Before anybody can connect.
+    if let group = access.group {
+      try check(unsafe chown(path, uid_t.max, group), descriptor)
+    }
+    try check(unsafe chmod(path, access.mode), descriptor)
     try startListening(descriptor)
     return descriptor
   }

@@ -44,6 +44,16 @@ package final class WebServer: Sendable {
     serverLoops = loops.enumerated().map { ServerLoop($1, core: core, index: $0) }
   }
 
+  /// Finds out whether a server could listen at an address of TCP now.
+  ///
+  /// - Returns: the reason why not, or nil if it could.
+  package static func problem(listeningAt endpoint: Endpoint) -> String? {
+    do throws(ServerError) {
+      close(try endpoint.listen().descriptor)
+      return nil
+    } catch { return error.description }
+  }
+
   /// The loops, as executors for work that belongs to none of them in particular.
   package var loops: [EventLoop] { serverLoops.map(\.loop) }
 
@@ -110,7 +120,7 @@ package final class WebServer: Sendable {
   private func open(
     _ endpoint: Endpoint, isSecure: Bool, into sockets: inout [[ListeningSocket]]
   ) throws(ServerError) -> Endpoint {
-    let (first, bound) = try endpoint.listen()
+    let (first, bound) = try endpoint.listen(socket: core.options.socketAccess)
     sockets[0].append(ListeningSocket(descriptor: first, isSecure: isSecure))
     for index in sockets.indices.dropFirst() {
       let next = try bound.join(first)
@@ -162,6 +172,16 @@ package enum ServerError: Error, Equatable, CustomStringConvertible {
   /// The fault and its remedy, for an operator.
   package var description: String {
     switch self {
+    case .cannotListen(.unix(let path), ENOENT):
+      "there is no folder for the socket \(path); make it, such as by RuntimeDirectory= in the unit"
+    case .cannotListen(.unix(let path), EACCES):
+      "the socket \(path) can't be made: the user of the server may not write in its folder"
+    case .cannotListen(.unix(let path), ENAMETOOLONG): "the socket's path is too long: \(path)"
+    case .cannotListen(.unix(let path), EADDRINUSE):
+      "the socket \(path) is in use: another program listens there; stop it or choose another path"
+    case .cannotListen(.unix(let path), EPERM):
+      "the socket \(path) can't be given to the group of `socket_group`: the user of the server must be a "
+        + "member of it"
     case .cannotListen(let endpoint, EADDRINUSE):
       "\(endpoint) is in use: another program listens there; stop it or choose another address"
     case .cannotListen(let endpoint, EACCES):
@@ -175,6 +195,19 @@ package enum ServerError: Error, Equatable, CustomStringConvertible {
   }
 }
 
+/// Who may connect to a Unix-domain socket.
+package struct SocketAccess: Sendable {
+  /// The file mode.
+  package var mode: UInt32
+  /// The group of the file, or nil for the process's own.
+  package var group: UInt32?
+
+  package init(mode: UInt32 = 0o660, group: UInt32? = nil) {
+    self.mode = mode
+    self.group = group
+  }
+}
+
 /// A server's addresses, and the limits of its peers.
 package struct ServerOptions: Sendable {
   /// The addresses for connections without TLS.
@@ -183,6 +216,8 @@ package struct ServerOptions: Sendable {
   package var secureEndpoints: [Endpoint] = []
   /// The credentials that TLS clients are shown.
   package var credentials: TLSCredentials?
+  /// Who may connect to the Unix-domain sockets among the addresses.
+  package var socketAccess = SocketAccess()
   /// The number of event loops, each with a thread of its own.
   package var threads: Int
   /// The longest request line with header fields, in bytes.

@@ -15,6 +15,8 @@ package final class RouteTable: Responder {
   private let options: Response
   private let unrouted: CounterTable
   private let proxies: TrustedProxies
+  /// The page at `/` for browsers, in place of a service's own.
+  private let frontDoor: Response?
   private let log: Log
 
   /// Compiles routes.
@@ -23,10 +25,11 @@ package final class RouteTable: Responder {
   ///   - routers: one for each service. On its hosts, a service takes precedence over one without hosts.
   ///   - bodyLimit: the largest body in bytes, for routes without a limit of their own.
   ///   - proxies: the proxies whose header fields about the origin of requests are believed.
+  ///   - frontDoor: the page at `/` for browsers, except on hosts that are a service's own; nil for none.
   /// - Throws: ``RouteConflict`` if two routes claim the same requests.
   package init(
     _ routers: [Router], bodyLimit: Int = 64 << 10, proxies: TrustedProxies = TrustedProxies([]),
-    log: Log, metrics: Metrics = Metrics()
+    frontDoor: Response? = nil, log: Log, metrics: Metrics = Metrics()
   ) throws(RouteConflict) {
     var conflicts: [String] = []
     let services = routers.map { router in
@@ -56,6 +59,7 @@ package final class RouteTable: Responder {
       ["service": "none", "route": "none", "method": "any"], by: "status", 100...599)
     self.log = log
     self.proxies = proxies
+    self.frontDoor = frontDoor
   }
 
   /// Decides whether a peer is a trusted proxy.
@@ -80,6 +84,7 @@ package final class RouteTable: Responder {
     if isEncoded && PercentEncoding.decode(path) == nil {
       return refuse(HTTPError(.badRequest, "malformed percent-encoding in the path"), to: head)
     }
+    if let frontDoor, isForFrontDoor(head) { return refuse(frontDoor, to: head) }
     var matches = RouteMatches()
     guard let target = root(for: head).target(of: path, isEncoded: isEncoded, &matches) else {
       return refuse(HTTPError(.notFound), to: head)
@@ -93,6 +98,23 @@ package final class RouteTable: Responder {
     var error = HTTPError(.methodNotAllowed)
     error.fields.append(.allow, target.allow)
     return refuse(target.service.response(error, to: head), to: head, of: target)
+  }
+
+  /// Whether a browser asks for `/` alone. Programs that ask for JSON, XML or anything at all get a service's response, and
+  /// so does a request with a query.
+  private func isForFrontDoor(_ head: RequestHead) -> Bool {
+    guard head.path.elementsEqual("/".utf8), head.query == nil,
+      head.method == .get || head.method == .head, !isHostOfService(head)
+    else { return false }
+    let accept = AcceptList(head, .accept)
+    return ["application/json", "application/xml", "text/xml"].allSatisfy {
+      accept.prefers("text/html", to: $0)
+    }
+  }
+
+  private func isHostOfService(_ head: RequestHead) -> Bool {
+    let host = head.host
+    return hosts.contains { $0.name == host }
   }
 
   private func root(for head: RequestHead) -> RouteNode {
@@ -145,19 +167,23 @@ extension RouteTable {
     return targets
   }
 
-  /// Merges the routes of several services. A pattern belongs to one service.
+  /// Merges the routes of several services. A method of a pattern belongs to one service.
   private static func merge(
     _ services: [[RouteTarget]], host: HostName?, _ conflicts: inout [String]
   ) -> [RouteTarget] {
     var merged: [[RoutePattern.Segment]: RouteTarget] = [:]
     for target in services.joined() {
-      if let other = merged.updateValue(target, forKey: target.segments) {
-        let place = host.map { " at \($0)" } ?? ""
-        conflicts.append(
-          "\(other.service.router.service) (\(other.pattern)) and \(target.service.router.service) "
-            + "(\(target.pattern)) answer the same paths\(place); "
-            + "give one of them `hosts` of its own, or switch it off")
+      guard let other = merged[target.segments] else {
+        merged[target.segments] = target
+        continue
       }
+      merged[target.segments] = other.adding(target)
+      guard other.sharesMethods(with: target) else { continue }
+      let place = host.map { " at \($0)" } ?? ""
+      conflicts.append(
+        "\(other.service.router.service) (\(other.pattern)) and \(target.service.router.service) "
+          + "(\(target.pattern)) answer the same paths\(place); "
+          + "give one of them `hosts` of its own, or switch it off")
     }
     return Array(merged.values)
   }
@@ -287,6 +313,17 @@ final class RouteTarget: Sendable {
     if methods.contains(.get) { methods.insert(.head) }
     if service.router.optionsFields != nil { methods.insert(.options) }
     allow = methods.map(\.name).sorted().joined(separator: ", ")
+  }
+
+  /// Returns whether both answer a method.
+  func sharesMethods(with other: RouteTarget) -> Bool {
+    !Set(routes.map(\.method)).isDisjoint(with: other.routes.map(\.method))
+  }
+
+  /// Returns a target that answers another service's methods as well.
+  func adding(_ other: RouteTarget) -> RouteTarget {
+    RouteTarget(
+      segments: segments, pattern: pattern, service: service, routes: routes + other.routes)
   }
 
   /// Returns the route for a method. The route for `GET` answers `HEAD` too, unless that has its own.

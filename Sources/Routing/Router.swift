@@ -251,10 +251,11 @@ extension ErrorStyle {
   private static func html(_ error: HTTPError) -> Response {
     let title = "\(error.status.code) \(error.status.reason)"
     let message = error.message == "\(error.status.reason)" ? "" : error.message
+    let link = error.status == .notFound ? "\n<p><a href=\"/\">What runs here</a></p>" : ""
     var response = Response(
       error.status, type: "text/html; charset=utf-8",
       text: PageStyle.message.document(
-        title: title, "<main>\n<h1>\(title)</h1>\n<p>\(message.htmlEscaped)</p>\n</main>"))
+        title: title, "<main>\n<h1>\(title)</h1>\n<p>\(message.htmlEscaped)</p>\(link)\n</main>"))
     response.fields.append(.contentSecurityPolicy, PageStyle.message.contentSecurityPolicy)
     return response
   }

@@ -33,6 +33,8 @@ package struct ServiceContext: Sendable {
   package var randomBytes: @Sendable (_ count: Int) -> [UInt8] = SecureRandom.bytes
   /// The folder of all that the daemon keeps, without a slash at its end.
   package var dataFolder: String
+  /// The free disk, of which a part is kept for known users.
+  package var disk: DiskReserve
   /// The server's URL as seen from outside, without a slash at its end, or nil to take it from each request.
   package var publicURL: String?
   /// The program's pages for its operator, to be linked from pages that are shown on this machine.
@@ -57,7 +59,8 @@ package struct ServiceContext: Sendable {
     node: NodeID = .random(), log: Log, metrics: Metrics = Metrics(),
     clock: @escaping @Sendable () -> Timestamp = Timestamp.now,
     expiry: (@Sendable () -> Timestamp)? = nil,
-    dataFolder: String, publicURL: String? = nil, operatorPages: [PageLink] = [],
+    dataFolder: String, disk: DiskReserve? = nil, publicURL: String? = nil,
+    operatorPages: [PageLink] = [],
     hosts: [HostName] = [], loops: Int = 1
   ) {
     self.store = store
@@ -73,6 +76,7 @@ package struct ServiceContext: Sendable {
     self.clock = clock
     self.expiry = expiry ?? clock
     self.dataFolder = dataFolder
+    self.disk = disk ?? DiskReserve(of: nil, mark: 0)
     self.publicURL = publicURL
     self.operatorPages = operatorPages
     self.hosts = hosts

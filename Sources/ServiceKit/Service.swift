@@ -197,3 +197,9 @@ package struct Invitation: Sendable {
     self.expires = expires
   }
 }
+
+/// A service that answers other programs' clients as well, by routes that may have hosts of their own.
+package protocol SpeakingDialects: Service {
+  /// Returns the routes of these clients.
+  func dialectRouters() -> [Router]
+}

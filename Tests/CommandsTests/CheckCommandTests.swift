@@ -99,7 +99,7 @@ final class Session: Sendable {
     let session = Session()
     let file = "\(folder.path)/awd.toml"
     let environment = ["AWD_LOG_LEVEL": "debug", "HOME": "/nowhere"]
-    #expect(await session.run(["check", "--config", file], environment: environment) == 0)
+    #expect(await session.run(["check", "--verbose", "--config", file], environment: environment) == 0)
     for line in [
       "server.threads = 3  # \(file):2:11", "sample.greeting = \"hi\"  # \(file):5:12",
       "sample.hosts = [\"repo.example\"]  # \(file):6:9", "log.level = \"debug\"  # AWD_LOG_LEVEL",
@@ -128,7 +128,7 @@ final class Session: Sendable {
       let code =
         await json
         ? session.run(["check", "--json", "--config", file])
-        : session.run(["check", "--config", file])
+        : session.run(["check", "--verbose", "--config", file])
       #expect(code == 1)
       for part in ["awd.toml:2:11", "awd.toml:3:13", "\"sample\"", "awd.toml:4", "`tls`"] {
         #expect(session.errors.contains(part), "\(part)")
@@ -146,7 +146,7 @@ final class Session: Sendable {
       "awd.toml": "[sample]\ngreting = 1\nhosts = [\"a/b\", \"c:80\"]\n"
     ])
     let session = Session()
-    #expect(await session.run(["check", "--config", "\(folder.path)/awd.toml"]) == 1)
+    #expect(await session.run(["check", "--verbose", "--config", "\(folder.path)/awd.toml"]) == 1)
     #expect(session.errors.contains("awd.toml:2:1: sample.greting: unknown key"))
     #expect(session.errors.contains("awd.toml:3:10"))
     #expect(session.errors.contains("awd.toml:3:17"))
@@ -172,7 +172,7 @@ final class Session: Sendable {
   func contentIsCheckedToo(_ greeting: String, _ code: Int32, _ lines: String) async throws {
     let folder = TemporaryFolder(["awd.toml": "[sample]\ngreeting = \"\(greeting)\"\n"])
     let session = Session()
-    #expect(await session.run(["check", "--config", "\(folder.path)/awd.toml"]) == code)
+    #expect(await session.run(["check", "--verbose", "--config", "\(folder.path)/awd.toml"]) == code)
     #expect(session.output.hasSuffix(lines))
     #expect(session.errors.isEmpty == (code == 0))
     let json = Session()

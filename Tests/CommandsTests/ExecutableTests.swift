@@ -6,8 +6,8 @@ internal import Testing
 @Suite(.ownThreads) struct ExecutableTests {
   @Test(arguments: [
     (["version"], 0, "awd ", ""), (["--help"], 0, "usage: awd", ""),
-    (["check"], 0, "server.listen = ", ""),
-    (["check", "--config", "good.toml"], 0, "threads = 2", ""),
+    (["check", "--verbose"], 0, "server.listen = ", ""),
+    (["check", "--verbose", "--config", "good.toml"], 0, "threads = 2", ""),
     (["check", "--config", "bad.toml"], 1, "", "bad.toml:2:1: server.thread: unknown key"),
     (["check", "--config", "none.toml"], 1, "", "none.toml"),
     (["serve", "--config", "bad.toml"], 1, "", "did you mean `threads`?"),

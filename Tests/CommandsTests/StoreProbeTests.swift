@@ -35,18 +35,18 @@ internal import Testing
   @Test func aWholeStoreIsGoodAndADamagedOneSaysWhatToDo() async throws {
     let folder = TemporaryFolder(["awd.toml": "[server]\ndata = \".\"\n"])
     let path = "\(folder.path)/awd.sqlite3"
-    let (_, first) = await run("check", in: folder)
+    let (_, first) = await run("check", "--verbose", in: folder)
     #expect(first.output.contains("\(path): `awd serve` will make it"))
     let store = try await Store.open(.file(path))
     await store.close()
-    let (code, second) = await run("check", in: folder)
+    let (code, second) = await run("check", "--verbose", in: folder)
     #expect(code == 0 && second.output.contains("store: good: \(path): whole"))
     #expect(second.output.contains("MiB are free"))
 
     var bytes = [UInt8](try Data(contentsOf: URL(filePath: path)))
     for index in 4096..<bytes.count { bytes[index] = 0xa5 }
     try Data(bytes).write(to: URL(filePath: path))
-    let (damaged, third) = await run("check", in: folder)
+    let (damaged, third) = await run("check", "--verbose", in: folder)
     #expect(damaged == 1 && third.output.contains("awd restore FILE"))
     // Nothing starts half.
     let (refused, fourth) = await run("sample", "greet", "all", in: folder)

@@ -67,7 +67,7 @@ struct SecretService: Confidential {
   ) async throws {
     let folder = try Self.folder(certificate, key)
     let session = Session()
-    #expect(await session.run(["check", "--config", "\(folder.path)/awd.toml"]) == code)
+    #expect(await session.run(["check", "--verbose", "--config", "\(folder.path)/awd.toml"]) == code)
     let lines = session.output.split(separator: "\n")
     #expect(lines.contains { $0.contains(start) && $0.contains(end) }, "\(session.output)")
   }
@@ -76,7 +76,7 @@ struct SecretService: Confidential {
     let folder = try Self.folder("good.pem", "good.key")
     chmod("\(folder.path)/good.key", 0o644)
     let session = Session()
-    #expect(await session.run(["check", "--config", "\(folder.path)/awd.toml"]) == 0)
+    #expect(await session.run(["check", "--verbose", "--config", "\(folder.path)/awd.toml"]) == 0)
     #expect(session.output.contains("doubtful: TLS key \(folder.path)/good.key: other users"))
   }
 

@@ -33,7 +33,7 @@ for package in ca-certificates $packages; do
   dpkg-query -s "$package" > "$root/var/lib/dpkg/status.d/$package"
   install -D -m 0644 "/usr/share/doc/$package/copyright" "$root/usr/share/doc/$package/copyright"
 done
-install -D -m 0644 "$here/../../LICENSE" "$root/usr/share/doc/awd/copyright"
+install -D -m 0644 "$here/../debian/copyright" "$root/usr/share/doc/awd/copyright"
 install -m 0644 /usr/lib/os-release "$root/etc/os-release"
 
 printf 'root:x:0:0:root:/:/nonexistent\nawd:x:10001:10001:awd:/var/lib/awd:/nonexistent\n' > "$root/etc/passwd"

@@ -12,6 +12,14 @@ BEGIN_RESOURCE(commands_completion_zsh)
 #embed "Completion/completion.zsh"
 END_RESOURCE(commands_completion_zsh)
 
+BEGIN_RESOURCE(commands_frontdoor_css)
+#embed "FrontDoor/frontdoor.css"
+END_RESOURCE(commands_frontdoor_css)
+
+BEGIN_RESOURCE(commands_frontdoor_html)
+#embed "FrontDoor/frontdoor.html"
+END_RESOURCE(commands_frontdoor_html)
+
 BEGIN_RESOURCE(commands_status_css)
 #embed "Status/status.css"
 END_RESOURCE(commands_status_css)

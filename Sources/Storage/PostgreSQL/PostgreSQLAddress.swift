@@ -1,5 +1,5 @@
 internal import CPostgreSQL
-internal import FoundationEssentials
+internal import Glibc
 
 /// The place of a PostgreSQL database, and the password where one is needed.
 ///
@@ -38,33 +38,63 @@ package struct PostgreSQLAddress: Sendable, Hashable {
       throw Invalid(
         description: "libpq can't read it; the form is postgresql://user@host:port/database")
     }
-    var hosts: [Substring] = []
-    var mode = ProcessInfo.processInfo.environment["PGSSLMODE"]
+    var given = Self.defaults()
     var option = unsafe options
     while let keyword = unsafe option.pointee.keyword {
       let name = unsafe String(cString: keyword)
-      if ["password", "sslpassword"].contains(name), unsafe option.pointee.val != nil {
-        throw Invalid(
-          description: "a password doesn't belong there, where others see it, "
-            + "but in the file that AWD_STORE_PASSWORD_FILE names")
-      }
       if let value = unsafe option.pointee.val {
-        let text = unsafe String(cString: value)
-        switch name {
-        case "host", "hostaddr": hosts += text.split(separator: ",")
-        case "sslmode": mode = text
-        default: break
+        guard !["password", "sslpassword"].contains(name) else {
+          throw Invalid(
+            description: "a password doesn't belong there, where others see it, "
+              + "but in the file that AWD_STORE_PASSWORD_FILE names")
         }
+        given[name] = unsafe String(cString: value)
       }
       unsafe option += 1
     }
-    // A folder of sockets, an abstract socket, or this machine by its own name.
-    let areHere = hosts.allSatisfy { host in
-      ["/", "@", "127."].contains(where: host.hasPrefix) || ["localhost", "::1"].contains(host)
-    }
-    isUnverified = !areHere && mode != "verify-full"
+    isUnverified = Self.leavesMachine(given) && given["sslmode"] != "verify-full"
     self.url = url
     self.password = password
+  }
+}
+
+extension PostgreSQLAddress {
+  /// The values that libpq gives to parameters that the URL leaves out: those of variables such as `PGHOST`, and of the
+  /// service that `PGSERVICE` names.
+  private static func defaults() -> [String: String] {
+    guard let options = unsafe PQconndefaults() else { return [:] }
+    defer { unsafe PQconninfoFree(options) }
+    var defaults: [String: String] = [:]
+    var option = unsafe options
+    while let keyword = unsafe option.pointee.keyword {
+      if let value = unsafe option.pointee.val {
+        unsafe defaults[String(cString: keyword)] = String(cString: value)
+      }
+      unsafe option += 1
+    }
+    return defaults
+  }
+
+  /// Whether a connection may go to another machine. An address counts before a name, as libpq connects to it.
+  private static func leavesMachine(_ parameters: [String: String]) -> Bool {
+    let addresses = parameters["hostaddr"] ?? ""
+    let hosts = addresses.isEmpty ? parameters["host"] ?? "" : addresses
+    // A service's file may name any host.
+    if hosts.isEmpty { return parameters["service"].map { !$0.isEmpty } ?? false }
+    return hosts.split(separator: ",").contains { !isOfThisMachine(String($0)) }
+  }
+
+  /// Whether a host is a folder of sockets, an abstract socket, or this machine by its own name or a loopback address.
+  private static func isOfThisMachine(_ host: String) -> Bool {
+    if host.hasPrefix("/") || host.hasPrefix("@") || host == "localhost" { return true }
+    var version4 = in_addr()
+    if unsafe inet_pton(AF_INET, host, &version4) == 1 {
+      return UInt32(bigEndian: version4.s_addr) >> 24 == 127
+    }
+    var version6 = in6_addr()
+    var loopback = in6addr_loopback
+    return unsafe inet_pton(AF_INET6, host, &version6) == 1
+      && memcmp(&version6, &loopback, MemoryLayout<in6_addr>.size) == 0
   }
 }
 

@@ -35,7 +35,7 @@ def main():
     run("mount --bind passwd /etc/passwd && mount --bind group /etc/group")
     run("mkdir data etc secret && chmod 755 secret && chown awd:awd data && ln -s ../secret data/repository")
     run("echo '# secret' > etc/awd.toml && chmod 644 etc/awd.toml")
-    text = SCRIPT.read_text().replace("/var/lib/awd", f"{folder}/data").replace("/etc/awd", f"{folder}/etc")
+    text = SCRIPT.read_text().replace("/var/lib/awd", f"{folder}/data").replace("/etc/awd", f"{folder}/etc").replace("/var/backups/awd", f"{folder}/backups")
     environment = {**os.environ, "PATH": f"{folder}/bin:{os.environ['PATH']}"}
     done = subprocess.run(["sh", "-c", text, "postinst", "configure", "0.1.0"], env=environment, capture_output=True)
     target, configuration = (folder / "secret").stat(), (folder / "etc/awd.toml").stat()

@@ -28,7 +28,8 @@ make deb
 apt-get install -y -qq --no-install-recommends lintian systemd ./.build/awd_*.deb > /dev/null
 lintian --fail-on error .build/awd_*.deb
 getent passwd awd
-systemd-analyze verify --man=no /lib/systemd/system/awd.service
+systemd-analyze verify --man=no /lib/systemd/system/awd.service /lib/systemd/system/awd-backup.timer
+! systemctl is-enabled awd-backup.timer
 awd --version
 awd check --config /etc/awd/awd.toml
 
@@ -41,7 +42,7 @@ stop $serving
 step purge
 apt-get purge -y -qq awd > /dev/null
 left=$(find / -xdev \( -path /proc -o -path /sys -o -path /dev -o -path "$PWD" -o -path /tmp -o -path /root \) -prune -o -name '*awd*' -print \
-  | grep -v -e '^/var/lib/awd' -e '^/var/cache' -e '^/var/log' || true)
+  | grep -v -e '^/var/lib/awd' -e '^/var/backups/awd' -e '^/var/cache' -e '^/var/log' || true)
 if [ -n "$left" ]; then echo "left: $left"; exit 1; fi
 
 step make image
