@@ -41,7 +41,7 @@ class Place:
         self.root = pathlib.Path(server.folder, "root")
         files = re.findall(r"^`(/[^`]+)`[^\n]*:\n\n```\w+\n(.*?)^```", GUIDE.read_text(), re.MULTILINE | re.DOTALL)
         self.files = dict(files)
-        for folder in ("bin", "etc/awd", "var/lib/awd"):
+        for folder in ("bin", "etc/awd", "var/lib/awd", "var/backups/awd"):
             (self.root / folder).mkdir(parents=True)
         for name, text in STANDINS.items():
             (self.root / "bin" / name).write_text(text)
@@ -112,6 +112,14 @@ def fail2ban(place: Place):
     summary = place.run("fail2ban-regex", str(copy), str(place.path("/etc/fail2ban/filter.d/awd.conf")))
     found = log.count("login refused service=msgr client=") + 2
     expect(f"Failregex: {found} total" in summary, summary)
+    with Server('[log]\nformat = "json"\n[msgr]\npassword_memory = "8KiB"\npassword_passes = 1\n') as other:
+        for user in ("anna", '","level":"info","message":"login refused","service":"msgr","client":"192.0.2.9","name":"'):
+            post(other, "/login", {"Username": user, "Password": "hunter2", "DeviceID": "stream:phone-0001"})
+        path = pathlib.Path(other.log_path)
+        waiting(lambda: "login refused" in path.read_text(), path)
+        copy.write_text(path.read_text().replace('"client":"127.0.0.1"', '"client":"198.51.100.7"'))
+    text = place.run("fail2ban-regex", "-o", "ip", str(copy), str(place.path("/etc/fail2ban/filter.d/awd.conf")))
+    expect("198.51.100.7" in text and "192.0.2.9" not in text, f"JSON: {text} {copy.read_text()}")
 
 
 def certbot(place: Place):
@@ -135,16 +143,16 @@ def restic(place: Place):
     configuration.write_text(f'[server]\ndata = "{place.server.data}"\n')
     variables = {"RESTIC_REPOSITORY": f"{place.root}/restic", "RESTIC_PASSWORD": "secret"}
     place.run("restic", "init", **variables)
-    place.run(str(place.path("/usr/local/sbin/awd-backup")), **variables)
-    file = place.path("/var/lib/awd/backups/awd.backup")
+    place.run(str(place.path("/usr/local/sbin/awd-restic")), **variables)
+    file = place.path("/var/backups/awd/restic.backup")
     expect(not file.exists(), "the backup stays in the clear")
     place.run("restic", "restore", "latest", "--tag", "awd", "--target", "/", **variables)
     place.run("awd", "restore", "--check", str(file), "--config", str(configuration))
     for unit in ("service", "timer"):
-        text = (place.path(f"/etc/systemd/system/awd-backup.{unit}"))
+        text = (place.path(f"/etc/systemd/system/awd-restic.{unit}"))
         text.write_text(text.read_text().replace("/usr/local", f"{place.root}/usr/local"))
     found = place.run("systemd-analyze", "verify", "--man=no", *map(str, place.path("/etc/systemd/system").iterdir()))
-    expect("awd-backup" not in found, found)
+    expect("awd-restic" not in found, found)
 
 
 async def login(server: Server, user: Identity, **place):

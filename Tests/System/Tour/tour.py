@@ -1,12 +1,16 @@
 #!/usr/bin/python3
-"""tour.py AWD CONFIGURATION GUIDE …: does what the guides show, in a fresh folder in which AWD serves CONFIGURATION.
+"""tour.py AWD CONFIGURATION GUIDE …: does what the guides show, and compares what comes out with what they show.
 
-The blocks of the README and of other guides that begin with "$ " are pasted into one shell, in order, and what comes out is
-compared with what the guide shows. Times, keys and identifiers may differ; "…" stands for anything, and alone on a line
-for any lines. A command of which the guide shows no output has to exit with 0. A chat is a terminal of its own: its lines
-that begin with "* " or "NAME> " are shown, the others are typed. What needs root has a stand-in in `bin`.
+The blocks of a guide that begin with "$ " are pasted into one shell, in order. Times, keys and identifiers may differ; "…" stands
+for anything, and alone on a line for any lines. A command of which the guide shows no output has to exit with 0. A chat is a
+terminal of its own: its lines that begin with "* " or "NAME> " are shown, the others are typed.
+
+The README is for somebody in a clone, where AWD serves CONFIGURATION. The other guides are for the operator of the package: AWD
+serves config/production.toml as the user `awd`. Root runs every line as it stands, in namespaces of its own: with the paths, the
+ports, the user and the host name that the guides have. Who isn't root runs the lines with other paths and ports.
 """
 
+import json
 import os
 import pathlib
 import pty
@@ -20,8 +24,13 @@ import tempfile
 import termios
 import threading
 import time
+import urllib.request
 
 PATIENCE = 60
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+INSIDE = "--inside"
+NAMESPACES = ["unshare", "--mount", "--net", "--propagation", "private"]
+HOST = "awd.example.org"
 MASKS = [
     (r"\b(0x)?[0-9a-fA-F]{16,64}\b", "<hex>"),
     (r"\b(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT", "<date>"),
@@ -120,43 +129,97 @@ class Terminal:
             self.process.kill()
 
 
-class Tour:
-    """A fresh folder, a server in it, a shell, and the chats that are going on."""
+class Machine:
+    """What stands for the operator's machine: this one, in namespaces in which nothing of it is changed."""
 
-    def __init__(self, awd: str, configuration: str):
+    def __init__(self, folder: pathlib.Path):
+        self.folder = folder
+        folder.chmod(0o755)
+        self.run("ip", "link", "set", "lo", "up")
+        # The unit may bind ports below 1024.
+        pathlib.Path("/proc/sys/net/ipv4/ip_unprivileged_port_start").write_text("0")
+        etc = folder / "etc"
+        etc.mkdir()
+        self.run("cp", "-a", "/etc/.", etc)
+        for path, line in {"passwd": "awd:x:990:990::/var/lib/awd:/usr/sbin/nologin", "group": "awd:x:990:",
+                           "hosts": f"127.0.0.1 localhost {HOST}"}.items():
+            file = etc / path
+            file.write_text("".join(other + "\n" for other in file.read_text().splitlines() if not other.startswith("awd:")) + line + "\n")
+        (etc / "awd").mkdir(exist_ok=True)
+        self.run("mount", "--bind", etc, "/etc")
+        for path in ("/var/lib", "/var/backups"):
+            self.run("mount", "-t", "tmpfs", "tmpfs", path)
+        # What the package and systemd make.
+        for path in ("/var/lib/awd", "/var/lib/awd/repository", "/var/backups/awd"):
+            self.run("install", "-d", "-m", "0700", "-o", "awd", "-g", "awd", path)
+        self.certificate = pathlib.Path("/etc/awd/certificate.pem")
+        self.run("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj",
+                 f"/CN={HOST}", "-addext", f"subjectAltName=DNS:{HOST}", "-keyout", "/etc/awd/key.pem", "-out", self.certificate)
+        text = (ROOT / "config/production.toml").read_text()
+        for old, new in {'listen = ["127.0.0.1:8080"]': 'listen = ["http://127.0.0.1:8080", "https://127.0.0.1:443"]',
+                         'public_url = ""': f'public_url = "https://{HOST}"\ntls = {{ certificate = "/etc/awd/certificate.pem", key = "/etc/awd/key.pem" }}'}.items():
+            if old not in text:
+                sys.exit(f"FAIL config/production.toml lacks {old}")
+            text = text.replace(old, new)
+        pathlib.Path("/etc/awd/awd.toml").write_text(text)
+        self.run("chown", "-R", "root:awd", "/etc/awd")
+        self.run("chmod", "-R", "g=rX", "/etc/awd")
+
+    @staticmethod
+    def run(*words):
+        subprocess.run(list(map(str, words)), check=True, capture_output=True)
+
+
+class Tour:
+    """A fresh folder, a server in it or of the package, a shell, and the chats that are going on."""
+
+    def __init__(self, awd: str, configuration: str, machine: Machine | None, is_clone: bool):
+        self.machine = machine
+        self.is_clone = is_clone
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="awd-tour-"))
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.address = f"127.0.0.1:{probe.getsockname()[1]}"
+        self.folder.chmod(0o755)
+        self.address = "127.0.0.1:8080" if machine else self.free_address()
         self.failures: list[str] = []
         self.chats: list[tuple[str, Terminal, threading.Thread]] = []
         self.server: subprocess.Popen | None = None
-        for folder in (".build/release", "bin", "config", "backups"):
+        for folder in (".build/release", "bin", "config", "backups/awd"):
             (self.folder / folder).mkdir(parents=True)
         for path in (".build/release/awd", "bin/awd"):
             (self.folder / path).symlink_to(awd)
         text = pathlib.Path(configuration).read_text()
         (self.folder / "config/dev.toml").write_text(self.ported(text))
-        (self.folder / "bin/sudo").write_text('#!/bin/sh\nshift 2\nexec "$@"\n')
-        (self.folder / "bin/systemctl").write_text('#!/bin/sh\necho "$1" >&7\nread -r done <&8\n')
-        for name in ("sudo", "systemctl"):
-            (self.folder / "bin" / name).chmod(0o755)
-        self.environment = {"PATH": f"{self.folder}/bin:/usr/bin:/bin", "HOME": str(self.folder), "LC_ALL": "C.UTF-8"}
+        # Debian's sudo isn't everywhere.
+        sudo = 'user=$2; shift 2\nexec runuser -u "$user" -- "$@"\n' if machine else 'shift 2\nexec "$@"\n'
+        (self.folder / "bin/sudo").write_text(f"#!/bin/sh\n{sudo}")
+        (self.folder / "bin/sudo").chmod(0o755)
+        self.environment = {"PATH": f"{self.folder}/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": str(self.folder), "LC_ALL": "C.UTF-8"}
+        if machine:
+            self.environment["CURL_CA_BUNDLE"] = str(machine.certificate)
+
+    @staticmethod
+    def free_address() -> str:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            return f"127.0.0.1:{probe.getsockname()[1]}"
 
     def ported(self, text: str) -> str:
         return text.replace("127.0.0.1:8080", self.address)
 
     def local(self, command: str) -> str:
-        """The command as it is written, but for the port and the places that only root may write to."""
+        """The command as it is written; where this isn't root, but for the port and the places that only root may write to."""
+        if self.machine:
+            return command
         command = self.ported(command).replace("/etc/awd/awd.toml", "config/dev.toml")
         command = command.replace("/var/backups/", "backups/").replace("/var/lib/awd", "var/dev")
-        command = command.replace("https://awd.example.org", f"http://{self.address}")
+        command = command.replace(f"https://{HOST}", f"http://{self.address}")
         return command.replace("wallet chat", f"wallet chat --server ws://{self.address}/siren")
 
     def serve(self):
+        command = ["bin/awd", "serve", "--config", "config/dev.toml"]
+        if self.machine and not self.is_clone:
+            command = ["runuser", "-u", "awd", "--", "awd", "serve", "--config", "/etc/awd/awd.toml"]
         with open(self.folder / "serve.log", "ab") as log:
-            self.server = subprocess.Popen(["bin/awd", "serve", "--config", "config/dev.toml"], cwd=self.folder, stdout=log,
-                                           stderr=log, env=self.environment)
+            self.server = subprocess.Popen(command, cwd=self.folder, stdout=log, stderr=log, env=self.environment)
         end = time.monotonic() + PATIENCE
         host, port = self.address.split(":")
         while time.monotonic() < end:
@@ -170,6 +233,14 @@ class Tour:
     def stop(self):
         self.server.send_signal(signal.SIGTERM)
         self.server.wait(PATIENCE)
+
+    def register(self, *names: str):
+        """Makes the accounts that guides of the package take for granted."""
+        for name in names:
+            fields = {"Username": name, "Password": "correct horse", "DeviceID": f"stream:{name}s-phone"}
+            request = urllib.request.Request(f"http://{self.address}/register", json.dumps(fields).encode(),
+                                             {"Content-Type": "application/json"})
+            urllib.request.urlopen(request, timeout=PATIENCE).close()
 
     def fail(self, command: str, shown: list[str], printed: list[str]):
         self.failures.append("\n".join(["$ " + command, "--- the guide shows", *shown, "--- it prints", *printed]))
@@ -215,8 +286,10 @@ class Tour:
             if (shown and not matches(shown, printed)) or (not shown and ended[1] != "0"):
                 self.fail(command, shown, printed)
 
-    def take(self, guides: list[str]) -> int:
+    def follow(self, guides: list[str]) -> int:
         self.serve()
+        if not self.is_clone:
+            self.register("anna", "bert")
         shell = Terminal(["bash", "--norc"], self.environment, self.folder)
         count = 0
         for guide in guides:
@@ -238,18 +311,40 @@ def pattern(part: str) -> str:
     return re.escape(masked(part)).replace(re.escape("<hex>"), "[0-9a-f]+")
 
 
+def may_use_namespaces() -> bool:
+    """Whether this is root on a machine where what `Machine` does is allowed."""
+    tried = "ip link set lo up && echo 0 > /proc/sys/net/ipv4/ip_unprivileged_port_start && mount -t tmpfs tmpfs /var/backups"
+    return os.geteuid() == 0 and subprocess.run([*NAMESPACES, "sh", "-c", tried], capture_output=True).returncode == 0
+
+
 def main():
-    awd, configuration, *guides = sys.argv[1:]
-    tour = Tour(awd, configuration)
-    try:
-        count = tour.take(guides)
-    finally:
-        if tour.server and tour.server.poll() is None:
-            tour.server.kill()
-    shutil.rmtree(tour.folder)
-    if tour.failures or not count:
-        sys.exit("FAIL\n" + "\n\n".join(tour.failures))
-    print(f"ok {count} blocks")
+    words = sys.argv[1:]
+    if INSIDE not in words and may_use_namespaces():
+        os.execvp("unshare", [*NAMESPACES, sys.executable, "-B", __file__, INSIDE, *words])
+    machine = None
+    if INSIDE in words:
+        words.remove(INSIDE)
+        machine = Machine(pathlib.Path(tempfile.mkdtemp(prefix="awd-tour-machine-")))
+    awd, configuration, *guides = words
+    count, failures = 0, []
+    parts = [[guide for guide in guides if guide.endswith("README.md")], [guide for guide in guides if not guide.endswith("README.md")]]
+    for part, is_clone in zip(parts, (True, False)):
+        if not part:
+            continue
+        tour = Tour(os.path.realpath(awd), configuration, machine, is_clone)
+        try:
+            count += tour.follow(part)
+        finally:
+            if tour.server and tour.server.poll() is None:
+                tour.server.kill()
+                tour.server.wait()
+        shutil.rmtree(tour.folder)
+        failures += tour.failures
+    if machine:
+        shutil.rmtree(machine.folder, ignore_errors=True)
+    if failures or not count:
+        sys.exit("FAIL\n" + "\n\n".join(failures))
+    print(f"ok {count} blocks" + (", as they stand" if machine else ""))
 
 
 main()
