@@ -7,7 +7,7 @@ internal import WebApps
 /// Msgr: accounts, contacts and messages between them, pushed to phones or streamed.
 ///
 /// Passwords and tokens are sent as they are, so it is confidential.
-package struct MsgrService: Migrating, Commanding, Confidential, Running {
+package struct MsgrService: Migrating, Commanding, Confidential, Running, SpeakingDialects {
   /// `msgr`.
   package static let name = "msgr"
   /// The migrations of its tables.
@@ -15,13 +15,16 @@ package struct MsgrService: Migrating, Commanding, Confidential, Running {
   /// `awd user …`, `awd push test` and `awd token new`.
   package static let commands: [any Command.Type] = [
     UserListCommand.self, UserAddCommand.self, UserPasswordCommand.self, UserRemoveCommand.self,
-    PushTestCommand.self, TokenNewCommand.self,
+    PushTestCommand.self, TokenNewCommand.self, TopicListCommand.self, TopicAccessCommand.self,
+    TopicRemoveCommand.self,
   ]
 
   /// The interval at which messages and tokens that are too old are deleted.
   private static let tidyInterval = Duration.seconds(60)
 
   let service: MessageService
+  let topics: TopicService
+  private let configuration: MsgrConfiguration
   private let routes: MsgrRoutes
   /// The page for people, or nil if there is none.
   private let webApp: WebApp?
@@ -33,9 +36,14 @@ package struct MsgrService: Migrating, Commanding, Confidential, Running {
   ///   - configuration: the section `[msgr]`.
   package init(_ context: ServiceContext, _ configuration: MsgrConfiguration) async throws {
     service = try MessageService(context, configuration)
+    topics = try TopicService(service, context, configuration)
+    self.configuration = configuration
     webApp = configuration.hasWebApp ? MsgrWebApp.files(clock: context.clock) : nil
     routes = MsgrRoutes(
-      service: service, streamPing: configuration.streamPing,
+      service: service, topics: topics,
+      gotify: configuration.hasGotify
+        ? GotifyRoutes(service: service, topics: topics, streamPing: configuration.streamPing) : nil,
+      streamPing: configuration.streamPing,
       minimumPassword: configuration.minimumPassword,
       origins: OriginPolicy(listed: Set(configuration.origins)),
       description: ServiceDescription(clock: context.clock))
@@ -49,14 +57,30 @@ package struct MsgrService: Migrating, Commanding, Confidential, Running {
     }
   }
 
+  /// Returns the routes of ntfy's and Gotify's clients, which may have hosts of their own.
+  package func dialectRouters() -> [Router] {
+    let hosts = configuration.topics.hosts
+    var router = Router(service: "msgr-dialects", hosts: hosts)
+    router.optionsFields = nil
+    router.errorStyle = .own { NtfyError(answering: $0).response }
+    if topics.isOn { NtfyRoutes(topics: topics, log: service.log).register(on: &router) }
+    routes.gotify?.register(on: &router, isAlone: !hosts.isEmpty)
+    return [router]
+  }
+
   /// Deletes messages and tokens that are too old, until cancelled.
   package func run() async throws {
     // Work that fails is tried again by itself, and ends no other work.
     await withTaskGroup { group in
       group.addTask { [link = service.link] in await link.run() }
+      group.addTask { [topics] in await topics.run() }
       await Self.repeatWork(
-        every: Self.tidyInterval, orLog: "old rows can't be deleted yet", in: service.log,
-        service.tidy)
+        every: Self.tidyInterval, orLog: "old rows can't be deleted yet", in: service.log
+      ) {
+        try await service.tidy()
+        try await service.store.forgetPublications()
+        try await topics.tidy()
+      }
       group.cancelAll()
     }
   }

@@ -290,8 +290,8 @@ internal import Platform
       .ended(tokens), .ended([]),
       .read(upTo: MessageID(rawValue: 0x18c), on: DeviceID(stored: "stream:x/änna b")),
       .read(upTo: .last, on: nil),
-      .failure(network: "2001:db8::/64", isFamiliar: true),
-      .failure(network: nil, isFamiliar: false),
+      .failure(place: "2001:db8::/48", isFamiliar: true),
+      .failure(place: "", isFamiliar: false),
     ] as [NodeMessage] {
       #expect(NodeMessage(message.bytes) == message)
       #expect(message.bytes.count + 256 <= NodeNotification.limit)

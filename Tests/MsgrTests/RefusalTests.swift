@@ -57,8 +57,38 @@ internal import Platform
     for attempt in 0..<30 {
       #expect(try await login(fixture, "anna", "x", from: "192.0.2.\(attempt)") == 403)
     }
+    // A new place then has few guesses, and a right password is good from there.
+    for attempt in 0..<2 {
+      #expect(try await login(fixture, "anna", "x \(attempt)", from: "198.51.100.1") == 403)
+    }
     #expect(try await login(fixture, "anna", "pw", from: "198.51.100.1") == 429)
+    #expect(try await login(fixture, "anna", "pw", from: "203.0.113.1") == 200)
     #expect(try await login(fixture, "anna", "pw", from: "127.0.0.1") == 200)
+  }
+
+  @Test func guessesCountBySite() async throws {
+    let fixture = try await Fixture("failed_logins_address = 20\n")
+    try await fixture.register("anna")
+    for attempt in 0..<20 {
+      let address = "2001:db8:1:\(attempt)::1"
+      #expect(try await login(fixture, "nobody \(attempt)", "x", from: address) == 403)
+    }
+    #expect(try await login(fixture, "anna", "pw", from: "2001:db8:1:ffff::1") == 429)
+    #expect(try await login(fixture, "anna", "pw", from: "2001:db8:2::1") == 200)
+  }
+
+  @Test func aLinkedDeviceLogsInWhateverOthersGuess() async throws {
+    let fixture = try await Fixture("failed_logins_address = 20\n")
+    try await fixture.register("anna")
+    for attempt in 0..<20 {
+      #expect(try await login(fixture, "nobody \(attempt)", "x", from: "192.0.2.1") == 403)
+    }
+    func login(on device: String) async throws -> Int {
+      let fields = ["Username": "anna", "Password": "pw", "DeviceID": device]
+      return try await fixture.post("/login", fields, from: "192.0.2.1").status
+    }
+    #expect(try await login(on: Fixture.device("another")) == 429)
+    #expect(try await login(on: Fixture.device("anna")) == 200)
   }
 
   @Test func registrationsAreLimitedByAddress() async throws {

@@ -36,8 +36,9 @@ final class Authenticator: Sendable {
 
   private func identify(_ credentials: Credentials) async throws -> Caller {
     switch credentials {
-    case .password(let name, let password, let network):
-      return .password(name, try await passwords.verify(password, of: name, from: network))
+    case .password(let name, let password, let network, let device):
+      let hash = try await passwords.verify(password, of: name, from: network, on: device)
+      return .password(name, hash)
     case .wallet(let name, let proof): return .wallet(name, proof)
     case .token(let hash, let claimed):
       guard let token = try await boundToken(hash), claimed == nil || claimed == token.name else {

@@ -3,7 +3,7 @@ internal import Formats
 internal import Observability
 internal import Platform
 
-/// Verifies passwords by Argon2id on threads of its own, for which clients' networks take turns, and limits failures.
+/// Verifies passwords by Argon2id on threads of its own, for which clients' sites take turns, and limits failures.
 final class PasswordVerifier: Sendable {
   /// The degree to which the threads give way to the event loops.
   private static let niceness: CInt = 10
@@ -53,21 +53,33 @@ final class PasswordVerifier: Sendable {
   /// - Parameters:
   ///   - name: the name of the account, which may not exist.
   ///   - network: the client's network, which failures are counted for.
+  ///   - device: the device that logs in. One that is linked to the account has a count of its own.
   /// - Returns: the stored hash of the password.
   /// - Throws: `.forbidden` if the password is wrong, `.tooMany`, `.busy`, or ``StoreError``.
   func verify(
-    _ password: Password, of name: UserName, from network: ClientNetwork?
+    _ password: Password, of name: UserName, from network: ClientNetwork?,
+    on device: DeviceID? = nil
   ) async throws -> PasswordHash {
     do {
-      return try await verify(password, FailedLogins.Login(name: name, network: network))
+      let login = FailedLogins.Login(name: name, place: FailedLogins.Place(network))
+      do {
+        return try await verify(password, login, from: network)
+      } catch RequestRefusal.tooMany(let wait) {
+        guard let device = device?.owned(by: name), try await store.isBound(device, to: name) else {
+          throw RequestRefusal.tooMany(retryAfter: wait)
+        }
+        let place = FailedLogins.Place(device)
+        return try await verify(
+          password, FailedLogins.Login(name: name, place: place), from: network)
+      }
     } catch {
-      report.note(error, .login, of: name, from: network)
+      report.record(error, .login, of: name, from: network)
       throw error
     }
   }
 
   private func verify(
-    _ password: Password, _ login: FailedLogins.Login
+    _ password: Password, _ login: FailedLogins.Login, from network: ClientNetwork?
   ) async throws -> PasswordHash {
     let isFamiliar = failures.isFamiliar(login)
     // Even what is in memory isn't compared with more guesses than that.
@@ -78,19 +90,30 @@ final class PasswordVerifier: Sendable {
     }
     let stored = try await store.passwordHash(of: login.name)
     let proof = verified.proof(login.name, password, stored ?? dummy)
-    let check = try checks.withLock { checks in
-      if let check = checks[proof] { return check }
-      // Another check may have ended since the store was asked.
-      if let hash = verified.hash(of: login.name, password) {
-        return Task<PasswordHash?, any Error> { hash }
-      }
-      let counted = try failures.begin(login, isFamiliar: isFamiliar)
-      let check = Task { try await self.check(password, login, stored, proof, counted) }
-      checks[proof] = check
-      return check
-    }
+    let check = try check(password, login, stored, proof, isFamiliar: isFamiliar, for: network)
     guard let hash = try await check.value else { throw RequestRefusal.forbidden }
     return hash
+  }
+
+  /// Returns the check of a password that is under way, or begins one.
+  private func check(
+    _ password: Password, _ login: FailedLogins.Login, _ stored: PasswordHash?,
+    _ proof: VerifiedPasswords.Proof, isFamiliar: Bool, for network: ClientNetwork?
+  ) throws -> Task<PasswordHash?, any Error> {
+    if let check = checks.withLock({ $0[proof] }) { return check }
+    // Another check may have ended since the store was read.
+    if let hash = verified.hash(of: login.name, password) { return Task { hash } }
+    let counted = try failures.begin(login, isFamiliar: isFamiliar)
+    let (check, isNew) = checks.withLock { checks in
+      if let check = checks[proof] { return (check, false) }
+      let check = Task {
+        try await self.check(password, login, stored, proof, counted, for: network)
+      }
+      checks[proof] = check
+      return (check, true)
+    }
+    if !isNew { failures.refund(counted) }
+    return check
   }
 
   /// Makes the hash of a new account's password, when no login waits.
@@ -107,7 +130,8 @@ final class PasswordVerifier: Sendable {
     _ password: Password, of name: UserName, _ hash: PasswordHash, in network: ClientNetwork?
   ) {
     verified.insert(verified.proof(name, password, hash), of: name, hash)
-    failures.recordSuccess(FailedLogins.Login(name: name, network: network))
+    failures.recordSuccess(
+      FailedLogins.Login(name: name, place: FailedLogins.Place(network)))
   }
 
   /// Checks something else than a password; what is forbidden counts as a failed login of the network, which the operator
@@ -116,7 +140,8 @@ final class PasswordVerifier: Sendable {
     _ name: @autoclosure () -> UserName, from network: ClientNetwork?,
     _ check: () async throws -> Value
   ) async throws -> Value {
-    let counted = try failures.begin(in: network)
+    let place = FailedLogins.Place(network)
+    let counted = try failures.begin(at: place)
     do {
       let value = try await check()
       failures.refund(counted)
@@ -125,16 +150,16 @@ final class PasswordVerifier: Sendable {
       if error as? RequestRefusal != .forbidden {
         failures.refund(counted)
       } else {
-        let login = FailedLogins.Login(name: name(), network: network)
-        report.note(error, .login, of: login.name, from: network)
-        publishFailure(FailedLogins.Failure(of: login, isFamiliar: false))
+        let login = FailedLogins.Login(name: name(), place: place)
+        report.record(error, .login, of: login.name, from: network)
+        publishFailure(FailedLogins.Failure(login: login, isFamiliar: false))
       }
       throw error
     }
   }
 
   /// Counts a login that has failed on another node.
-  func note(_ failure: FailedLogins.Failure) { failures.note(failure) }
+  func record(_ failure: FailedLogins.Failure) { failures.record(failure) }
 
   /// Forgets that a password was verified against a hash that is no longer the stored one.
   func forget(_ name: UserName, _ hash: PasswordHash) { verified.remove(name, hash) }
@@ -144,20 +169,21 @@ final class PasswordVerifier: Sendable {
   /// The same password is checked once, however many requests wait for it at the same time.
   private func check(
     _ password: Password, _ login: FailedLogins.Login, _ stored: PasswordHash?,
-    _ proof: VerifiedPasswords.Proof, _ counted: [FailedLogins.Key]
+    _ proof: VerifiedPasswords.Proof, _ counted: [FailedLogins.Key],
+    for network: ClientNetwork?
   ) async throws -> PasswordHash? {
     defer { checks.withLock { $0[proof] = nil } }
     let isRight: Bool
     do {
       let hash = stored ?? dummy
-      isRight = try await onThread(for: login.network) { try hash.verifies(password.bytes) }
+      isRight = try await onThread(for: network) { try hash.verifies(password.bytes) }
     } catch {
       // A check that couldn't be made is no failure of the caller's.
       failures.refund(counted)
       throw error
     }
     guard let stored, isRight else {
-      publishFailure(FailedLogins.Failure(of: login, isFamiliar: failures.isFamiliar(login)))
+      publishFailure(FailedLogins.Failure(login: login, isFamiliar: failures.isFamiliar(login)))
       return nil
     }
     failures.refund(counted)
@@ -165,14 +191,15 @@ final class PasswordVerifier: Sendable {
     verified.insert(proof, of: login.name, stored)
     guard stored.differs(from: cost) else { return stored }
     // If it fails, the next check tries again.
-    return (try? await replace(stored, by: password, login)) ?? stored
+    return (try? await replace(stored, by: password, login, for: network)) ?? stored
   }
 
   /// Replaces a hash of another cost.
   private func replace(
-    _ stored: PasswordHash, by password: Password, _ login: FailedLogins.Login
+    _ stored: PasswordHash, by password: Password, _ login: FailedLogins.Login,
+    for network: ClientNetwork?
   ) async throws -> PasswordHash {
-    let new = try await onThread(for: login.network) { [cost] in
+    let new = try await onThread(for: network) { [cost] in
       try PasswordHash(of: password.bytes, cost: cost)
     }
     try await store.replace(stored, by: new, of: login.name)
@@ -186,7 +213,7 @@ final class PasswordVerifier: Sendable {
   ) async throws -> Value {
     let start = ContinuousClock.now
     do {
-      let value = try await threads.run(for: network, urgency: urgency, body)
+      let value = try await threads.run(for: network?.site, urgency: urgency, body)
       duration.observe(ContinuousClock.now - start)
       return value
     } catch let error

@@ -35,7 +35,7 @@ final class RefusalReport: Sendable {
   }
 
   /// Counts a refusal, and logs it; ignores other errors.
-  func note(_ error: any Error, _ act: Act, of name: UserName, from network: ClientNetwork?) {
+  func record(_ error: any Error, _ act: Act, of name: UserName, from network: ClientNetwork?) {
     guard let reason = RefusalReason(error) else { return }
     (act == .login ? logins : registrations)[reason]?.add()
     guard log.writes(.info), lines.count(network, upTo: Self.linesPerMinute) == nil else { return }

@@ -4,6 +4,8 @@ internal import Formats
 struct DeviceID: Hashable, Sendable {
   private static let streamPrefix = "stream:"
   private static let fcmPrefix = "fcm:"
+  /// The beginning of the names of Gotify's clients, which only stream.
+  static let gotifyPrefix = "stream:gotify-"
 
   /// 64 to 200 lower-case hexadecimal digits, which are Apple's token; `fcm:` and Google's token, 32 to 1,024 of
   /// `[0-9A-Za-z_:-]`; or `stream:` and 8 to 64 of `[0-9A-Za-z-]`, with a slash and the user's name behind it once it is
@@ -61,6 +63,9 @@ struct DeviceID: Hashable, Sendable {
 
   /// True if messages are pushed to the device while it doesn't stream.
   var isPushable: Bool { !text.utf8.starts(with: Self.streamPrefix.utf8) }
+
+  /// True for a client of Gotify's kind.
+  var isGotify: Bool { text.utf8.starts(with: Self.gotifyPrefix.utf8) }
 
   /// The token that Google's push service (FCM) knows the device by, or nil for one that isn't pushed to that way.
   var fcmToken: Substring? {

@@ -120,7 +120,7 @@ extension MsgrStore {
           text: publication.text, parts: publication.parts, isNumbered: true)
       }
       let receipts = try deliver(posts, transaction).compactMap(\.self)
-      let first = PublishedID(receipts.first)
+      let first = PublishedID(receipts, owner: publisher.owner)
       if let clientID {
         try transaction.execute(
           """
@@ -166,10 +166,11 @@ struct PublishedID: Hashable, Sendable {
   let id: MessageID
   let number: Int64
 
-  /// Takes the first receipt's; zeros without one, as when the recipient blocks the sender.
-  init(_ receipt: SendReceipt?) {
-    id = receipt?.id ?? .zero
-    number = receipt?.number ?? 0
+  /// Takes the first receipt's identifier, and the number of the owner's, whose clients look for it; zeros without any.
+  init(_ receipts: [SendReceipt], owner: UserName) {
+    let own = receipts.first { receipt in receipt.entries.contains { $0.user == owner } }
+    id = receipts.first?.id ?? .zero
+    number = (own ?? receipts.first)?.number ?? 0
   }
 
   /// Reads stored bytes.

@@ -18,10 +18,14 @@ enum PublicationReader {
 
   /// Reads a request to `/publish`.
   ///
-  /// - Parameter request: a body that is the message itself, an object with `message`, Alertmanager's or Grafana's object, or
-  ///   a form with `message`; the rest there, in header fields, or in the query.
+  /// - Parameters:
+  ///   - request: a body that is the message itself, an object with `message`, Alertmanager's or Grafana's object, or a form
+  ///     with `message`; the rest there, in header fields, or in the query.
+  ///   - completing: whether header fields and query count.
   /// - Throws: ``FieldError`` for a body that can't be read.
-  static func read(_ request: Request) throws(FieldError) -> Reading {
+  static func read(
+    _ request: Request, completing: Bool = true
+  ) throws(FieldError) -> Reading {
     let head = request.head
     let type = mediaType(of: head)
     let start = request.body.first { !" \t\r\n".utf8.contains($0) }
@@ -48,7 +52,7 @@ enum PublicationReader {
       reading.fields.message = try text(request.body, charset: charset(of: head))
       reading.fields.isMarkdown = type == "text/markdown"
     }
-    reading.fields.complete(with: PublishingParameters(head))
+    if completing { reading.fields.complete(with: PublishingParameters(head)) }
     return reading
   }
 

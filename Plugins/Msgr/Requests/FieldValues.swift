@@ -257,6 +257,8 @@ enum FieldID: String, CaseIterable, Sendable {
   case with = "With"
   case before = "Before"
   case limit = "Limit"
+  /// How many of a list were there before.
+  case skip = "Skip"
   case id = "Id"
   /// The session to end.
   case end = "End"

@@ -10,11 +10,7 @@ extension MsgrRoutes {
     post("/wallet-challenge", in: [Self.prefix], handling: &router) { request, _ in
       let fields = try FieldRequest(request).fields
       let address = try Self.address(fields, .address)
-      let number = try fields.number(.chain, in: 1...Int.max)
-      let chain = number.map { ChainID(Int64($0)) } ?? logins.rules.chains.first
-      guard let chain, logins.rules.chains.contains(chain) else {
-        throw FieldError(.chain, "is none of the chains of this service")
-      }
+      let chain = try Self.chain(fields, logins)
       let (message, end) = logins.challenge(for: address, on: chain)
       return try JSONText.of(["Message": message, "Expires": end.description])
     }
@@ -42,7 +38,9 @@ extension MsgrRoutes {
     }
     post("/find", in: [Self.prefix], on: &router) { call in
       let address = try Self.address(call.fields, .address)
-      return ["Username": try await service.find(address, by: try call.credentials()).text]
+      let chain = try Self.chain(call.fields, logins)
+      let user = try await service.find(address, on: chain, by: try call.credentials())
+      return ["Username": user.text]
     }
   }
 
@@ -71,6 +69,18 @@ extension MsgrRoutes {
   private static func name(of message: String) -> UserName {
     let address = (try? SignInMessage(parsing: Array(message.utf8)))?.address.lowercase
     return UserName(stored: "wallet/\(address ?? "")")
+  }
+
+  /// Returns the chain that a request names, or else the first one of the service.
+  private static func chain(
+    _ fields: FieldValues, _ logins: WalletLogins
+  ) throws(FieldError) -> ChainID {
+    let number = try fields.number(.chain, in: 1...Int.max)
+    let chain = number.map { ChainID(Int64($0)) } ?? logins.rules.chains.first
+    guard let chain, logins.rules.chains.contains(chain) else {
+      throw FieldError(.chain, "is none of the chains of this service")
+    }
+    return chain
   }
 
   private static func address(

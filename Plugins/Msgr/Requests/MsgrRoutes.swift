@@ -16,6 +16,9 @@ struct MsgrRoutes: Sendable {
   private static let noStore = "no-store"
 
   let service: MessageService
+  let topics: TopicService
+  /// The requests of Gotify's clients, some of which have the same paths; nil if there are none.
+  let gotify: GotifyRoutes?
   let streamPing: Duration
   /// The fewest bytes of a new password.
   let minimumPassword: Int
@@ -31,10 +34,16 @@ struct MsgrRoutes: Sendable {
     registerContacts(on: &router)
     registerMessages(on: &router)
     registerPublishing(on: &router)
+    registerTopics(topics, on: &router)
     registerWebPush(on: &router)
     registerWallets(on: &router)
     for prefix in ["", Self.prefix] {
-      router.webSocket("\(prefix)/stream") { request, _ in try await acceptStream(request) }
+      router.webSocket("\(prefix)/stream") { request, _ in
+        if let gotify, GotifyRoutes.isGotifyStream(request.head) {
+          return try await gotify.acceptStream(request)
+        }
+        return try await acceptStream(request)
+      }
       router.get("\(prefix)/openapi.json") { request, _ in
         try description.response(to: request.head)
       }
@@ -98,7 +107,10 @@ struct MsgrRoutes: Sendable {
       try await authenticator.perform(as: try call.credentials(), store.friends).map(\.text)
     }
     post("/friends", on: &router) { call in
-      try await authenticator.perform(as: try call.credentials(), store.contacts)
+      let skipped = try call.fields.number(.skip, in: 0...Int(Int32.max)) ?? 0
+      return try await authenticator.perform(as: try call.credentials()) { caller in
+        try await store.contacts(of: caller, skipping: skipped)
+      }
     }
     post("/add", on: &router) { call in
       let credentials = try call.credentials(acceptsMisspelling: true)
@@ -118,15 +130,15 @@ struct MsgrRoutes: Sendable {
   }
 
   private func registerMessages(on router: inout Router) {
-    post("/message", handling: &router) { request, _ in
+    on([.post], "/message", in: ["", Self.prefix], responding: &router) { request, _ in
       // Gotify's clients publish at this path too.
-      if request.head.first(.authorization) == nil, Self.gotifyToken(request.head) != nil {
-        return try await publish(request, to: nil)
-      }
-      return try await answer(request, name: .userFrom) { call in
-        let credentials = try call.credentials(name: .userFrom)
-        return try await service.send(try Draft(call.fields), by: credentials).json
-      }
+      if let gotify, try await gotify.isGotify(request) { return try await gotify.publish(request) }
+      return Self.response(
+        .array(
+          try await answer(request, name: .userFrom) { call in
+            let credentials = try call.credentials(name: .userFrom)
+            return try await service.send(try Draft(call.fields), by: credentials).json
+          }))
     }
     let authenticator = service.authenticator
     let store = service.store
@@ -211,17 +223,32 @@ struct MsgrRoutes: Sendable {
     _ methods: [Method], _ path: String, in prefixes: [String], answering router: inout Router,
     _ act: @escaping @Sendable (Request, RouteParameters) async throws -> Response.Body
   ) {
+    on(methods, path, in: prefixes, responding: &router) { request, parameters in
+      Self.response(try await act(request, parameters))
+    }
+  }
+
+  /// Makes a response with JSON.
+  private static func response(_ body: Response.Body) -> Response {
+    var response = Response(.ok, body: body)
+    response.fields.append(.contentType, "application/json")
+    response.fields.append(.cacheControl, noStore)
+    return response
+  }
+
+  /// Registers a request of some methods, whose refusals have the form of Msgr's own clients.
+  private func on(
+    _ methods: [Method], _ path: String, in prefixes: [String], responding router: inout Router,
+    _ act: @escaping @Sendable (Request, RouteParameters) async throws -> Response
+  ) {
     for prefix in prefixes {
       router.on(methods, "\(prefix)\(path)") { request, parameters in
         let shared = try origins.check(request.head)
         do {
           let owner = WorkOwner(client: request.origin.client)
-          let body = try await WorkOwner.$current.withValue(owner) {
+          var response = try await WorkOwner.$current.withValue(owner) {
             try await act(request, parameters)
           }
-          var response = Response(.ok, body: body)
-          response.fields.append(.contentType, "application/json")
-          response.fields.append(.cacheControl, Self.noStore)
           response.fields.append(contentsOf: shared)
           return response
         } catch {

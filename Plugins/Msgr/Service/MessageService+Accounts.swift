@@ -25,18 +25,23 @@ extension MessageService {
       let hash = try await passwords.hash(password, for: network)
       let token = BearerToken(randomBytes(32))
       isCounted = true
-      end(try await store.register(
+      end(
+        try await store.register(
           name, hash, site: network?.site, invitation: used, device: (device, token.hash)))
       passwords.remember(password, of: name, hash, in: network)
       return token
     } catch {
-      refusals.note(error, .registration, of: name, from: network)
+      refusals.record(error, .registration, of: name, from: network)
       throw error
     }
   }
 
   /// Binds the device to the account.
   func login(_ credentials: Credentials, _ device: DeviceLogin) async throws -> BearerToken {
+    var credentials = credentials
+    if case .password(let name, let password, let network, _) = credentials {
+      credentials = .password(name, password, from: network, on: device.device)
+    }
     let token = BearerToken(randomBytes(32))
     let ended = try await authenticator.perform(as: credentials) { caller in
       try await store.login(caller, device: device, token: token.hash)
@@ -58,7 +63,7 @@ extension MessageService {
 
   /// Returns the name of a caller whose secret is asked for as well.
   private func name(by credentials: Credentials) async throws -> UserName {
-    if case .password(let name, _, _) = credentials { return name }
+    if case .password(let name, _, _, _) = credentials { return name }
     return try await authenticator.perform(as: credentials, store.name)
   }
 
@@ -138,17 +143,21 @@ extension MessageService {
       return (token, login.name)
     } catch {
       guard let name else { throw error }
-      refusals.note(error, .registration, of: name, from: network)
+      refusals.record(error, .registration, of: name, from: network)
       // Nobody learns more of the taken names than the network makes accounts.
       if error as? RequestRefusal != .forbidden { registrations.refund(in: network) }
       throw error
     }
   }
 
-  /// Returns the user of an address.
-  func find(_ address: EthereumAddress, by credentials: Credentials) async throws -> UserName {
+  /// Returns the user of an address on a chain.
+  func find(
+    _ address: EthereumAddress, on chain: ChainID, by credentials: Credentials
+  ) async throws -> UserName {
     try await authenticator.perform(as: credentials) { caller in
-      try await countingRefusals(of: caller) { try await store.find(address, by: caller) }
+      try await countingRefusals(of: caller) {
+        try await store.find(address, on: chain, by: caller)
+      }
     }
   }
 }

@@ -75,8 +75,9 @@ final class MessageService: Sendable {
       store, configuration, randomBytes: context.randomBytes, report: refusals,
       metrics: context.metrics
     ) { [bus = context.bus] failure in
-      let message = NodeMessage.failure(network: failure.network, isFamiliar: failure.isFamiliar)
-      let topic = Topic(MsgrService.name, Array(failure.name.text.utf8))
+      let message = NodeMessage.failure(
+        place: failure.login.place.words, isFamiliar: failure.isFamiliar)
+      let topic = Topic(MsgrService.name, Array(failure.login.name.text.utf8))
       bus.publish([NodeNotification(topic, message.bytes)])
     }
     link = NodeLink(

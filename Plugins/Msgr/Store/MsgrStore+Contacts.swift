@@ -14,11 +14,18 @@ struct ContactLists: Sendable, Encodable {
   /// The users whom this one has asked.
   var Outgoing: [String] = []
   var Blocked: [String] = []
+  /// The number of users who have asked beyond those in the list; nil for none.
+  var MoreIncoming: Int?
 }
 
 extension MsgrStore {
   /// Returns all users that the caller has to do with.
-  func contacts(of caller: Caller) async throws -> ContactLists {
+  ///
+  /// Of those who have asked, each site that made accounts has its turns, so that no number of free accounts hides others. A
+  /// list has as many as an account may have contacts.
+  ///
+  /// - Parameter skipped: how many of those who have asked were in lists before.
+  func contacts(of caller: Caller, skipping skipped: Int = 0) async throws -> ContactLists {
     let name = caller.name
     return try await read(as: caller) { snapshot in
       var lists = ContactLists()
@@ -32,15 +39,27 @@ extension MsgrStore {
         let friend: String = try row[0]
         if try row[1] { lists.Friends.append(friend) } else { lists.Outgoing.append(friend) }
       }
-      // As many strangers as like may ask; a list has as many as an account may have contacts.
-      lists.Incoming = try snapshot.values(
+      var all = 0
+      try snapshot.forEach(
         """
-        SELECT username FROM msgr_contacts a WHERE friend = ?1
-          AND NOT EXISTS (
-            SELECT 1 FROM msgr_contacts b WHERE b.username = ?1 AND b.friend = a.username)
-          AND NOT EXISTS (SELECT 1 FROM msgr_blocks WHERE username = ?1 AND blocked = a.username)
-        ORDER BY username LIMIT ?2
-        """, name, limits.contacts)
+        SELECT username, count(*) OVER () FROM (
+          SELECT a.username, row_number() OVER (
+            PARTITION BY coalesce(u.site, u.username) ORDER BY a.username) AS turn
+          FROM msgr_contacts a JOIN msgr_users u ON u.username = a.username
+          WHERE a.friend = ?1
+            AND NOT EXISTS (
+              SELECT 1 FROM msgr_contacts b WHERE b.username = ?1 AND b.friend = a.username)
+            AND NOT EXISTS (
+              SELECT 1 FROM msgr_blocks WHERE username = ?1 AND blocked = a.username)) AS r
+        ORDER BY turn, username LIMIT ?2 OFFSET ?3
+        """, name, limits.contacts, skipped
+      ) { row in
+        lists.Incoming.append(try row[0])
+        all = try row[1]
+      }
+      let rest = all - skipped - lists.Incoming.count
+      if rest > 0 { lists.MoreIncoming = rest }
+      lists.Incoming.sort { $0.utf8.lexicographicallyPrecedes($1.utf8) }
       lists.Blocked = try snapshot.values(
         "SELECT blocked FROM msgr_blocks WHERE username = ? ORDER BY blocked", name)
       return lists

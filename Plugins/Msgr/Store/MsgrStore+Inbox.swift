@@ -53,13 +53,18 @@ extension MsgrStore {
   }
 
   /// Returns a user's stream after a position, oldest first: messages to the user, and own ones.
-  func log(of name: UserName, after position: MessageID) async throws -> [Message] {
-    try await store.read { snapshot in try log(of: name, after: position, snapshot) }
+  func log(
+    of name: UserName, after position: MessageID, atMost count: Int = pageSize
+  ) async throws -> [Message] {
+    try await store.read { snapshot in
+      try log(of: name, after: position, atMost: count, snapshot)
+    }
   }
 
   /// Returns the same, within a transaction that confirms the user.
   func log(
-    of name: UserName, after position: MessageID, _ snapshot: borrowing Snapshot
+    of name: UserName, after position: MessageID, atMost count: Int = pageSize,
+    _ snapshot: borrowing Snapshot
   ) throws -> [Message] {
     try snapshot.all(
       """
@@ -68,7 +73,7 @@ extension MsgrStore {
       UNION ALL
       SELECT id, sender, recipient, text, sent_at, 0, NULL, NULL, NULL, client_id, device_id
       FROM msgr_sent WHERE sender = ?1 AND id > ?2 AND sent_at > ?3 ORDER BY 1 LIMIT ?4
-      """, name, position, now - limits.messageAge, Self.pageSize, transform: Self.message)
+      """, name, position, now - limits.messageAge, count, transform: Self.message)
   }
 
   /// Returns what two users have sent each other, newest first, as far as it is kept for the caller.

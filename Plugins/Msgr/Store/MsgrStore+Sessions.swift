@@ -7,7 +7,7 @@ internal import Storage
 struct Session: Sendable {
   /// The kinds of sessions, by the way to their devices.
   enum Kind: String, Sendable, Encodable {
-    case apns, fcm, webpush, stream, publish
+    case apns, fcm, webpush, stream, publish, gotify
   }
 
   /// The token, or nil for a device whose token has ended; it is pushed to nevertheless.
@@ -54,7 +54,7 @@ extension MsgrStore {
     }
   }
 
-  private func sessions(
+  func sessions(
     of name: UserName, _ database: borrowing some Queryable & ~Copyable
   ) throws -> [Session] {
     // As many as the account has devices, and as many publishers at most.
@@ -74,13 +74,20 @@ extension MsgrStore {
       let kind: Session.Kind =
         switch device?.pushAddress?.kind {
         case .fcm: .fcm
-        case nil: device == nil ? .publish : isWeb ? .webpush : .stream
+        case nil: Self.kind(of: device, isWeb: isWeb)
         default: .apns
         }
       return Session(
         token: try row[0], device: device, deviceName: try row[2], created: try row[3],
         used: try row[4], kind: kind)
     }
+  }
+
+  /// Returns the kind of a session whose device, if it has one, has no address at a push service of phones.
+  private static func kind(of device: DeviceID?, isWeb: Bool) -> Session.Kind {
+    guard let device else { return .publish }
+    if device.isGotify { return .gotify }
+    return isWeb ? .webpush : .stream
   }
 
   /// Changes the caller's password, and ends every session but one.

@@ -105,15 +105,18 @@ extension MsgrStore {
     ) { "eip155:\(try $0[0] as Int64):\(try $0[1] as String)" }
   }
 
-  /// Returns the user of an address, on the first chain where there is one.
+  /// Returns the user of an address on a chain. On another chain a contract of somebody else's may have it.
   ///
   /// - Throws: `.forbidden` if there is none.
-  func find(_ address: EthereumAddress, by caller: Caller) async throws -> UserName {
-    let names: [UserName] = try await read(as: caller) { snapshot in
-      try snapshot.values(
-        "SELECT username FROM msgr_wallets WHERE address = ? ORDER BY chain", address.lowercase)
+  func find(
+    _ address: EthereumAddress, on chain: ChainID, by caller: Caller
+  ) async throws -> UserName {
+    let name: UserName? = try await read(as: caller) { snapshot in
+      try snapshot.value(
+        "SELECT username FROM msgr_wallets WHERE address = ? AND chain = ?", address.lowercase,
+        chain.number)
     }
-    guard let name = names.first else { throw RequestRefusal.forbidden }
+    guard let name else { throw RequestRefusal.forbidden }
     return name
   }
 }

@@ -144,6 +144,14 @@ extension MsgrStore {
     }
   }
 
+  /// Returns whether a device is linked to an account.
+  func isBound(_ device: DeviceID, to name: UserName) async throws -> Bool {
+    try await store.read(isOneQuery: true) { snapshot in
+      try snapshot.exists(
+        "SELECT 1 FROM msgr_devices WHERE device_id = ? AND username = ?", device, name)
+    }
+  }
+
   /// Returns the stored hash of an account's password, or nil if there is no such account.
   func passwordHash(of name: UserName) async throws -> PasswordHash? {
     let stored: String? = try await store.read { snapshot in

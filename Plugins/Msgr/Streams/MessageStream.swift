@@ -11,12 +11,15 @@ internal import Transport
 /// A message as streams bring it.
 struct StreamedMessage: Sendable {
   let json: [UInt8]
+  /// The message, if Gotify's clients see it.
+  let numbered: Message?
   /// The device that has sent the message, if it is an own one; its streams don't bring it.
   let origin: DeviceID?
 
   /// Makes what streams bring of a message.
   init(_ message: Message) throws {
     json = try JSONText.of(message)
+    numbered = message.number == nil ? nil : message
     origin = message.origin
   }
 }
@@ -26,6 +29,8 @@ struct LogPage: Sendable {
   let entries: [(id: MessageID, message: StreamedMessage)]
   /// True if there was nothing after the last one.
   let isLast: Bool
+  /// True if some were left out, as they are long.
+  let isCut: Bool
 }
 
 /// A device's open connection, which brings its user's messages and sends the messages that the device writes.
@@ -40,6 +45,9 @@ final class MessageStream: WebSocketHandler, HubMember, @unchecked Sendable {
   /// The bytes that a send takes beside its text.
   private static let sendOverhead = 64
 
+  /// The time for which a stream waits whose send was one too many, so that refusing costs little.
+  private static let pauseOfRefused = Duration.milliseconds(20)
+
   /// The number of the stream on this node.
   let id: Int64
   /// The token that the stream was opened with.
@@ -50,6 +58,8 @@ final class MessageStream: WebSocketHandler, HubMember, @unchecked Sendable {
   private let service: MessageService
   private let place: MessageStreamSlot
   private let owner: WorkOwner?
+  /// Writes a message in the form of another program's clients, which send nothing; nil for Msgr's own.
+  private let dialect: (@Sendable (Message) -> [UInt8])?
   private var cursor: Cursor<MessageID>
   /// The last message that the peer is known to have.
   private var confirmed: MessageID
@@ -60,14 +70,20 @@ final class MessageStream: WebSocketHandler, HubMember, @unchecked Sendable {
   /// The bytes of `sends`.
   private var waitingBytes = 0
   private var isSending = false
+  /// The messages that are read at once: fewer where they are long.
+  private var pageSize = 16
   private var isPaused = false
   private var isOver = false
 
   /// Makes a stream that begins at once.
   ///
   /// - Parameter beginning: whose stream it is, and where it begins.
-  init(_ session: WebSocketSession, _ service: MessageService, _ beginning: MessageStreamStart) {
+  init(
+    _ session: WebSocketSession, _ service: MessageService, _ beginning: MessageStreamStart,
+    dialect: (@Sendable (Message) -> [UInt8])? = nil
+  ) {
     self.session = session
+    self.dialect = dialect
     self.service = service
     id = beginning.id
     token = beginning.token
@@ -101,26 +117,33 @@ final class MessageStream: WebSocketHandler, HubMember, @unchecked Sendable {
   }
 
   private func send(_ message: StreamedMessage) {
+    if let dialect {
+      if let numbered = message.numbered { session.send(.text(dialect(numbered))) }
+      return
+    }
     if message.origin != token.device { session.send(.text(message.json)) }
   }
 
   /// Sends a notice that nothing depends on, from any thread; a slow peer isn't given it.
   func tell(_ notice: [UInt8]) {
     session.loop.execute { [self] in
-      guard !isOver, !isBackedUp else { return }
+      guard !isOver, !isBackedUp, dialect == nil else { return }
       session.send(.text(notice))
     }
   }
 
   private var isBackedUp: Bool { session.backlog > Self.lowWaterMark }
 
-  func drained() { readOn() }
+  func drained() {
+    readOn()
+    sendOn()
+  }
 
   private func readOn() {
     guard !isOver, !isBackedUp, let position = cursor.nextRead() else { return }
     Task(executorPreference: session.loop) { [self] in
       let page = await WorkOwner.$current.withValue(owner) {
-        await service.read(logOf: token.name, after: position)
+        await service.read(logOf: token.name, after: position, atMost: pageSize)
       }
       guard !isOver else { return }
       guard let page else { return fail() }
@@ -128,6 +151,9 @@ final class MessageStream: WebSocketHandler, HubMember, @unchecked Sendable {
         cursor.pass(id)
         send(message)
       }
+      pageSize =
+        page.isCut
+        ? max(1, page.entries.count) : min(MsgrStore.pageSize, pageSize * 2)
       cursor.finishRead(end: page.entries.last?.id ?? position, isLast: page.isLast)
       readOn()
     }
@@ -149,6 +175,7 @@ final class MessageStream: WebSocketHandler, HubMember, @unchecked Sendable {
   // MARK: - In
 
   func received(_ message: WebSocketMessage) {
+    guard dialect == nil else { return }
     switch message {
     case .binary: session.close(1003, reason: "text is expected")
     case .text(let text):
@@ -165,7 +192,8 @@ final class MessageStream: WebSocketHandler, HubMember, @unchecked Sendable {
 
   /// Sends the messages that wait one after the other, so that the replies are in order.
   private func sendOn() {
-    guard !isSending, !isOver, !sends.isEmpty else { return }
+    // A peer that doesn't read its replies gets no further ones.
+    guard !isSending, !isOver, !isBackedUp, !sends.isEmpty else { return }
     isSending = true
     let text = sends.removeFirst()
     waitingBytes -= text.count + Self.sendOverhead
@@ -177,7 +205,8 @@ final class MessageStream: WebSocketHandler, HubMember, @unchecked Sendable {
       let reply = await WorkOwner.$current.withValue(owner) {
         await service.send(streamed: text, with: token.hash)
       }
-      session.send(.text(reply))
+      session.send(.text(reply.json))
+      if reply.isTooMany { try? await Task.sleep(for: Self.pauseOfRefused) }
       isSending = false
       sendOn()
     }
@@ -295,15 +324,27 @@ extension MessageService {
       owner: WorkOwner(client: network, account: token.name))
   }
 
+  /// The bytes of a page after which no further message is taken in, so that slow readers of long messages hold little.
+  private static let longestPage = 64 << 10
+
   /// Reads on in a user's log.
   ///
   /// - Returns: the messages after a position, or nil if they can't be read, which is logged.
-  func read(logOf name: UserName, after position: MessageID) async -> LogPage? {
+  func read(
+    logOf name: UserName, after position: MessageID, atMost count: Int
+  ) async -> LogPage? {
     do {
-      let messages = try await store.log(of: name, after: position)
+      let messages = try await store.log(of: name, after: position, atMost: count)
+      var entries: [(id: MessageID, message: StreamedMessage)] = []
+      var length = 0
+      for message in messages where length < Self.longestPage {
+        let streamed = try StreamedMessage(message)
+        length += streamed.json.count
+        entries.append((message.id, streamed))
+      }
+      let isCut = entries.count < messages.count
       return LogPage(
-        entries: try messages.map { ($0.id, try StreamedMessage($0)) },
-        isLast: messages.count < MsgrStore.pageSize)
+        entries: entries, isLast: !isCut && messages.count < count, isCut: isCut)
     } catch {
       log.error("stream ended: its inbox can't be read", ["cause": "\(error)"])
       return nil
@@ -331,7 +372,7 @@ extension MessageService {
       try await store.settle(progress, of: token, ending: stream)
     } catch {
       // A push is held for a while only: at worst one is sent for a message that the peer has.
-      log.warning("the messages that a stream has delivered can't be noted", ["cause": "\(error)"])
+      log.warning("delivered messages of a stream could not be recorded", ["cause": "\(error)"])
     }
   }
 
@@ -348,27 +389,27 @@ extension MessageService {
   /// - Parameters:
   ///   - text: `{"UserTo","Message","ClientId"?}`.
   ///   - token: the hash of the token that the stream was opened with.
-  /// - Returns: the reply in JSON, `{"Id","Own"?}` or `{"error","status"}`.
-  func send(streamed text: [UInt8], with token: TokenHash) async -> [UInt8] {
+  /// - Returns: the reply in JSON, `{"Id","Own"?}` or `{"error","status"}`, and whether the message was one too many.
+  func send(
+    streamed text: [UInt8], with token: TokenHash
+  ) async -> (json: [UInt8], isTooMany: Bool) {
     do {
       let fields = try FieldValues(json: text)
       let delivery = try await send(
         try Draft(fields),
         by: .token(token, claiming: fields.has(.userFrom) ? try fields.name(.userFrom) : nil))
-      return delivery.json
+      return (delivery.json, false)
     } catch {
       let failure = HTTPError(refusing: error) ?? failure(of: error)
+      let refusal = NotSent(
+        error: failure.message, field: failure.members["field"], status: Int(failure.status.code))
       // Text can always be encoded.
-      return
-        (try? JSONText.of(
-          NotSent(
-            error: failure.message, field: failure.members["field"],
-            status: Int(failure.status.code)))) ?? []
+      return ((try? JSONText.of(refusal)) ?? [], failure.status == .tooManyRequests)
     }
   }
 
   private func failure(of error: any Error) -> HTTPError {
-    log.error("streamed message not taken", ["cause": "\(error)"])
+    log.error("a streamed message was refused by the store", ["cause": "\(error)"])
     let isUnavailable = (error as? StoreError)?.isUnavailable ?? false
     return HTTPError(isUnavailable ? .serviceUnavailable : .internalServerError)
   }

@@ -57,8 +57,9 @@ struct StreamRegistry: MemberRegistry {
         let sender = try? await store.correspondent(of: name, at: last)
       else { return }
       hub.showRead(from: sender, upTo: last, to: name, besides: device)
-    case .failure(let network, let isFamiliar):
-      passwords.note(FailedLogins.Failure(name: name, network: network, isFamiliar: isFamiliar))
+    case .failure(let place, let isFamiliar):
+      let login = FailedLogins.Login(name: name, place: FailedLogins.Place(words: place))
+      passwords.record(FailedLogins.Failure(login: login, isFamiliar: isFamiliar))
     }
   }
 
@@ -94,7 +95,7 @@ enum NodeMessage: Hashable, Sendable {
   /// The user has read everything up to a message, whose sender the store knows, on a device.
   case read(upTo: MessageID, on: DeviceID?)
   /// A login failed.
-  case failure(network: String?, isFamiliar: Bool)
+  case failure(place: String, isFamiliar: Bool)
 
   /// The most tokens of one notice.
   static let tokensAtOnce = 16
@@ -105,8 +106,7 @@ enum NodeMessage: Hashable, Sendable {
     case .ended(let tokens): [1] + tokens.flatMap(\.digest.bytes)
     case .read(let last, let device):
       [2] + NotificationKind.bytes(last.rawValue) + Array((device?.text ?? "").utf8)
-    case .failure(let network, let isFamiliar):
-      [3, isFamiliar ? 1 : 0] + Array((network ?? "").utf8)
+    case .failure(let place, let isFamiliar): [3, isFamiliar ? 1 : 0] + Array(place.utf8)
     }
   }
 
@@ -127,8 +127,8 @@ enum NodeMessage: Hashable, Sendable {
       )
     case 3:
       guard let isFamiliar = rest.first, isFamiliar <= 1 else { return nil }
-      let network = String(decoding: rest.dropFirst(), as: UTF8.self)
-      self = .failure(network: network.isEmpty ? nil : network, isFamiliar: isFamiliar == 1)
+      let place = String(decoding: rest.dropFirst(), as: UTF8.self)
+      self = .failure(place: place, isFamiliar: isFamiliar == 1)
     default: return nil
     }
   }

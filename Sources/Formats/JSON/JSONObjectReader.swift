@@ -36,8 +36,10 @@ package enum JSONObjectReader {
   /// Reads an object.
   ///
   /// - Parameter bytes: the object in UTF-8; blanks around it are allowed.
-  /// - Returns: the members in order, or nil unless the bytes are an object, nested at most 2,048 deep.
+  /// - Returns: the members in order, or nil unless the bytes are an object, nested at most 2,048 deep, of at most 4,096
+  ///   elements.
   package static func members(of bytes: [UInt8]) -> [Member]? {
+    guard JSONLimits.allow(bytes) else { return nil }
     // Of a whole number beyond 64 bits jansson makes nothing but a double.
     let flags = Int(JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL | JSON_ALLOW_NUL)
     let object = unsafe bytes.withUnsafeBytes { bytes in

@@ -25,6 +25,7 @@ package enum JSONValue: Hashable, Sendable {
   /// - Parameter bytes: an object or a list in UTF-8, blanks around it allowed.
   /// - Returns: nil for anything else, a name that stands twice in an object, or half of a surrogate pair.
   package init?(parsing bytes: [UInt8]) {
+    guard JSONLimits.allow(bytes) else { return nil }
     // Of a whole number beyond 64 bits jansson makes nothing but a double.
     let flags = Int(JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL | JSON_ALLOW_NUL)
     let root = unsafe bytes.withUnsafeBytes { bytes in

@@ -68,6 +68,19 @@ internal import Testing
     #expect(members(nested(30_000)) == nil)
   }
 
+  /// A tree of 64 KiB of nothing but elements costs milliseconds before anybody looks at it.
+  @Test func moreElementsThanAnybodyNeedsAreRefusedUnread() {
+    let members = (0..<4000).map { "\"\($0)\":0" }.joined(separator: ",")
+    #expect(self.members("{\(members)}")?.count == 4000)
+    let many = (0..<8000).map { "\"\($0)\":0" }.joined(separator: ",")
+    #expect(self.members("{\(many)}") == nil)
+    let lists = String(repeating: "[],", count: 9000)
+    #expect(self.members(#"{"a":[\#(lists)0]}"#) == nil)
+    // What only looks like elements is text.
+    let text = String(repeating: "[,{\\\"", count: 8000)
+    #expect(self.members("{\"a\":\"\(text)\"}") != nil)
+  }
+
   @Test(arguments: TestSeeds.random(1))
   func anyBytesAreSurvived(seed: UInt64) {
     var generator = SeededGenerator(seed: seed)
