@@ -71,9 +71,8 @@ extension SessionUseCases {
     case .deleteForum(let key):
       return .outcome(try await files.deleteForum(key, by: requester.loggedIn()))
     case .vouch(let subject, let signature):
-      let isDone = try await store.vouch(
-        for: subject, by: requester.loggedIn(), signature: signature)
-      return .outcome(isDone ? .done : .notFound)
+      return .outcome(
+        try await store.vouch(for: subject, by: requester.loggedIn(), signature: signature))
     case .revoke(let subject):
       try await store.revokeVouch(for: subject, by: requester.loggedIn())
       return .outcome(.done)

@@ -360,7 +360,9 @@ private final class TokenEndpoint: Responder {
       let now = ApptimistStore.now
       @Sendable func take() async throws -> [EncryptionPublicKey] {
         var taken: [EncryptionPublicKey] = []
-        while let key = try await store.nextGate(at: now, every: .seconds(60)) { taken.append(key) }
+        while let due = try await store.nextGate(at: now, every: .seconds(60)) {
+          taken.append(due.forum)
+        }
         return taken
       }
       async let here = take()

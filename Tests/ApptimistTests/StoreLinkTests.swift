@@ -84,8 +84,8 @@ internal import Platform
     #expect(try await store.makeForum(10, author: 1) == .done)
     #expect(try await store.write([1], to: "f", of: 1, by: 1) == .done)
     #expect(try await store.write(keys: [2], to: "subscribers", of: 10, by: 1) == .done)
-    #expect(try await store.vouch(for: StoreFixture.key(2), by: StoreFixture.login(1)))
-    #expect(try await store.vouch(for: StoreFixture.key(1), by: StoreFixture.login(2)))
+    #expect(try await store.vouch(for: StoreFixture.key(2), by: StoreFixture.login(1)) == .done)
+    #expect(try await store.vouch(for: StoreFixture.key(1), by: StoreFixture.login(2)) == .done)
     for id in 1...3 { _ = try await store.send(id, from: 2, to: 1) }
     _ = try await store.send(4, from: 1, to: 2)
     _ = try await store.truncate(2, of: 1)

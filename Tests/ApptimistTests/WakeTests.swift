@@ -65,8 +65,8 @@ extension Wakes {
 }
 
 extension Push {
-  static func test(address: PushAddress, content: [UInt8] = []) -> Push {
-    Push(
+  static func test(address: PushAddress, content: [UInt8] = []) -> LeasedPush {
+    LeasedPush(
       id: 1, service: "apptimist", device: [], account: [], address: address, pushID: "",
       content: content, urgency: .high, collapseKey: nil, created: ApptimistStore.now,
       expires: ApptimistStore.now, attempts: 1)

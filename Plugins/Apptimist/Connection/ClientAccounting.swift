@@ -28,6 +28,8 @@ final class ClientAccounting: Sendable {
     case act(Act, ClientNetwork)
     case forumBytes(EncryptionPublicKey)
     case addressChanges(EncryptionPublicKey)
+    case rechecks(author: EncryptionPublicKey)
+    case rechecksOfSite(Int64)
   }
 
   /// The sessions that are not logged in.
@@ -38,6 +40,8 @@ final class ClientAccounting: Sendable {
   let now: @Sendable () -> Timestamp
   private let limits: ClientLimits
   private let lastHour: AttemptTable
+  /// Questions to others, apart from bytes: a full table forgets the lowest counts.
+  private let chainCalls: AttemptTable
 
   init(_ limits: ClientLimits, clock: @escaping @Sendable () -> Timestamp) {
     self.limits = limits
@@ -45,6 +49,7 @@ final class ClientAccounting: Sendable {
     joining = Budget(capacity: limits.joining, share: limits.joiningPerAddress, loss: .idlest)
     sessions = Budget(capacity: limits.sessions, share: limits.sessionsPerAddress, loss: .idlest)
     lastHour = AttemptTable(span: .seconds(3600), size: 1 << 13, clock: clock)
+    chainCalls = AttemptTable(span: .seconds(3600), size: 1 << 13, clock: clock)
   }
 
   /// Counts what clients of a network want to do, if they may.
@@ -60,8 +65,13 @@ final class ClientAccounting: Sendable {
       case .askChain: limits.chainCallsPerAddress
       case .store: limits.bytesPerAddress
       }
-    return network.flatMap {
-      lastHour.count(Counted.act(act, $0), amount: max(1, amount), upTo: limit)
+    let table =
+      switch act {
+      case .askProvider, .fetchKeys, .askChain: chainCalls
+      case .handshake, .makeAccount, .store: lastHour
+      }
+    return network.flatMap { network in
+      table.count(Counted.act(act, network), amount: max(1, amount), upTo: limit)
     }
   }
 
@@ -78,6 +88,15 @@ final class ClientAccounting: Sendable {
   /// Counts a change of a push address, if a user may make one.
   func mayChangeAddress(_ user: EncryptionPublicKey) -> Bool {
     lastHour.count(Counted.addressChanges(user), upTo: limits.pushChanges) == nil
+  }
+
+  /// Counts a question to a chain about the readers of a forum, if one more may be asked for its author and the author's site.
+  func mayRecheck(_ gate: DueGate) -> Bool {
+    let limit = limits.chainCallsPerAddress
+    guard chainCalls.count(Counted.rechecks(author: gate.author), upTo: limit) == nil else {
+      return false
+    }
+    return chainCalls.count(Counted.rechecksOfSite(gate.site), upTo: 4 * limit) == nil
   }
 
   /// Counts the bytes of all copies of a post to a forum, if they may be queued.

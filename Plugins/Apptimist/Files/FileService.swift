@@ -81,17 +81,27 @@ final class FileService: Sendable {
     of forum: EncryptionPublicKey, for session: SessionID = SessionID(number: 0),
     _ change: (NodeSession?) async throws -> ErrorCode
   ) async throws -> ErrorCode {
-    let file = FileAddress(directory: forum, name: Filename(.subscribers))
     for _ in 1...20 {
-      let outcome = try await changes.withLock(file) {
-        guard try await isFree(file, for: session) else { return ErrorCode.locked }
-        defer { changed(file) }
-        return try await change(holder(session))
-      }
+      let outcome = try await changeFreeReaders(of: forum, for: session, change)
       guard outcome == .locked else { return outcome }
       try await Task.sleep(for: .milliseconds(500))
     }
     return .internalError
+  }
+
+  /// Changes the readers of a forum for the service, unless somebody has them locked.
+  ///
+  /// - Returns: the outcome of the change, or `.locked`.
+  func changeFreeReaders(
+    of forum: EncryptionPublicKey, for session: SessionID = SessionID(number: 0),
+    _ change: (NodeSession?) async throws -> ErrorCode
+  ) async throws -> ErrorCode {
+    let file = FileAddress(directory: forum, name: Filename(.subscribers))
+    return try await changes.withLock(file) {
+      guard try await isFree(file, for: session) else { return ErrorCode.locked }
+      defer { changed(file) }
+      return try await change(holder(session))
+    }
   }
 
   /// Returns whether a file is a gate that can be asked about, or ends one.

@@ -8,6 +8,10 @@ internal import Platform
 struct GateService: Sendable {
   /// The number of readers that a chain's endpoint is asked about at once.
   private static let batchSize = 100
+  /// The time after which a check is tried again that couldn't be made.
+  private static let pause = Duration.seconds(600)
+  /// The time that a forum's check may take: those of its site wait for the next round after a longer one.
+  private static let slowness = Duration.seconds(5)
 
   let store: ApptimistStore
   let files: FileService
@@ -41,30 +45,57 @@ struct GateService: Sendable {
     }
   }
 
-  /// Asks about all readers of the forums whose turn it is, and takes out who holds too little.
+  /// Checks the readers of the forums that are due, and takes out who holds too little.
   func recheckGates() async throws {
     // Whose contract keeps an endpoint busy doesn't keep it from others.
     var failed: Set<EncryptionPublicKey> = []
-    while let key = try await store.nextGate(at: clock(), every: interval) {
+    var slow: Set<Int64> = []
+    while let due = try await store.nextGate(at: clock(), every: interval) {
       try Task.checkCancellation()
-      guard let file = try await store.file(.gate, in: key), let gate = TokenGate(parsing: file),
-        checker.endpoints[gate.chain] != nil,
-        case .forum(let forum)? = try await store.recipient(key), !failed.contains(forum.author)
-      else { continue }
-      var lacking: Set<EncryptionPublicKey> = []
-      var rest = Array(forum.subscribers)[...]
-      while !rest.isEmpty, !failed.contains(forum.author) {
-        if let found = try await self.lacking(among: rest.prefix(Self.batchSize), gate) {
-          lacking.formUnion(found)
-        } else {
-          failed.insert(forum.author)
-        }
-        rest = rest.dropFirst(Self.batchSize)
+      guard !slow.contains(due.site), !failed.contains(due.author) else {
+        try await store.postponeGate(of: due.forum, until: clock() + Self.pause)
+        continue
       }
-      _ = try await files.changeReaders(of: key) { [lacking] holder in
-        try await store.changeReaders(of: key, by: file, removing: lacking, holder: holder)
+      let start = ContinuousClock.now
+      let outcome = try await recheck(due)
+      if outcome == .failed { failed.insert(due.author) }
+      if outcome != .done {
+        try await store.postponeGate(of: due.forum, until: clock() + Self.pause)
       }
+      if ContinuousClock.now - start >= Self.slowness { slow.insert(due.site) }
     }
+  }
+
+  /// The outcome of a check.
+  private enum Recheck {
+    case done
+    /// The chain's endpoint fails.
+    case failed
+    /// The forum's author has had too many questions asked, or somebody has the readers locked.
+    case postponed
+  }
+
+  private func recheck(_ due: DueGate) async throws -> Recheck {
+    guard let file = try await store.file(.gate, in: due.forum),
+      let gate = TokenGate(parsing: file),
+      checker.endpoints[gate.chain] != nil,
+      case .forum(let forum)? = try await store.recipient(due.forum)
+    else { return .done }
+    var lacking: Set<EncryptionPublicKey> = []
+    var rest = Array(forum.subscribers)[...]
+    while !rest.isEmpty {
+      guard clients.mayRecheck(due) else { return .postponed }
+      guard let found = try await self.lacking(among: rest.prefix(Self.batchSize), gate) else {
+        return .failed
+      }
+      lacking.formUnion(found)
+      rest = rest.dropFirst(Self.batchSize)
+    }
+    guard !lacking.isEmpty else { return .done }
+    let outcome = try await files.changeFreeReaders(of: due.forum) { [lacking] holder in
+      try await store.changeReaders(of: due.forum, by: file, removing: lacking, holder: holder)
+    }
+    return outcome == .locked ? .postponed : .done
   }
 
   /// Finds the readers who hold too little, or have proved nothing; nil if the endpoint fails.

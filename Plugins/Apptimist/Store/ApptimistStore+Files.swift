@@ -77,6 +77,10 @@ extension ApptimistStore {
       present.all &- (old ?? 0) <= limits.accountBytes - content.count
     else { return .overQuota }
     guard !isList || content.count.isMultiple(of: 32) else { return .badContent }
+    if name == .gate {
+      let outcome = try setGate(of: directory, isThere: !content.isEmpty, transaction)
+      guard outcome == .done else { return outcome }
+    }
     try transaction.execute(
       """
       INSERT INTO apptimist_files (directory, name, size, content) VALUES (?, ?, ?, ?)
@@ -119,7 +123,7 @@ extension ApptimistStore {
       try transaction.execute(
         "DELETE FROM apptimist_files WHERE directory = ? AND name = ?", directory.number, name.text)
       try charge(directory.owner, 0 &- size, transaction)
-      return .done
+      return name == .gate ? try setGate(of: directory, isThere: false, transaction) : .done
     }
   }
 

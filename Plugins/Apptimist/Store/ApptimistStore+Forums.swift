@@ -18,6 +18,14 @@ struct Forum: Sendable {
   let isClosed: Bool
 }
 
+/// A forum whose readers are to be checked by its gate.
+struct DueGate: Hashable, Sendable {
+  let forum: EncryptionPublicKey
+  let author: EncryptionPublicKey
+  /// The number of the site that made the author's account.
+  let site: Int64
+}
+
 /// A user or forum to which a message is addressed.
 enum MessageRecipient: Sendable {
   case user
@@ -78,6 +86,7 @@ extension ApptimistStore {
   func removeAccount(_ account: AccountNumber, _ transaction: borrowing Transaction) throws {
     try transaction.execute("DELETE FROM apptimist_files WHERE directory = ?", account)
     try transaction.execute("DELETE FROM apptimist_secrets WHERE forum = ?", account)
+    try transaction.execute("DELETE FROM apptimist_gates WHERE forum = ?", account)
     try transaction.execute("DELETE FROM apptimist_vouchers WHERE subject = ?", account)
     try transaction.execute(
       """
@@ -184,26 +193,63 @@ extension ApptimistStore {
     }
   }
 
-  /// Chooses the forum with a gate that is to be asked about now, which no other node gets. A round begins once in an interval.
-  func nextGate(at now: Timestamp, every interval: Duration) async throws -> EncryptionPublicKey? {
+  /// Chooses the forum with a gate whose readers are to be checked now, which no other node gets, and makes it due again after
+  /// an interval.
+  func nextGate(at now: Timestamp, every interval: Duration) async throws -> DueGate? {
     try await store.write(isolation: .rowLocks) { transaction in
-      let round = try transaction.one(
-        "SELECT begun_at, forum FROM apptimist_gate_rounds /*postgresql FOR UPDATE */"
-      ) { row in (begun: Timestamp(milliseconds: try row[0]), forum: try row[1] as AccountNumber?) }
-      guard let round else { return nil }
-      if round.forum == nil, round.begun <= now, now < round.begun + interval { return nil }
       let next = try transaction.one(
+        // A clock that was set back keeps no forum from being checked.
         """
-        SELECT u.id, u.key FROM apptimist_files f JOIN apptimist_users u ON u.id = f.directory
-        WHERE f.name = 'gate' AND f.size > 0 AND f.directory > ? AND u.kind = ?
-        ORDER BY f.directory LIMIT 1
-        """, round.forum?.rawValue ?? 0, StoredKind.forum
-      ) { row in (number: try row[0] as AccountNumber, key: try row[1] as EncryptionPublicKey) }
+        SELECT g.forum, u.key, a.key, a.site
+        FROM (
+          SELECT forum, author FROM apptimist_gates WHERE due_at <= ?1 OR due_at > ?2
+          ORDER BY due_at LIMIT 1 /*postgresql FOR UPDATE SKIP LOCKED */
+        ) AS g JOIN apptimist_users u ON u.id = g.forum JOIN apptimist_users a ON a.id = g.author
+        """, now, now + interval
+      ) { row in
+        (
+          number: try row[0] as AccountNumber,
+          gate: DueGate(forum: try row[1], author: try row[2], site: try row[3])
+        )
+      }
+      guard let next else { return nil }
       try transaction.execute(
-        "UPDATE apptimist_gate_rounds SET begun_at = ?, forum = ?",
-        (round.forum == nil ? now : round.begun).milliseconds, next?.number)
-      return next?.key
+        "UPDATE apptimist_gates SET due_at = ? WHERE forum = ?", now + interval, next.number)
+      return next.gate
     }
+  }
+
+  /// Makes a forum's check due at another moment.
+  func postponeGate(of forum: EncryptionPublicKey, until due: Timestamp) async throws {
+    try await store.write(isolation: .rowLocks) { transaction in
+      try transaction.execute(
+        """
+        UPDATE apptimist_gates SET due_at = ?
+        WHERE forum = (SELECT id FROM apptimist_users WHERE key = ?)
+        """, due, forum)
+    }
+  }
+
+  /// Records that a forum has a gate, whose readers are to be checked soon, or has none any more.
+  ///
+  /// - Returns: the error that applies if the author has too many.
+  func setGate(
+    of directory: StoredDirectory, isThere: Bool, _ transaction: borrowing Transaction
+  ) throws -> ErrorCode {
+    guard directory.isForum else { return .done }
+    guard isThere else {
+      try transaction.execute("DELETE FROM apptimist_gates WHERE forum = ?", directory.number)
+      return .done
+    }
+    let others: Int? = try transaction.value(
+      "SELECT count(*) FROM apptimist_gates WHERE author = ? AND forum <> ?", directory.owner,
+      directory.number)
+    guard others ?? 0 < limits.gates else { return .overQuota }
+    try transaction.execute(
+      """
+      INSERT INTO apptimist_gates (forum, author, due_at) VALUES (?, ?, 0) ON CONFLICT DO NOTHING
+      """, directory.number, directory.owner)
+    return .done
   }
 
   /// Changes the readers of a forum by its gate, if that is still the one that was asked about.

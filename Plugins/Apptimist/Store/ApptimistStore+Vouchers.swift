@@ -1,3 +1,4 @@
+internal import ApptimistProtocol
 internal import Cryptography
 internal import Platform
 internal import Storage
@@ -12,23 +13,49 @@ extension ApptimistStore {
   func vouch(
     for subject: EncryptionPublicKey, by login: AccountLogin, signature: Signature? = nil,
     at now: Timestamp = Timestamp.now()
-  ) async throws -> Bool {
-    let isDone = try await store.write { transaction in
+  ) async throws -> ErrorCode {
+    let outcome = try await store.write { transaction -> ErrorCode in
       guard let subject = try directory(subject, transaction)?.number,
         let voucher = try account(of: login, transaction)
-      else { return false }
+      else { return .notFound }
       // Whoever lists the subject's by their numbers, page by page, misses none that comes later.
       try deliveries.lock(directoriesOf: subject, transaction)
+      let site: Int64? = try transaction.value(
+        "SELECT site FROM apptimist_users WHERE id = ?", voucher)
+      guard try mayVouch(voucher, of: site ?? 1, for: subject, transaction) else {
+        return .overQuota
+      }
       try transaction.execute(
         """
-        INSERT INTO apptimist_vouchers (subject, voucher, signature) VALUES (?, ?, ?)
+        INSERT INTO apptimist_vouchers (subject, voucher, signature, site) VALUES (?, ?, ?, ?)
         ON CONFLICT (subject, voucher)
         DO UPDATE SET signature = coalesce(excluded.signature, apptimist_vouchers.signature)
-        """, subject, voucher, signature)
-      return true
+        """, subject, voucher, signature, site)
+      return .done
     }
-    if isDone { try await recordContact(subject, of: login, at: now) }
-    return isDone
+    if outcome == .done { try await recordContact(subject, of: login, at: now) }
+    return outcome
+  }
+
+  /// Returns whether a user who vouches again, or for few others, may vouch for an account that has few vouchers of the same
+  /// site.
+  private func mayVouch(
+    _ voucher: AccountNumber, of site: Int64, for subject: AccountNumber,
+    _ transaction: borrowing Transaction
+  ) throws -> Bool {
+    let isThere = try transaction.exists(
+      "SELECT 1 FROM apptimist_vouchers WHERE subject = ? AND voucher = ?", subject, voucher)
+    if isThere { return true }
+    let given: Int? = try transaction.value(
+      """
+      SELECT count(*) FROM (SELECT 1 FROM apptimist_vouchers WHERE voucher = ? LIMIT ?) AS given
+      """, voucher, limits.vouchesGiven)
+    let ofSite: Int? = try transaction.value(
+      """
+      SELECT count(*) FROM (
+        SELECT 1 FROM apptimist_vouchers WHERE subject = ? AND site = ? LIMIT ?) AS vouchers
+      """, subject, site, limits.vouchersOfSite)
+    return given ?? 0 < limits.vouchesGiven && ofSite ?? 0 < limits.vouchersOfSite
   }
 
   /// Notes that a user no longer vouches for another account.
@@ -43,13 +70,18 @@ extension ApptimistStore {
     }
   }
 
-  /// Lists the users who vouch for an account, the oldest first.
+  /// Lists the users who vouch for an account, the oldest first. If they are more than fit, each site has its turns.
   func vouchers(of subject: EncryptionPublicKey) async throws -> [EncryptionPublicKey] {
     try await store.read { snapshot in
       try snapshot.values(
         """
-        SELECT u.key FROM apptimist_vouchers v JOIN apptimist_users u ON u.id = v.voucher
-        WHERE v.subject = (SELECT id FROM apptimist_users WHERE key = ?) ORDER BY v.id LIMIT ?
+        SELECT u.key FROM (
+          SELECT voucher, id FROM (
+            SELECT voucher, id, row_number() OVER (PARTITION BY site ORDER BY id) AS turn
+            FROM apptimist_vouchers
+            WHERE subject = (SELECT id FROM apptimist_users WHERE key = ?)
+          ) AS turns ORDER BY turn, id LIMIT ?
+        ) AS v JOIN apptimist_users u ON u.id = v.voucher ORDER BY v.id
         """, subject, limits.vouchers)
     }
   }

@@ -36,6 +36,12 @@ struct ApptimistStore: Sendable {
     var accountBytes = 256 << 20
     /// The most keys of a reserved file.
     var reservedKeys = 4_096
+    /// The most forums of a user that ask for a token.
+    var gates = 32
+    /// The most accounts for which a user vouches.
+    var vouchesGiven = 1_000
+    /// The most users of one site who vouch for an account.
+    var vouchersOfSite = 1_000
     /// The most keys that are listed as vouching.
     var vouchers = 32_000
     /// The most accounts that a search finds.

@@ -266,7 +266,7 @@ struct WakeSource: PushSource {
   private static let alert =
     #""aps":{"alert":{"loc-key":"APPTIMIST_WAKE"},"mutable-content":1,"sound":"default"}"#
 
-  func payload(of push: Push) -> PushPayload? {
+  func payload(of push: LeasedPush) -> PushPayload? {
     let wake = #""wake":"\#(Hex.encode(push.content))""#
     return switch push.address.kind {
     case .apns, .apnsSandbox: .apns(Array("{\(Self.alert),\(wake)}".utf8))
@@ -276,7 +276,7 @@ struct WakeSource: PushSource {
   }
 
   func end(
-    _ push: Push, boundBefore moment: Timestamp?, _ transaction: borrowing Transaction
+    _ push: LeasedPush, boundBefore moment: Timestamp?, _ transaction: borrowing Transaction
   ) throws {
     try transaction.execute(
       """

@@ -108,8 +108,10 @@ CREATE TABLE apptimist_vouchers (
   subject BIGINT NOT NULL REFERENCES apptimist_users,
   voucher BIGINT NOT NULL REFERENCES apptimist_users,
   signature BYTEA,
+  site BIGINT NOT NULL DEFAULT 1,
   UNIQUE (subject, voucher)
 );
+CREATE INDEX apptimist_vouchers_by_site ON apptimist_vouchers (subject, site);
 CREATE INDEX apptimist_vouchers_by_subject ON apptimist_vouchers (subject, id, voucher);
 CREATE INDEX apptimist_vouchers_by_voucher ON apptimist_vouchers (voucher);
 
@@ -122,7 +124,6 @@ CREATE TABLE apptimist_files (
   UNIQUE (directory, name)
 );
 CREATE INDEX apptimist_files_by_directory ON apptimist_files (directory, size);
-CREATE INDEX apptimist_files_by_gate ON apptimist_files (directory) WHERE name = 'gate';
 -- Locks on files, each of a session of a node.
 CREATE TABLE apptimist_locks (
   directory BIGINT NOT NULL REFERENCES apptimist_users,
@@ -225,9 +226,10 @@ FROM apptimist_addresses a;
 
 -- As SQLite has it.
 CREATE FUNCTION instr(bytea, bytea) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT position($2 IN $1)';
-CREATE TABLE apptimist_gate_rounds (
-  number BIGINT PRIMARY KEY CHECK (number = 1),
-  begun_at BIGINT NOT NULL,
-  forum BIGINT
+CREATE TABLE apptimist_gates (
+  forum BIGINT PRIMARY KEY REFERENCES apptimist_users,
+  author BIGINT NOT NULL,
+  due_at BIGINT NOT NULL
 );
-INSERT INTO apptimist_gate_rounds VALUES (1, 0, NULL);
+CREATE INDEX apptimist_gates_by_due ON apptimist_gates (due_at);
+CREATE INDEX apptimist_gates_by_author ON apptimist_gates (author);

@@ -83,8 +83,11 @@ CREATE TABLE apptimist_vouchers (
   voucher INTEGER NOT NULL REFERENCES apptimist_users,
   -- NULL if it was given in version 1, whose signature says less.
   signature BLOB,
+  -- The site that made the voucher's account.
+  site INTEGER NOT NULL DEFAULT 1,
   UNIQUE (subject, voucher)
 ) STRICT;
+CREATE INDEX apptimist_vouchers_by_site ON apptimist_vouchers (subject, site);
 CREATE INDEX apptimist_vouchers_by_subject ON apptimist_vouchers (subject, id, voucher);
 -- The content comes last: to ask for the size must not read it.
 CREATE TABLE apptimist_files (
@@ -96,7 +99,6 @@ CREATE TABLE apptimist_files (
   UNIQUE (directory, name)
 ) STRICT;
 CREATE INDEX apptimist_files_by_directory ON apptimist_files (directory, size);
-CREATE INDEX apptimist_files_by_gate ON apptimist_files (directory) WHERE name = 'gate';
 -- The forums' secrets, boxed with a key that isn't here.
 CREATE TABLE apptimist_secrets (
   forum INTEGER PRIMARY KEY REFERENCES apptimist_users,
@@ -255,10 +257,11 @@ SELECT a.*,
     SELECT 1 FROM apptimist_sessions s
     WHERE s.owner = a.owner AND s.device = a.device) AS is_open
 FROM apptimist_addresses a;
--- The moment at which the last round of checks of forums' gates has begun, and the forum that was checked last; NULL if the round is over. Many nodes share a round.
-CREATE TABLE apptimist_gate_rounds (
-  number INTEGER PRIMARY KEY CHECK (number = 1),
-  begun_at INTEGER NOT NULL,
-  forum INTEGER
+-- The forums that ask for a token, and the moment from which their readers are checked again. Many nodes share the work.
+CREATE TABLE apptimist_gates (
+  forum INTEGER PRIMARY KEY REFERENCES apptimist_users,
+  author INTEGER NOT NULL,
+  due_at INTEGER NOT NULL
 ) STRICT;
-INSERT INTO apptimist_gate_rounds VALUES (1, 0, NULL);
+CREATE INDEX apptimist_gates_by_due ON apptimist_gates (due_at);
+CREATE INDEX apptimist_gates_by_author ON apptimist_gates (author);
