@@ -73,6 +73,11 @@ package struct MsgrConfiguration: ServiceConfiguration {
     section.duration("failed_logins_span", &failureSpan, in: .seconds(1)...day)
     section.integer("registrations_per_minute", &registrations.perMinute, in: 1...1_000_000_000)
     section.integer("registrations_per_day", &registrations.perDay, in: 1...1_000_000_000)
+    // As many people may be behind one address.
+    let users = section.usersPerAddress
+    attempts.ofPlace = attempts.ofPlace.multipliedWithoutOverflow(by: users)
+    registrations.perMinute = registrations.perMinute.multipliedWithoutOverflow(by: users)
+    registrations.perDay = registrations.perDay.multipliedWithoutOverflow(by: users)
     hasWebApp = section.bool("web", default: hasWebApp)
     signup = section.choice("signup", default: signup)
     section.integer("minimum_password", &minimumPassword, in: 1...Password.longest)
@@ -128,5 +133,13 @@ extension MsgrConfiguration: Checking {
         "accounts: anyone who reaches the server may make one, and send messages; "
           + #"[msgr] signup = "invite" asks for an invitation"#)
     ]
+  }
+}
+
+extension Int {
+  /// The product, or the largest number if it is larger.
+  fileprivate func multipliedWithoutOverflow(by factor: Int) -> Int {
+    let (product, isTooLarge) = multipliedReportingOverflow(by: factor)
+    return isTooLarge ? .max : product
   }
 }

@@ -7,7 +7,9 @@ internal import WebApps
 /// Msgr: accounts, contacts and messages between them, pushed to phones or streamed.
 ///
 /// Passwords and tokens are sent as they are, so it is confidential.
-package struct MsgrService: Migrating, Commanding, Confidential, Running, SpeakingDialects {
+package struct MsgrService: Migrating, Commanding, Confidential, Running, SpeakingDialects,
+  Presenting
+{
   /// `msgr`.
   package static let name = "msgr"
   /// The migrations of its tables.
@@ -42,11 +44,19 @@ package struct MsgrService: Migrating, Commanding, Confidential, Running, Speaki
     routes = MsgrRoutes(
       service: service, topics: topics,
       gotify: configuration.hasGotify
-        ? GotifyRoutes(service: service, topics: topics, streamPing: configuration.streamPing) : nil,
+        ? GotifyRoutes(service: service, topics: topics, streamPing: configuration.streamPing)
+        : nil,
       streamPing: configuration.streamPing,
       minimumPassword: configuration.minimumPassword,
       origins: OriginPolicy(listed: Set(configuration.origins)),
       description: ServiceDescription(clock: context.clock))
+  }
+
+  /// The page for people, if there is one.
+  package var cards: [ServiceCard] {
+    guard webApp != nil else { return [] }
+    let sentence = "Read and send messages, and follow topics, in this browser."
+    return [ServiceCard("Msgr", sentence, path: "/msgr/")]
   }
 
   /// Registers its requests, whose responses are JSON.

@@ -33,6 +33,10 @@ public struct Response: Sendable {
   public var fields: HeaderFields
   /// The body, which the server leaves out for `HEAD` and for statuses without one.
   public var body: Body
+  /// The length in bytes of a body in pieces, where it is known.
+  public var length: Int?
+  /// True for a body in pieces that goes on as long as the client listens: a client that closes its side has gone.
+  public var endsWithPeer = false
   /// True if the connection ends after this response.
   public var closes = false
 
@@ -94,6 +98,13 @@ extension Response {
       output.append("Connection: keep-alive\r\n")
     }
     if case .pieces = body {
+      if let length {
+        output.append("Content-Length: ")
+        output.append(decimal: length)
+        output.append("\r\n")
+        output.append("\r\n")
+        return
+      }
       // HTTP/1.0 knows the end of such a body by that of the connection (RFC 9112 section 6.3).
       if !version10 { output.append("Transfer-Encoding: chunked\r\n") }
     } else if !status.forbidsBody, !headOnly || body.count > 0 {

@@ -150,6 +150,8 @@ struct RoutePattern: Sendable, Hashable {
     case any
     /// Matches this segment and all behind it.
     case rest
+    /// Matches them if the last ends with these bytes.
+    case restEnding([UInt8])
   }
 
   /// The pattern as it was written.
@@ -174,6 +176,10 @@ struct RoutePattern: Sendable, Hashable {
         names.append(String(inner.dropLast(3)))
         return .rest
       }
+      if let mark = inner.firstRange(of: "...:suffix("), inner.hasSuffix(")") {
+        names.append(String(inner[..<mark.lowerBound]))
+        return .restEnding(Array(inner[mark.upperBound...].dropLast().utf8))
+      }
       guard let colon = inner.firstIndex(of: ":") else {
         names.append(String(inner))
         return .any
@@ -190,7 +196,13 @@ struct RoutePattern: Sendable, Hashable {
       }
       preconditionFailure("unknown constraint \(constraint) in \(text)")
     }
-    precondition(!segments.dropLast().contains(.rest), "{…...} ends the pattern \(text)")
+    let isRestInside = segments.dropLast().contains { segment in
+      switch segment {
+      case .rest, .restEnding: true
+      default: false
+      }
+    }
+    precondition(!isRestInside, "{…...} ends the pattern \(text)")
     precondition(names.count <= RouteParameters.limit, "too many parameters in \(text)")
     precondition(Set(names).count == names.count, "a name is used twice in \(text)")
     self.names = names

@@ -197,6 +197,7 @@ final class RouteNode: Sendable {
   private let prefixes: [(bytes: [UInt8], node: RouteNode)]
   private let any: RouteNode?
   private let rest: RouteTarget?
+  private let endings: [(bytes: [UInt8], target: RouteTarget)]
   private let target: RouteTarget?
 
   /// Builds the tree below a node.
@@ -205,6 +206,11 @@ final class RouteNode: Sendable {
   init(_ targets: [RouteTarget], depth: Int = 0) {
     target = targets.first { $0.segments.count == depth }
     rest = targets.first { $0.segments.count == depth + 1 && $0.segments[depth] == .rest }
+    endings = targets.compactMap { target in
+      guard target.segments.count == depth + 1, case .restEnding(let bytes) = target.segments[depth]
+      else { return nil }
+      return (bytes, target)
+    }
     let deeper = Dictionary(grouping: targets.filter { $0.segments.count > depth }) {
       $0.segments[depth]
     }
@@ -218,7 +224,7 @@ final class RouteNode: Sendable {
       case .digits(let count): digits.append((count, RouteNode(below, depth: depth + 1)))
       case .prefix(let bytes): prefixes.append((bytes, RouteNode(below, depth: depth + 1)))
       case .any: any = RouteNode(below, depth: depth + 1)
-      case .rest: break
+      case .rest, .restEnding: break
       }
     }
     self.literals = literals
@@ -263,9 +269,18 @@ final class RouteNode: Sendable {
       if let found = any.target(of: behind, isEncoded: isEncoded, &matches) { return found }
       matches.removeLast()
     }
-    guard let rest, !Self.hasDots(path) else { return nil }
+    guard let found = restTarget(of: path, isEncoded: isEncoded), !Self.hasDots(path) else {
+      return nil
+    }
     matches.append(start..<path.endIndex)
-    return rest
+    return found
+  }
+
+  /// Returns the target of all that is left of a path.
+  private func restTarget(of path: ArraySlice<UInt8>, isEncoded: Bool) -> RouteTarget? {
+    guard !endings.isEmpty else { return rest }
+    let plain = isEncoded ? PercentEncoding.decode(path).map { $0[...] } ?? path : path
+    return endings.first { plain.suffix($0.bytes.count).elementsEqual($0.bytes) }?.target ?? rest
   }
 
   private static func isDigit(_ byte: UInt8) -> Bool {

@@ -9,8 +9,9 @@ internal import Observability
 ///
 /// A pattern is a path whose segments are literal or, in braces, parameters: `{name}` is any
 /// segment, `{name:digits(4)}` one of exactly four digits, `{name:prefix(0x)}` one that begins with
-/// `0x` or `0X`, and `{name...}`, at the end, one or more segments. At each segment a literal one
-/// beats digits, digits beat a prefix, a prefix beats any, any beats the rest. A pattern has at most
+/// `0x` or `0X`, and `{name...}`, at the end, one or more segments, `{name...:suffix(.tsml)}` those
+/// that end so. At each segment a literal one beats digits, digits beat a prefix, a prefix beats any,
+/// any beats the rest. A pattern has at most
 /// four parameters. `.` and `..` match none.
 ///
 /// A handler that contains no `await` is synchronous: it runs inline on the connection's event

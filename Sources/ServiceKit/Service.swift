@@ -171,6 +171,75 @@ package protocol InvitingService: Service {
   static func add(
     _ invitation: Invitation, _ context: ServiceContext, _ configuration: Configuration
   ) async throws -> String?
+
+  /// Lists the invitations that are good, the next to expire first.
+  static func invitations(
+    _ context: ServiceContext, _ configuration: Configuration
+  ) async throws -> [InvitationSummary]
+
+  /// Revokes the invitations whose hash begins with an identifier of ``InvitationSummary``.
+  ///
+  /// - Returns: whether there was one.
+  static func revokeInvitation(
+    _ id: String, _ context: ServiceContext, _ configuration: Configuration
+  ) async throws -> Bool
+}
+
+/// What is known of an invitation, whose token nobody has but whom it was given to.
+package struct InvitationSummary: Sendable, Encodable {
+  /// The number of hexadecimal digits of ``id``.
+  package static let idLength = 16
+
+  /// The first digits of the token's hash.
+  package let id: String
+  /// The number of accounts that can still be made with it.
+  package let uses: Int
+  /// The moment at which it expires, as RFC 3339 writes it.
+  package let expires: String
+  /// The only user that it is for, or nil for any.
+  package let uid: String?
+
+  package init(hash: [UInt8], uses: Int, expires: Timestamp, uid: String? = nil) {
+    id = String(hash.hexadecimal.prefix(Self.idLength))
+    self.uses = uses
+    self.expires = expires.description
+    self.uid = uid
+  }
+}
+
+extension [UInt8] {
+  fileprivate var hexadecimal: String {
+    map { byte in
+      let digits = String(byte, radix: 16)
+      return byte < 16 ? "0" + digits : digits
+    }.joined()
+  }
+}
+
+/// A service that stores what belongs to persons, all of which can be deleted at once.
+package protocol Erasing: Service {
+  /// Deletes everything that belongs to a person.
+  ///
+  /// - Parameters:
+  ///   - person: what the service knows the person by: an account's name or key, a uid, or an account of a chain.
+  ///   - isTrial: whether nothing is deleted, and only the report made.
+  /// - Returns: what was deleted, or would be; none if the service doesn't know the person.
+  static func erase(
+    _ person: String, isTrial: Bool, _ context: ServiceContext, _ configuration: Configuration
+  ) async throws -> [ErasedPart]
+}
+
+/// A kind of data that was deleted with a person.
+package struct ErasedPart: Sendable, Encodable, Equatable {
+  /// The kind, such as `messages in inboxes of others`.
+  package let kind: String
+  /// The number of things of that kind.
+  package let count: Int
+
+  package init(_ kind: String, _ count: Int) {
+    self.kind = kind
+    self.count = count
+  }
 }
 
 /// An invitation to make an account.

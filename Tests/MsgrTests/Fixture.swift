@@ -70,7 +70,7 @@ struct Fixture: Sendable {
         dataFolder: folder.path), configuration)
     var router = Router(service: MsgrService.name)
     service.register(on: &router)
-    table = try RouteTable([router], log: log)
+    table = try RouteTable([router] + service.dialectRouters(), log: log)
   }
 
   /// Makes a request, and checks the response against the service's own description.

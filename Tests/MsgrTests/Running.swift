@@ -23,7 +23,12 @@ final class Running: Sendable {
   ) async throws {
     let fixture = try await Fixture(configuration, in: folder, on: location, polls: polls)
     self.fixture = fixture
-    hearing = Task { await fixture.service.service.link.run() }
+    hearing = Task {
+      await withTaskGroup { group in
+        group.addTask { await fixture.service.service.link.run() }
+        group.addTask { await fixture.service.topics.run() }
+      }
+    }
     server = try WebServer(
       options: ServerOptions(endpoints: [.tcp(.loopback, port: 0)], threads: 2),
       responder: fixture.table, report: { _ in })

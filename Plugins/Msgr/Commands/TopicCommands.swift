@@ -23,7 +23,8 @@ struct TopicAccessCommand: Command {
   static let summary = "Show or set what everyone, or an account, may do with a topic"
   static let parameters = [
     CommandParameter.configuration, .json, .operand("TOPIC", "the topic"),
-    .operands("[WHO] [LEVEL]", atLeast: 0, "everyone or an account, and deny, read, write or read-write"),
+    .operands(
+      "[WHO] [LEVEL]", atLeast: 0, "everyone or an account, and deny, read, write or read-write"),
   ]
 
   static func run(_ context: CommandContext) async throws {

@@ -152,12 +152,20 @@ struct MsgrRoutes: Sendable {
     post("/history", on: &router) { call in
       let fields = call.fields
       let credentials = try call.credentials()
-      let other = try fields.sender(.with)
       let position =
         fields.has(.before) ? try MessageID(try fields.text(.before), in: .before) : .last
       let count = try fields.number(.limit, in: Self.historyLimit.0) ?? Self.historyLimit.default
-      return try await authenticator.perform(as: credentials) {
-        try await store.history(of: $0, with: other, before: position, atMost: count)
+      if fields.has(.topic), topics.isOn {
+        return try await authenticator.perform(as: credentials) { caller in
+          HistoryPage.topic(
+            try await history(
+              ofTopic: call, in: topics, by: caller, before: position.rawValue, atMost: count))
+        }
+      }
+      let other = try fields.sender(.with)
+      return try await authenticator.perform(as: credentials) { caller in
+        HistoryPage.conversation(
+          try await store.history(of: caller, with: other, before: position, atMost: count))
       }
     }
     post("/read", on: &router) { call in

@@ -1,0 +1,391 @@
+internal import Budgets
+internal import Configuration
+internal import Cryptography
+internal import Formats
+internal import Foundation
+internal import HTTPProtocol
+internal import HTTPServer
+internal import Observability
+internal import Platform
+internal import Routing
+internal import ServiceKit
+internal import Storage
+
+/// The requests of ntfy's apps, command line and integrations: each is read, handed to the topics, and answered in ntfy's form.
+struct NtfyRoutes: Sendable {
+  static let healthy = #"{"healthy":true}"# + "\n"
+  private static let allowOrigin = FieldName("Access-Control-Allow-Origin")
+  private static let allowMethods = FieldName("Access-Control-Allow-Methods")
+  private static let allowHeaders = FieldName("Access-Control-Allow-Headers")
+  private static let userAgent = FieldName("User-Agent")
+  /// Beside the largest file, what is read and thrown away.
+  var bodyLimit: Int {
+    max(topics.configuration.attachmentBytes, 1 << 20) * TopicService.excessFactor
+      + topics.service.publishing.messageBytes
+  }
+
+  let topics: TopicService
+  let log: Log
+
+  private typealias Answer = @Sendable (Request, RouteParameters) async throws -> Response
+
+  /// Registers all requests.
+  func register(on router: inout Router) {
+    let publish: Answer = { try await self.publish($0, $1) }
+    on([.put, .post], "/{topic}", bodyLimit: bodyLimit, &router, publish)
+    on([.put, .post], "/{topic}/{sequence}", bodyLimit: bodyLimit, &router, publish)
+    on([.put, .post], "/", &router) { request, _ in try await publishJSON(request) }
+    for word in ["publish", "send", "trigger"] {
+      on([.get], "/{topic}/\(word)", &router, publish)
+    }
+    on([.get], "/{topic}", &router) { try page($0, $1) }
+    for word in ["clear", "read"] {
+      on([.put, .get], "/{topic}/{sequence}/\(word)", &router) { request, parameters in
+        try await close(request, parameters, as: .clearing)
+      }
+    }
+    on([.delete], "/{topic}/{sequence}", &router) { request, parameters in
+      try await close(request, parameters, as: .deletion)
+    }
+    on([.get], "/{topics}/auth", &router) { try await auth($0, $1) }
+    for (word, form) in [("json", NtfyStreamForm.json), ("sse", .sse), ("raw", .raw)] {
+      on([.get], "/{topics}/\(word)", &router) { try await read($0, $1, form) }
+    }
+    router.webSocket("/{topics}/ws") { request, parameters in
+      try await self.acceptStream(request, parameters)
+    }
+    registerFixed(on: &router)
+    registerFiles(on: &router)
+    registerMatrix(on: &router)
+    registerOptions(on: &router)
+  }
+
+  private func registerFixed(on router: inout Router) {
+    on([.get], "/v1/health", &router) { _, _ in Self.json(Array(Self.healthy.utf8)) }
+    on([.get], "/v1/stats", &router) { _, _ in
+      let count = try await topics.store.messageCount()
+      return Self.json(.object(["messages": .integer(count), "messages_rate": .number(0)]))
+    }
+    on([.get], "/v1/config", &router) { request, _ in
+      Self.json(configuration(base: base(request)))
+    }
+    on([.get], "/config.js", &router) { request, _ in
+      let script = "var config = \(configuration(base: base(request)).json);\n"
+      return Response(.ok, type: "text/javascript; charset=utf-8", text: script)
+    }
+    on([.get], "/v1/version", &router) { request, _ in
+      guard try await requester(request).caller.account != nil else { throw TopicRefusal.forbidden }
+      return Self.json(
+        .object([
+          "version": .text(Product.version), "commit": .text(Product.commit),
+          "date": .text(Product.date),
+        ]))
+    }
+    on([.get], "/v1/account", &router) { request, _ in
+      Self.json(account(of: try await requester(request)))
+    }
+    on([.post], "/v1/account/token", &router) { try await makeToken($0, $1) }
+    on([.get, .put, .post, .delete, .patch], "/v1/{rest...}", &router) { _, _ in
+      throw NtfyError.notFound
+    }
+  }
+
+  /// Answers browsers that ask whether a page may call.
+  private func registerOptions(on router: inout Router) {
+    guard topics.configuration.hasCORS else { return }
+    for pattern in [
+      "/", "/{topic}", "/{topic}/{word}", "/{topic}/{sequence}/{word}", "/v1/{rest...}",
+      "/file/{name}", "/_matrix/push/v1/notify",
+    ] {
+      router.on([.options], pattern) { _, _ in
+        var response = Response(.ok)
+        response.fields.append(Self.allowOrigin, "*")
+        response.fields.append(Self.allowMethods, "GET, PUT, POST, PATCH, DELETE")
+        response.fields.append(Self.allowHeaders, "*, Authorization")
+        return response
+      }
+    }
+  }
+
+  /// Registers a request whose errors have ntfy's form.
+  private func on(
+    _ methods: [HTTPProtocol.Method], _ pattern: String, bodyLimit: Int? = nil,
+    _ router: inout Router, _ act: @escaping Answer
+  ) {
+    router.on(methods, pattern, bodyLimit: bodyLimit) { request, parameters in
+      var response: Response
+      do {
+        let owner = WorkOwner(client: request.origin.client)
+        response = try await WorkOwner.$current.withValue(owner) {
+          try await act(request, parameters)
+        }
+      } catch {
+        guard let failure = NtfyError(refusing: error) else { throw error }
+        response = failure.response
+      }
+      if topics.configuration.hasCORS { response.fields.append(Self.allowOrigin, "*") }
+      return response
+    }
+  }
+
+  static func json(_ value: JSONValue) -> Response { json(value.bytes) }
+
+  static func json(_ bytes: [UInt8]) -> Response {
+    var response = Response(.ok, body: .array(bytes))
+    response.fields.append(.contentType, "application/json")
+    response.fields.append(.cacheControl, "no-store")
+    return response
+  }
+
+  // MARK: - Who asks
+
+  /// Finds out who asks: by `Authorization`, or by `auth` in the query, which has the whole field's value in base64url.
+  func requester(_ request: Request) async throws -> TopicRequester {
+    try await topics.requester(Self.credentials(request.head), from: request.origin.client)
+  }
+
+  private static func credentials(_ head: RequestHead) -> GivenCredentials {
+    if let field = head.first(.authorization) { return GivenCredentials(authorization: field) }
+    guard let query = head.query, let form = URLEncodedForm(query),
+      let text = form.pairs.first(where: {
+        ["auth", "authorization"].contains($0.name.lowercased())
+      })?
+      .value, !text.isEmpty
+    else { return .nothing }
+    guard let value = Base64URL.decode(text) else { return .malformed }
+    return GivenCredentials(authorization: value)
+  }
+
+  /// The server's address as people type it: the configured one, else that of the request.
+  func base(_ request: Request) -> String {
+    if let url = topics.publicURL, !url.isEmpty { return url }
+    let scheme = request.origin.isSecure ? "https" : "http"
+    return "\(scheme)://\(request.head.authority)"
+  }
+
+  // MARK: - Publishing
+
+  private func publish(_ request: Request, _ parameters: RouteParameters) async throws -> Response {
+    let name = try NtfyReadRequest.topic(parameters.text("topic") ?? "")
+    let requester = try await requester(request)
+    try topics.chargePublishing(requester)
+    let longest = topics.service.publishing.messageBytes
+    var publication = NtfyPublishRequest(request.head, body: request.body, upTo: longest)
+    if let sequence = parameters.text("sequence"), !sequence.isEmpty {
+      publication.fields.sequence = sequence
+    }
+    if publication.body == .unifiedPush {
+      return try await publishUnifiedPush(request.body, to: name, by: requester)
+    }
+    return try await publish(
+      publication, UploadSource(request.body), to: name, by: requester, base: base(request))
+  }
+
+  private func publishJSON(_ request: Request) async throws -> Response {
+    guard let json = JSONValue(parsing: request.body), json.members != nil else {
+      throw NtfyError.badJSON
+    }
+    let name = try NtfyReadRequest.topic(json["topic"]?.string ?? "")
+    let requester = try await requester(request)
+    try topics.chargePublishing(requester)
+    return try await publish(
+      NtfyPublishRequest(json, request.head), UploadSource([]), to: name, by: requester,
+      base: base(request))
+  }
+
+  private func publish(
+    _ request: NtfyPublishRequest, _ source: UploadSource, to name: TopicName,
+    by requester: TopicRequester, base: String
+  ) async throws -> Response {
+    let entry = try await topics.publish(
+      request.fields, file: request.fileName, source, to: name, by: requester, base: base,
+      hasText: request.hasText)
+    return Self.line(NtfyMessage.json(of: entry.entry, notes: entry.notes))
+  }
+
+  private func publishUnifiedPush(
+    _ body: [UInt8], to name: TopicName, by requester: TopicRequester
+  ) async throws -> Response {
+    guard body.count <= NtfyPublishRequest.longestUnifiedPush else { throw NtfyError.tooLarge }
+    let entry = try await topics.publish(unifiedPush: body, to: name, by: requester)
+    return Self.line(NtfyMessage.json(of: entry))
+  }
+
+  private static func line(_ json: String) -> Response { Self.json(Array("\(json)\n".utf8)) }
+
+  private func close(
+    _ request: Request, _ parameters: RouteParameters, as event: TopicEvent
+  ) async throws -> Response {
+    let name = try NtfyReadRequest.topic(parameters.text("topic") ?? "")
+    let sequence = parameters.text("sequence") ?? ""
+    guard PublicationFields.isSequence(sequence) else { throw NtfyError.badRequest }
+    let requester = try await requester(request)
+    try topics.chargePublishing(requester)
+    let entry = try await topics.close(sequence, of: name, as: event, by: requester)
+    return Self.line(NtfyMessage.json(of: entry))
+  }
+
+  /// Sends a browser to the web app's page of a topic, and tells UnifiedPush's programs that they may push here.
+  private func page(_ request: Request, _ parameters: RouteParameters) throws -> Response {
+    if PublishingParameters(request.head).isTrue(.unifiedPush) {
+      return Self.json(.object(["unifiedpush": .object(["version": .integer(1)])]))
+    }
+    let name = try NtfyReadRequest.topic(parameters.text("topic") ?? "")
+    var response = Response(.seeOther)
+    response.fields.append(.location, "/msgr/#topic=\(name.text)")
+    return response
+  }
+
+  // MARK: - Reading
+
+  private func auth(_ request: Request, _ parameters: RouteParameters) async throws -> Response {
+    let names = try NtfyReadRequest.topics(parameters.text("topics") ?? "")
+    try await topics.mayRead(names, by: try await requester(request))
+    return Self.json(.object(["success": .truth(true)]))
+  }
+
+  private func read(
+    _ request: Request, _ parameters: RouteParameters, _ form: NtfyStreamForm
+  ) async throws -> Response {
+    let reading = try NtfyReadRequest(
+      parameters.text("topics") ?? "", request.head, now: topics.now)
+    let requester = try await requester(request)
+    let encoder = NtfyStreamEncoder(reading, form: form, agent: request.head.value(Self.userAgent))
+    if reading.isPoll || reading.filter.id != nil {
+      let entries = try await topics.poll(
+        reading.topics, since: reading.since, reading.filter, withWaiting: reading.withWaiting,
+        by: requester)
+      var response = Response(.ok, body: .array(entries.flatMap(encoder.bytes)))
+      response.fields.append(.contentType, form.contentType)
+      response.fields.append(.cacheControl, "no-store")
+      return response
+    }
+    let lease = try await topics.open(
+      reading.topics, since: reading.since, reading.filter, by: requester)
+    let waiting =
+      reading.withWaiting ? try await topics.store.waiting(in: reading.topics) : []
+    let opening =
+      encoder.bytes(.open, topics) + waiting.filter(reading.filter.accepts).flatMap(encoder.bytes)
+    lease.stream.begin()
+    let output = NtfyStreamOutput(lease, encoder, topics, opening: opening)
+    var response = Response(
+      .ok, body: .pieces(AsyncThrowingStream { await output.next() }))
+    response.endsWithPeer = true
+    response.fields.append(.contentType, form.contentType)
+    response.fields.append(.cacheControl, "no-store")
+    response.fields.append(FieldName("X-Accel-Buffering"), "no")
+    return response
+  }
+
+  private func acceptStream(
+    _ request: Request, _ parameters: RouteParameters
+  ) async throws -> WebSocketAcceptance {
+    do {
+      let reading = try NtfyReadRequest(
+        parameters.text("topics") ?? "", request.head, now: topics.now)
+      let requester = try await requester(request)
+      let lease = try await topics.open(
+        reading.topics, since: reading.since, reading.filter, by: requester)
+      let encoder = NtfyStreamEncoder(
+        reading, form: .json, agent: request.head.value(Self.userAgent))
+      let topics = topics
+      var acceptance = WebSocketAcceptance { session in
+        NtfySocket(session, lease, encoder, topics)
+      }
+      acceptance.limits.pingInterval = topics.configuration.keepalive
+      acceptance.limits.maximumMessage = 4096
+      return acceptance
+    } catch {
+      guard let failure = NtfyError(refusing: error) else { throw error }
+      throw NtfyHandshakeRefusal(failure)
+    }
+  }
+
+  // MARK: - Accounts
+
+  private func account(of requester: TopicRequester) -> JSONValue {
+    guard let name = requester.caller.account else {
+      return .object(["username": .text("*"), "role": .text("anonymous")])
+    }
+    let limits = topics.configuration
+    return .object([
+      "username": .text(name.text),
+      "role": .text("user"),
+      "limits": .object([
+        "basis": .text("ip"),
+        "messages": .integer(86_400_000 / max(1, limits.publishing.refill.milliseconds)),
+        "messages_expiry_duration": .integer(limits.age.milliseconds / 1000),
+        "emails": .integer(0),
+        "calls": .integer(0),
+        "reservations": .integer(0),
+        "attachment_total_size": .integer(limits.attachmentsPerAccount),
+        "attachment_file_size": .integer(limits.attachmentBytes),
+        "attachment_expiry_duration": .integer(limits.attachmentAge.milliseconds / 1000),
+        "attachment_bandwidth": .integer(limits.bandwidth),
+      ]),
+      "stats": .object([
+        "messages": .integer(0), "messages_remaining": .integer(0), "emails": .integer(0),
+        "emails_remaining": .integer(0), "calls": .integer(0), "calls_remaining": .integer(0),
+        "reservations": .integer(0), "reservations_remaining": .integer(0),
+        "attachment_total_size": .integer(0),
+        "attachment_total_size_remaining": .integer(limits.attachmentsPerAccount),
+      ]),
+    ])
+  }
+
+  private func makeToken(_ request: Request, _ parameters: RouteParameters) async throws -> Response
+  {
+    let requester = try await requester(request)
+    guard case .account(let name) = requester.caller else { throw TopicRefusal.forbidden }
+    let json = request.body.isEmpty ? nil : JSONValue(parsing: request.body)
+    let label = json?["label"]?.string ?? ""
+    let expires = json?["expires"]?.integer ?? 0
+    let lifetime = expires > 0 ? Duration.seconds(max(1, expires - topics.now.seconds)) : nil
+    let token = BearerToken(.ntfy, randomBytes: topics.service.randomBytes)
+    let suffix = RandomText.make(4, randomBytes: topics.service.randomBytes)
+    let base = PlainText.line(label).filter { $0 != "/" }
+    var new = NewPublisher(name: base.isEmpty ? "ntfy-\(suffix)" : "\(base.prefix(40))-\(suffix)")
+    new.topics = .all
+    new.reads = true
+    new.lifetime = lifetime
+    try await topics.service.store.addPublisher(new, of: name, token.hash)
+    return Self.json(
+      .object([
+        "token": .text(token.text), "label": .text(label), "expires": .integer(expires),
+        "last_access": .integer(topics.now.seconds),
+      ]))
+  }
+
+  private func configuration(base: String) -> JSONValue {
+    .object([
+      "base_url": .text(base),
+      "app_root": .text("/msgr/"),
+      "enable_login": .truth(true),
+      "require_login": .truth(false),
+      "enable_signup": .truth(false),
+      "enable_payments": .truth(false),
+      "enable_calls": .truth(false),
+      "enable_emails": .truth(false),
+      "enable_reservations": .truth(false),
+      "enable_web_push": .truth(false),
+      "billing_contact": .text(""),
+      "web_push_public_key": .text(""),
+      "disallowed_topics": .list(ReservedTopics.names.sorted().map { .text($0) }),
+    ])
+  }
+}
+
+extension NtfyPublishRequest {
+  /// The name of the file that the body is; nil if it is none.
+  var fileName: String? {
+    if case .file(let name) = body { name } else { nil }
+  }
+}
+
+/// The refusal of a stream before it has begun.
+func NtfyHandshakeRefusal(_ failure: NtfyError) -> HTTPError {
+  var error = HTTPError(failure.status, failure.text)
+  error.members["code"] = "\(failure.code)"
+  if let seconds = failure.retryAfter { error.fields.append(.retryAfter, "\(seconds)") }
+  return error
+}

@@ -1,0 +1,99 @@
+internal import Cryptography
+internal import Formats
+internal import HTTPProtocol
+
+/// The credentials that a client of another program gives.
+enum GivenCredentials: Sendable {
+  case nothing
+  /// What can't be anybody's.
+  case malformed
+  case token(TokenHash)
+  /// An account's name with its password, or with one of the account's tokens.
+  case account(String, secret: String)
+
+  /// Reads the value of an `Authorization` field. A scheme that isn't one of ours counts as none, since senders of Web Push
+  /// send theirs.
+  init(authorization value: some Collection<UInt8>) {
+    if let hash = BearerToken.hash(inAuthorization: value) {
+      self = .token(hash)
+      return
+    }
+    let scheme = value.prefix { $0 != UInt8(ascii: " ") }
+    guard scheme.elementsEqual("basic".utf8, by: { $0 | 0x20 == $1 }) else {
+      self = .nothing
+      return
+    }
+    guard let basic = BasicCredentials(value) else {
+      self = .malformed
+      return
+    }
+    self =
+      basic.user.isEmpty
+      ? .token(BearerToken.hash(ofText: Array(basic.password.utf8)))
+      : .account(basic.user, secret: basic.password)
+  }
+}
+
+extension TopicService {
+  /// Finds out who asks.
+  ///
+  /// - Throws: ``TopicRefusal``: wrong credentials are refused even where everyone may do it, so that a login can fail.
+  func requester(
+    _ given: GivenCredentials, from network: ClientNetwork?
+  ) async throws -> TopicRequester {
+    let site = network.map { "\($0)" }
+    do {
+      switch given {
+      case .nothing: return TopicRequester(caller: .nobody, credential: .nothing, site: site)
+      case .malformed: throw TopicRefusal.unauthorized
+      case .token(let hash):
+        return try await service.passwords.counting(UserName(stored: "a token"), from: network) {
+          guard let found = try await requester(hash, of: nil, site: site) else {
+            throw RequestRefusal.forbidden
+          }
+          return found
+        }
+      case .account(let text, let secret):
+        let name = try UserName(text, in: .username)
+        let hash = BearerToken.hash(ofText: Array(secret.utf8))
+        if hash != .none, let found = try await requester(hash, of: name, site: site) {
+          return found
+        }
+        let stored = try await service.passwords.verify(
+          try Password(secret), of: name, from: network)
+        return TopicRequester(
+          caller: .account(name), credential: .password(name, hash: stored.text), site: site)
+      }
+    } catch let refusal as RequestRefusal { throw Self.refusal(refusal) } catch is FieldError {
+      throw TopicRefusal.unauthorized
+    }
+  }
+
+  private static func refusal(_ refusal: RequestRefusal) -> any Error {
+    switch refusal {
+    case .forbidden: TopicRefusal.unauthorized
+    case .tooMany(let seconds): TopicRefusal.tooManyFailures(retryAfter: seconds)
+    case .busy: TopicRefusal.busy
+    default: refusal
+    }
+  }
+
+  /// Finds the publisher or the session of a token.
+  ///
+  /// - Parameter name: the account whose token it has to be; nil for any.
+  /// - Returns: nil if there is none.
+  private func requester(
+    _ hash: TokenHash, of name: UserName?, site: String?
+  ) async throws -> TopicRequester? {
+    if let (token, _) = try await service.store.publisher(hash) {
+      guard name == nil || token.owner == name else { return nil }
+      return TopicRequester(
+        caller: .publisher(token), credential: .publisher(token.hash), site: site)
+    }
+    guard let session = try await service.store.boundToken(hash),
+      name == nil || session.name == name
+    else { return nil }
+    return TopicRequester(
+      caller: .account(session.name), credential: .session(hash), site: site)
+  }
+}

@@ -1,0 +1,362 @@
+internal import Budgets
+internal import Cluster
+internal import Cryptography
+internal import Formats
+internal import Observability
+internal import Platform
+internal import ServiceKit
+internal import Storage
+internal import Synchronization
+
+/// The work of topics: publishing, reading, files, and what comes at its time.
+final class TopicService: Sendable {
+  /// How often streams are compared with the rights that their readers have.
+  private static let checkInterval = Duration.seconds(1)
+  private static let deliveryInterval = Duration.milliseconds(400)
+  private static let deliveriesAtOnce = 100
+
+  let configuration: TopicConfiguration
+  let service: MessageService
+  let store: TopicStore
+  let hub = TopicHub(limit: 1 << 20)
+  /// The server's URL as seen from outside; nil to take it from each request.
+  let publicURL: String?
+  let log: Log
+  let streamSlots: TopicStreamSlots
+  let upstream: UpstreamWaker?
+  let linkBox = Mutex<NodeLink<TopicRegistry>?>(nil)
+  private let publishing: RefillTable
+  private let reading: RefillTable
+  private let fileBytes: AttemptTable
+  private let lastStream = Atomic<Int64>(0)
+  private let published: Counter
+  private let expiry: @Sendable () -> Timestamp
+  private let node: NodeID
+  private let bus: any Bus
+
+  init(
+    _ service: MessageService, _ context: ServiceContext, _ configuration: MsgrConfiguration
+  ) throws {
+    let topics = configuration.topics
+    self.configuration = topics
+    self.service = service
+    store = TopicStore(
+      msgr: service.store, limits: TopicLimits(topics), files: TopicFileLimits(topics))
+    publicURL = context.publicURL
+    log = context.log
+    streamSlots = TopicStreamSlots(
+      perAddress: topics.streamsPerAddress, perAccount: configuration.streams.ofAccount)
+    upstream = try UpstreamWaker(topics, publicURL: context.publicURL, log: context.log)
+    publishing = RefillTable(clock: context.clock)
+    reading = RefillTable(clock: context.clock)
+    fileBytes = AttemptTable(span: .seconds(86_400), size: 1 << 12, clock: context.clock)
+    expiry = context.expiry
+    node = context.node
+    bus = context.bus
+    published = context.metrics.counter(
+      "awd_msgr_topic_messages_total", "Messages published to topics")
+    context.metrics.gauge("awd_msgr_topic_streams", "Open streams of topics") { [streamSlots] in
+      Double(streamSlots.count)
+    }
+  }
+
+  var isOn: Bool { configuration.access != .off }
+  var now: Timestamp { store.now }
+
+  private var link: NodeLink<TopicRegistry> {
+    linkBox.withLock { box in
+      if let link = box { return link }
+      let link = NodeLink(
+        hub, TopicRegistry(service: self), of: "msgr-topics", node: node, bus: bus, log: log)
+      box = link
+      return link
+    }
+  }
+
+  // MARK: - Publishing
+
+  /// Counts a message by its account or address.
+  func chargePublishing(_ requester: TopicRequester) throws(TopicRefusal) {
+    if let wait = publishing.use(requester.limitKey, at: configuration.publishing) {
+      throw .tooManyRequests(retryAfter: wait)
+    }
+  }
+
+  /// Counts a poll, a stream, a check or a file by its account or address.
+  func chargeReading(_ requester: TopicRequester) throws(TopicRefusal) {
+    if let wait = reading.use(requester.limitKey, at: configuration.reading) {
+      throw .tooManyRequests(retryAfter: wait)
+    }
+  }
+
+  /// Makes the identifier of an entry.
+  func makeID() -> String {
+    RandomText.make(TopicEntry.idLength, randomBytes: service.randomBytes)
+  }
+
+  /// Publishes a message that was validated.
+  func publish(_ post: TopicPost, by requester: TopicRequester) async throws -> TopicEntry {
+    let receipt = try await store.publish(post, by: requester)
+    publishEffects(receipt)
+    if receipt.predecessor != nil, !post.isUnifiedPush { wakePhones(of: receipt.entry) }
+    published.add()
+    return receipt.entry
+  }
+
+  /// Deletes a sequence of messages, or says that it was read.
+  func close(
+    _ sequence: String, of topic: TopicName, as event: TopicEvent, by requester: TopicRequester
+  ) async throws -> TopicEntry {
+    var post = TopicPost(topic: topic, id: makeID())
+    post.event = event
+    post.sequence = sequence
+    let receipt = try await store.close(sequence, as: event, post, by: requester)
+    publishEffects(receipt)
+    return receipt.entry
+  }
+
+  /// Tells streams and outboxes of an entry.
+  private func publishEffects(_ receipt: TopicReceipt) {
+    guard let predecessor = receipt.predecessor else { return }
+    let entry = receipt.entry
+    hub.publish([
+      (entry.topic, .entry(Entry(entry, at: entry.number, after: predecessor)))
+    ])
+    if store.store.isShared {
+      link.notifyAll(
+        [NotificationKind.entries] + NotificationKind.bytes(entry.number.rawValue), of: entry.topic)
+    }
+    for inbox in receipt.inboxes { service.publishEffects(inbox) }
+    guard !receipt.subscribers.isEmpty else { return }
+    let name = entry.event == .deletion ? "Deleted" : "Cleared"
+    let notice = JSONValue.object([
+      name: .object(["Topic": .text(entry.topic.text), "Sequence": .text(entry.sequence)])
+    ])
+    for user in receipt.subscribers {
+      for stream in service.hub.members(of: user) { stream.tell(notice.bytes) }
+    }
+  }
+
+  // MARK: - Reading
+
+  /// Opens a stream.
+  ///
+  /// - Throws: ``TopicRefusal``.
+  func open(
+    _ topics: [TopicName], since: TopicSince, _ filter: TopicFilter, by requester: TopicRequester
+  ) async throws -> TopicStreamLease {
+    try chargeReading(requester)
+    guard let slot = streamSlots.take(for: requester) else {
+      throw TopicRefusal.tooManyStreams(retryAfter: 60)
+    }
+    do {
+      try await store.beginReading(topics, by: requester)
+      let start = try await store.start(of: topics, since: since)
+      let id = lastStream.wrappingAdd(1, ordering: .relaxed).newValue
+      let stream = TopicStream(
+        id: id, topics: topics, from: start, filter: filter, for: requester, in: self)
+      return TopicStreamLease(stream, slot)
+    } catch {
+      slot.leave()
+      throw error
+    }
+  }
+
+  /// Returns everything that a poll asks for, oldest first.
+  func poll(
+    _ topics: [TopicName], since: TopicSince, _ filter: TopicFilter, withWaiting: Bool,
+    by requester: TopicRequester
+  ) async throws -> [TopicEntry] {
+    try chargeReading(requester)
+    try await store.beginReading(topics, by: requester)
+    if let id = filter.id {
+      let entry = try await store.entry(id, in: topics)
+      return [entry].compactMap(\.self).filter(filter.accepts)
+    }
+    let start = try await store.start(of: topics, since: since)
+    var entries: [TopicEntry] = []
+    for topic in topics {
+      var position = start[topic] ?? .zero
+      while true {
+        let page = try await store.entries(of: topic, after: position, isLive: false)
+        entries += page.filter(filter.accepts)
+        guard page.count == TopicStore.pageSize, let last = page.last else { break }
+        position = last.number
+      }
+    }
+    entries.sort { $0.number < $1.number }
+    if withWaiting { entries += try await store.waiting(in: topics).filter(filter.accepts) }
+    return entries
+  }
+
+  /// Reads on for a stream; nil if that can't be done, which is logged.
+  func read(_ topic: TopicName, after position: TopicPosition, isLive: Bool) async -> [TopicEntry]?
+  {
+    do { return try await store.entries(of: topic, after: position, isLive: isLive) } catch {
+      log.error("stream of a topic ended: its log can't be read", ["cause": "\(error)"])
+      return nil
+    }
+  }
+
+  /// Checks whether a caller may read topics, or make them.
+  func mayRead(_ topics: [TopicName], by requester: TopicRequester) async throws {
+    try chargeReading(requester)
+    let decisions = try await store.decisions(.read, topics, by: requester.caller)
+    guard !decisions.contains(.forbidden) else { throw TopicRefusal.forbidden }
+  }
+
+  // MARK: - Background
+
+  /// Does what has to be done again and again, until cancelled.
+  func run() async {
+    guard isOn else { return }
+    let link = link
+    await withTaskGroup { group in
+      group.addTask { await link.run() }
+      group.addTask { [self] in
+        await repeatWork(every: Self.deliveryInterval, orLog: "delayed messages wait", deliverDue)
+      }
+      group.addTask { [self] in
+        await repeatWork(
+          every: Self.checkInterval, orLog: "streams of topics aren't checked", checkReaders)
+      }
+      group.addTask { [self] in
+        let interval = min(.milliseconds(500), configuration.keepalive / 2)
+        await repeatWork(every: interval, orLog: "streams get no signs of life", keepAlive)
+      }
+      if let upstream {
+        group.addTask { [self] in
+          await repeatWork(every: .seconds(1), orLog: "phones aren't woken yet") {
+            try await upstream.run(self.store)
+          }
+        }
+      }
+      await group.waitForAll()
+    }
+    linkBox.withLock { $0 = nil }
+  }
+
+  private func repeatWork(
+    every interval: Duration, orLog failure: String,
+    _ work: @escaping @Sendable () async throws -> Void
+  ) async {
+    await MsgrService.repeatWork(every: interval, orLog: failure, in: log, work)
+  }
+
+  private func deliverDue() async throws {
+    for (id, topic) in try await store.due(atMost: Self.deliveriesAtOnce) {
+      guard let receipt = try await store.deliver(id, to: topic) else { continue }
+      publishEffects(receipt)
+      wakePhones(of: receipt.entry)
+    }
+  }
+
+  private let revision = Mutex<(known: Int64, checks: Int)>((0, 0))
+
+  /// Ends the streams of those who may no longer read.
+  private func checkReaders() async throws {
+    let streams = openStreams()
+    guard !streams.isEmpty else { return }
+    let present = try await store.revision()
+    let isDue = revision.withLock { state in
+      // Twice, as where several nodes write, the number rises before the change is there.
+      if state.known != present { state = (present, 2) }
+      defer { state.checks = max(0, state.checks - 1) }
+      return state.checks > 0
+    }
+    guard isDue else { return }
+    for start in stride(from: 0, to: streams.count, by: 500) {
+      let some = Array(streams[start...].prefix(500))
+      let good = try await store.mayStillRead(some.map { ($0.requester, $0.topics) })
+      for (stream, isGood) in zip(some, good) where !isGood { stream.end() }
+    }
+  }
+
+  private func openStreams() -> [TopicStream] {
+    var seen: Set<Int64> = []
+    return hub.members.compactMap { item in
+      seen.insert(item.member.id).inserted ? item.member.reader : nil
+    }
+  }
+
+  private func keepAlive() async throws {
+    let now = ContinuousClock.now
+    for stream in openStreams() { stream.keepAlive(after: configuration.keepalive, at: now) }
+  }
+
+  private func wakePhones(of entry: TopicEntry) {
+    guard upstream != nil, entry.event == .message, !entry.isTransient else { return }
+    Task { [store, log] in
+      do { try await store.queueWake(of: entry) } catch {
+        log.warning("a phone isn't woken", ["cause": "\(error)"])
+      }
+    }
+  }
+
+  /// Removes what is too old.
+  func tidy() async throws {
+    while try await store.expire(at: expiry()) {}
+  }
+
+  // MARK: - Files
+
+  /// Counts the bytes of a file for who has uploaded it.
+  func chargeBandwidth(_ bytes: Int, for key: String) throws(TopicRefusal) {
+    let unit = 1 << 10
+    let amount = max(1, (bytes + unit - 1) / unit)
+    if let wait = fileBytes.count(key, amount: amount, upTo: configuration.bandwidth / unit) {
+      throw .bandwidth(retryAfter: wait)
+    }
+  }
+}
+
+/// The places for streams of topics: an account has some, and so has an address without one.
+final class TopicStreamSlots: Sendable {
+  private let perAddress: Int
+  private let perAccount: Int
+  private let counts = Lock<[String: Int]>([:])
+
+  init(perAddress: Int, perAccount: Int) {
+    self.perAddress = perAddress
+    self.perAccount = perAccount
+  }
+
+  /// The number of open streams.
+  var count: Int { counts.withLock { $0.values.reduce(0, +) } }
+
+  /// Takes a place; nil if there is none.
+  func take(for requester: TopicRequester) -> TopicStreamSlot? {
+    let limit = requester.caller.account == nil ? perAddress : perAccount
+    let key = requester.limitKey
+    let isTaken = counts.withLock { counts in
+      guard counts[key, default: 0] < limit else { return false }
+      counts[key, default: 0] += 1
+      return true
+    }
+    return isTaken ? TopicStreamSlot(key, in: self) : nil
+  }
+
+  fileprivate func release(_ key: String) {
+    counts.withLock { counts in
+      let left = (counts[key] ?? 1) - 1
+      counts[key] = left > 0 ? left : nil
+    }
+  }
+}
+
+/// A stream's place.
+final class TopicStreamSlot: Sendable {
+  private let key: String
+  private let slots: TopicStreamSlots
+  private let isLeft = Atomic<Bool>(false)
+
+  fileprivate init(_ key: String, in slots: TopicStreamSlots) {
+    self.key = key
+    self.slots = slots
+  }
+
+  /// Gives the place back, once.
+  func leave() {
+    if !isLeft.exchange(true, ordering: .relaxed) { slots.release(key) }
+  }
+}

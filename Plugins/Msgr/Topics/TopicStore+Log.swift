@@ -1,0 +1,455 @@
+internal import Formats
+internal import Foundation
+internal import Platform
+internal import Storage
+
+// The log of all topics.
+
+/// What became of a message to a topic.
+struct TopicReceipt: Sendable {
+  /// The entry; of a message that waits, as it will be.
+  let entry: TopicEntry
+  /// The position before it in the topic's log; nil for a message that waits.
+  let predecessor: TopicPosition?
+  /// What was sent to the inboxes of those who have subscribed.
+  var inboxes: [SendReceipt] = []
+  /// The users whose streams are told that a sequence was deleted or read.
+  var subscribers: [UserName] = []
+}
+
+extension TopicStore {
+  /// The entries of a page.
+  static let pageSize = 100
+  /// The time for which an entry that open streams alone get is there for them.
+  private static let transientAge = Duration.seconds(10)
+
+  // MARK: - Writing
+
+  /// Publishes to a topic.
+  ///
+  /// - Throws: ``TopicRefusal``, or ``StoreError``.
+  func publish(_ post: TopicPost, by requester: TopicRequester) async throws -> TopicReceipt {
+    try await store.write(isolation: .rowLocks) { transaction in
+      let topic = try lock(post.topic, for: .write, by: requester, transaction)
+      if case .publisher(let token) = requester.caller { try noteUse(of: token, transaction) }
+      if post.isUnifiedPush, topic.subscribedAt == nil { throw TopicRefusal.noSubscriber }
+      if let sequence = post.sequence {
+        try cancelWaiting(sequence, in: post.topic, transaction)
+      }
+      if let due = post.due { return try wait(post, until: due, topic, requester, transaction) }
+      return try append(post, to: topic, at: now, transaction)
+    }
+  }
+
+  private func noteUse(of token: PublisherToken, _ transaction: borrowing Transaction) throws {
+    do { try msgr.noteUse(of: token, transaction) } catch RequestRefusal.forbidden {
+      throw TopicRefusal.unauthorized
+    }
+  }
+
+  /// Returns the moment at which an entry goes.
+  private func expiry(of post: TopicPost, in topic: LockedTopic, from moment: Timestamp)
+    -> Timestamp
+  {
+    if post.isTransient { return moment + Self.transientAge }
+    return moment + (topic.facts.owner == nil ? limits.openAge : limits.age)
+  }
+
+  /// Writes an entry, and a copy into the inbox of each who has subscribed.
+  private func append(
+    _ post: TopicPost, to topic: LockedTopic, at moment: Timestamp,
+    _ transaction: borrowing Transaction
+  ) throws -> TopicReceipt {
+    let expires = expiry(of: post, in: topic, from: moment)
+    let sequence = post.sequence ?? post.id
+    let number: TopicPosition? = try transaction.value(
+      """
+      INSERT INTO msgr_topic_entries (topic, id, event, time, stored_at, expires_at, is_transient,
+        sequence, text, parts, is_base64)
+      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) RETURNING number
+      """, post.topic, post.id, post.event, moment, now, expires, post.isTransient, sequence,
+      post.text, post.parts.stored, post.isBase64)
+    guard let number else { throw TopicRefusal.busy }
+    try transaction.execute(
+      "UPDATE msgr_topics SET last_number = ?, entries = entries + 1 WHERE topic = ?", number,
+      post.topic)
+    if let file = post.file { try attach(file, to: post.id, from: moment, topic, transaction) }
+    try trim(topic, transaction)
+    let entry = TopicEntry(
+      number: number, topic: post.topic, id: post.id, event: post.event, time: moment,
+      expires: expires, isTransient: post.isTransient, sequence: sequence, text: post.text,
+      parts: post.parts, isBase64: post.isBase64)
+    var receipt = TopicReceipt(entry: entry, predecessor: topic.last)
+    try copy(entry, into: &receipt, transaction)
+    return receipt
+  }
+
+  /// Removes the oldest entries of a topic that has too many.
+  private func trim(_ topic: LockedTopic, _ transaction: borrowing Transaction) throws {
+    let excess = topic.entries + 1 - limits.messages
+    guard excess > 0 else { return }
+    try transaction.execute(
+      """
+      DELETE FROM msgr_topic_entries WHERE number IN (
+        SELECT number FROM msgr_topic_entries WHERE topic = ? ORDER BY number LIMIT ?)
+      """, topic.name, excess)
+  }
+
+  /// Copies an entry into the inboxes of those who have subscribed.
+  private func copy(
+    _ entry: TopicEntry, into receipt: inout TopicReceipt, _ transaction: borrowing Transaction
+  ) throws {
+    let subscribers: [(UserName, Bool)] = try transaction.all(
+      """
+      SELECT username, is_pushed FROM msgr_topic_subscriptions WHERE topic = ? ORDER BY username
+      """, entry.topic
+    ) { (try $0[0], try $0[1]) }
+    guard !subscribers.isEmpty else { return }
+    guard entry.event == .message else {
+      receipt.subscribers = subscribers.map(\.0)
+      return
+    }
+    guard !entry.isBase64, !entry.isTransient else { return }
+    var parts = entry.parts
+    parts.sequence = entry.sequence == entry.id ? nil : entry.sequence
+    let sender = entry.topic.sender
+    let posts = subscribers.map { name, isPushed in
+      var post = InboxPost(
+        sender: sender, owner: sender, recipient: name, text: MessageText(stored: entry.text),
+        parts: parts)
+      post.topic = InboxPost.TopicEntry(topic: entry.topic.text, id: entry.number.rawValue)
+      post.isNumbered = true
+      post.isPushed = isPushed
+      return post
+    }
+    receipt.inboxes = try msgr.deliver(posts, transaction).compactMap(\.self)
+  }
+
+  /// Deletes a sequence of messages, or says that it was read, and leaves an entry that says so.
+  func close(
+    _ sequence: String, as event: TopicEvent, _ post: TopicPost, by requester: TopicRequester
+  ) async throws -> TopicReceipt {
+    try await store.write(isolation: .rowLocks) { transaction in
+      let topic = try lock(post.topic, for: .write, by: requester, transaction)
+      if case .publisher(let token) = requester.caller { try noteUse(of: token, transaction) }
+      guard event == .deletion else { return try append(post, to: topic, at: now, transaction) }
+      try cancelWaiting(sequence, in: post.topic, transaction)
+      let numbers: [TopicPosition] = try transaction.values(
+        """
+        SELECT number FROM msgr_topic_entries
+        WHERE topic = ? AND (sequence = ? OR id = ?) AND event = ?
+        """, post.topic, sequence, sequence, TopicEvent.message)
+      let subscribers: [UserName] = try transaction.values(
+        "SELECT username FROM msgr_topic_subscriptions WHERE topic = ? ORDER BY username",
+        post.topic)
+      try msgr.strategy.lock(subscribers, transaction)
+      for number in numbers {
+        try transaction.execute(
+          "DELETE FROM msgr_messages WHERE topic = ? AND topic_entry = ?", post.topic, number)
+        try transaction.execute("DELETE FROM msgr_topic_entries WHERE number = ?", number)
+      }
+      let present = LockedTopic(
+        name: topic.name, facts: topic.facts, last: topic.last,
+        entries: topic.entries - numbers.count, subscribedAt: topic.subscribedAt)
+      return try append(post, to: present, at: now, transaction)
+    }
+  }
+
+  // MARK: - Waiting
+
+  private func wait(
+    _ post: TopicPost, until due: Timestamp, _ topic: LockedTopic, _ requester: TopicRequester,
+    _ transaction: borrowing Transaction
+  ) throws -> TopicReceipt {
+    let account = requester.caller.account
+    let site = account == nil ? requester.site ?? "" : nil
+    let count: Int? =
+      if let account {
+        try transaction.value(
+          "SELECT count(*) FROM msgr_topic_waiting WHERE account = ?", account)
+      } else {
+        try transaction.value("SELECT count(*) FROM msgr_topic_waiting WHERE site = ?", site)
+      }
+    guard count ?? 0 < limits.waiting else { throw TopicRefusal.tooManyWaiting }
+    let sequence = post.sequence ?? post.id
+    try transaction.execute(
+      """
+      INSERT INTO msgr_topic_waiting
+        (id, topic, due_at, account, site, is_transient, sequence, text, parts)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+      """, post.id, post.topic, due, account, site, post.isTransient, sequence, post.text,
+      post.parts.stored)
+    if let file = post.file { try attach(file, to: post.id, from: due, topic, transaction) }
+    return TopicReceipt(
+      entry: TopicEntry(
+        number: .zero, topic: post.topic, id: post.id, event: .message, time: due,
+        expires: expiry(of: post, in: topic, from: due), isTransient: post.isTransient,
+        sequence: sequence, text: post.text, parts: post.parts),
+      predecessor: nil)
+  }
+
+  private func cancelWaiting(
+    _ sequence: String, in topic: TopicName, _ transaction: borrowing Transaction
+  ) throws {
+    let ids: [String] = try transaction.values(
+      """
+      DELETE FROM msgr_topic_waiting WHERE topic = ? AND (sequence = ? OR id = ?) RETURNING id
+      """, topic, sequence, sequence)
+    for id in ids {
+      try transaction.execute("DELETE FROM msgr_topic_files WHERE entry = ?", id)
+    }
+  }
+
+  /// Returns the messages whose time has come.
+  func due(atMost count: Int) async throws -> [(id: String, topic: TopicName)] {
+    try await store.read(isOneQuery: true) { snapshot in
+      try snapshot.all(
+        "SELECT id, topic FROM msgr_topic_waiting WHERE due_at <= ? ORDER BY due_at LIMIT ?", now,
+        count
+      ) { (try $0[0], try $0[1]) }
+    }
+  }
+
+  /// Moves a message whose time has come into its topic's log.
+  ///
+  /// - Returns: nil if another node has done it, or it was cancelled.
+  func deliver(_ id: String, to name: TopicName) async throws -> TopicReceipt? {
+    try await store.write(isolation: .rowLocks) { transaction in
+      guard let topic = try locked(name, account: nil, transaction) else { return nil }
+      let post: (TopicPost, Timestamp)? = try transaction.one(
+        """
+        DELETE FROM msgr_topic_waiting WHERE id = ?
+        RETURNING due_at, is_transient, sequence, text, parts
+        """, id
+      ) { row in
+        let sequence: String = try row[2]
+        var post = TopicPost(topic: name, id: id)
+        post.isTransient = try row[1]
+        post.sequence = sequence == id ? nil : sequence
+        post.text = try row[3]
+        post.parts = MessageParts(stored: try row[4], topic: nil)
+        return (post, try row[0])
+      }
+      guard let (post, due) = post else { return nil }
+      return try append(post, to: topic, at: due, transaction)
+    }
+  }
+
+  // MARK: - Reading
+
+  /// Reads on in a topic's log.
+  ///
+  /// - Parameters:
+  ///   - isLive: whether what is for open streams alone is read as well.
+  func entries(
+    of topic: TopicName, after position: TopicPosition, isLive: Bool, atMost count: Int = pageSize
+  ) async throws -> [TopicEntry] {
+    try await store.read(isOneQuery: true) { snapshot in
+      try snapshot.all(
+        """
+        SELECT number, topic, id, event, time, expires_at, is_transient, sequence, text, parts,
+          is_base64
+        FROM msgr_topic_entries
+        WHERE topic = ?1 AND number > ?2 AND expires_at > ?3 AND is_transient <= ?4
+        ORDER BY number LIMIT ?5
+        """, topic, position, now, isLive, count, transform: Self.entry)
+    }
+  }
+
+  /// Returns an entry by its identifier, be it stored or waiting; nil if it isn't in one of the topics.
+  func entry(_ id: String, in topics: [TopicName]) async throws -> TopicEntry? {
+    let found: TopicEntry? = try await store.read(isOneQuery: true) { snapshot in
+      try snapshot.one(
+        """
+        SELECT number, topic, id, event, time, expires_at, is_transient, sequence, text, parts,
+          is_base64
+        FROM msgr_topic_entries WHERE id = ? AND expires_at > ? AND is_transient = 0
+        """, id, now, transform: Self.entry)
+    }
+    guard let found, topics.contains(found.topic) else { return nil }
+    return found
+  }
+
+  /// Returns the messages of topics that wait, in the order in which they come.
+  func waiting(in topics: [TopicName]) async throws -> [TopicEntry] {
+    try await store.read { snapshot in
+      var entries: [TopicEntry] = []
+      for topic in topics {
+        entries += try snapshot.all(
+          """
+          SELECT 0, topic, id, 0, due_at, due_at, is_transient, sequence, text, parts, 0
+          FROM msgr_topic_waiting WHERE topic = ? ORDER BY due_at LIMIT 1000
+          """, topic, transform: Self.entry)
+      }
+      return entries.sorted { $0.time < $1.time }
+    }
+  }
+
+  fileprivate static func entry(_ row: borrowing Row) throws -> TopicEntry {
+    TopicEntry(
+      number: try row[0], topic: try row[1], id: try row[2], event: try row[3], time: try row[4],
+      expires: try row[5], isTransient: try row[6], sequence: try row[7], text: try row[8],
+      parts: MessageParts(stored: try row[9], topic: nil), isBase64: try row[10])
+  }
+
+  /// Returns the positions after which a reader gets what it asks for, by topic.
+  func start(of topics: [TopicName], since: TopicSince) async throws -> [TopicName: TopicPosition] {
+    let (store, isShared) = (self, store.isShared)
+    return try await self.store.read { snapshot in
+      let anchor: (topic: TopicName, number: TopicPosition, stored: Timestamp)?
+      if case .id(let id) = since {
+        anchor = try snapshot.one(
+          """
+          SELECT topic, number, stored_at FROM msgr_topic_entries WHERE id = ? AND is_transient = 0
+          """, id
+        ) { (try $0[0], try $0[1], try $0[2]) }
+      } else {
+        anchor = nil
+      }
+      var start: [TopicName: TopicPosition] = [:]
+      for topic in topics {
+        switch since {
+        case .all: start[topic] = .zero
+        case .none: start[topic] = try Self.last(of: topic, snapshot)
+        case .latest:
+          let latest: TopicPosition? = try snapshot.value(
+            """
+            SELECT max(number) FROM msgr_topic_entries
+            WHERE topic = ? AND event = 0 AND is_transient = 0 AND expires_at > ?
+            """, topic, store.now)
+          start[topic] =
+            try latest.map { TopicPosition(rawValue: $0.rawValue - 1) }
+            ?? Self.last(of: topic, snapshot)
+        case .time(let moment):
+          start[topic] = try Self.position(before: moment, in: topic, snapshot)
+        case .id:
+          guard let anchor, topics.contains(anchor.topic) else {
+            start[topic] = .zero
+            break
+          }
+          if anchor.topic == topic || !isShared {
+            start[topic] = anchor.number
+          } else {
+            // Where several nodes write, numbers of different topics may be committed in another order.
+            start[topic] = min(
+              anchor.number,
+              try Self.position(storedBefore: anchor.stored - .seconds(10), in: topic, snapshot))
+          }
+        }
+      }
+      return start
+    }
+  }
+
+  private static func last(
+    of topic: TopicName, _ snapshot: borrowing Snapshot
+  ) throws -> TopicPosition {
+    try snapshot.value("SELECT last_number FROM msgr_topics WHERE topic = ?", topic) ?? .zero
+  }
+
+  private static func position(
+    before moment: Timestamp, in topic: TopicName, _ snapshot: borrowing Snapshot
+  ) throws -> TopicPosition {
+    let first: TopicPosition?? = try snapshot.value(
+      "SELECT min(number) FROM msgr_topic_entries WHERE topic = ? AND time >= ?", topic, moment)
+    guard let first = first ?? nil else { return try last(of: topic, snapshot) }
+    return TopicPosition(rawValue: first.rawValue - 1)
+  }
+
+  private static func position(
+    storedBefore moment: Timestamp, in topic: TopicName, _ snapshot: borrowing Snapshot
+  ) throws -> TopicPosition {
+    let first: TopicPosition?? = try snapshot.value(
+      "SELECT min(number) FROM msgr_topic_entries WHERE topic = ? AND stored_at >= ?", topic, moment
+    )
+    guard let first = first ?? nil else { return try last(of: topic, snapshot) }
+    return TopicPosition(rawValue: first.rawValue - 1)
+  }
+
+  /// Returns the numbers of the last entries of topics.
+  func lastPositions(of topics: [TopicName]) async throws -> [(TopicName, TopicPosition)] {
+    try await store.read { snapshot in
+      try topics.map { ($0, try Self.last(of: $0, snapshot)) }
+    }
+  }
+
+  /// Returns the number of messages that are stored.
+  func messageCount() async throws -> Int {
+    try await store.read(isOneQuery: true) { snapshot in
+      try snapshot.value("SELECT count(*) FROM msgr_topic_entries WHERE event = 0") ?? 0
+    }
+  }
+}
+
+/// Where a reader begins.
+enum TopicSince: Hashable, Sendable {
+  /// With everything that is kept.
+  case all
+  /// With what comes.
+  case none
+  /// With the last message of each topic.
+  case latest
+  /// After an entry; with everything if it isn't known.
+  case id(String)
+  /// With what came at a moment, or later.
+  case time(Timestamp)
+
+  /// Reads a client's words; nil for what isn't understood.
+  init?(_ text: String, now: Timestamp) {
+    switch text {
+    case "all": self = .all
+    case "none": self = .none
+    case "latest": self = .latest
+    case _ where text.utf8.count == TopicEntry.idLength && text.utf8.allSatisfy(\.isLetterOrDigit):
+      self = .id(text)
+    default:
+      if let seconds = Int64(text), seconds >= 0 {
+        self = .time(Timestamp(seconds: seconds))
+      } else if let seconds = DelayWords.seconds(text) {
+        self = .time(now - .seconds(seconds))
+      } else {
+        return nil
+      }
+    }
+  }
+}
+
+/// Which entries a reader wants. What isn't a message is never filtered.
+struct TopicFilter: Hashable, Sendable {
+  var id: String?
+  var message: String?
+  var title: String?
+  /// The levels from 1 to 5, any of which fits; empty for all.
+  var levels: Set<Int> = []
+  /// All of these.
+  var tags: Set<String> = []
+
+  func accepts(_ entry: TopicEntry) -> Bool {
+    guard entry.event == .message else { return id == nil }
+    if let id, entry.id != id { return false }
+    if let message, entry.text != message { return false }
+    if let title, entry.parts.title != title { return false }
+    let level =
+      entry.parts.priority.map(MessagePriority.level) ?? MessagePriority.defaultLevel
+    if !levels.isEmpty, !levels.contains(level) { return false }
+    return tags.isSubset(of: entry.parts.tags ?? [])
+  }
+}
+
+extension TopicStore {
+  /// Returns messages of a topic before a place in its log, newest first.
+  func history(
+    of topic: TopicName, before position: Int64?, atMost count: Int
+  ) async throws -> [TopicEntry] {
+    try await store.read(isOneQuery: true) { snapshot in
+      try snapshot.all(
+        """
+        SELECT number, topic, id, event, time, expires_at, is_transient, sequence, text, parts,
+          is_base64
+        FROM msgr_topic_entries
+        WHERE topic = ?1 AND number < ?2 AND expires_at > ?3 AND is_transient = 0 AND event = 0
+        ORDER BY number DESC LIMIT ?4
+        """, topic, position ?? .max, now, count, transform: Self.entry)
+    }
+  }
+}

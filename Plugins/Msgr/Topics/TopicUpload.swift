@@ -1,0 +1,191 @@
+internal import Formats
+internal import Platform
+internal import Storage
+internal import Synchronization
+
+/// A body that comes in pieces.
+struct UploadSource: Sendable {
+  /// Returns the next piece; nil at the end.
+  let next: @Sendable () async throws -> [UInt8]?
+  /// The length, if the client has told it.
+  let length: Int?
+
+  /// A body that is there whole.
+  init(_ bytes: [UInt8]) {
+    let rest = Mutex<[UInt8]?>(bytes.isEmpty ? nil : bytes)
+    next = { rest.withLock { $0.take() } }
+    length = bytes.count
+  }
+
+  init(length: Int?, next: @escaping @Sendable () async throws -> [UInt8]?) {
+    self.length = length
+    self.next = next
+  }
+}
+
+/// A file that was received, or the reason why it wasn't kept.
+enum ReceivedFile: Sendable {
+  case kept(TopicFile)
+  case refused(FileRefusal)
+}
+
+/// The reason why a file isn't kept.
+enum FileRefusal: Sendable, Hashable {
+  /// No files are kept here.
+  case off
+  case tooLarge(bytes: Int, limit: Int)
+  /// Who uploads it has as much as is allowed, or all have.
+  case noRoom
+
+  /// The reason in words for people, in the message's last line and in a note.
+  func sentence(about name: String) -> String {
+    switch self {
+    case .off: "\(name) was not kept: this server keeps no files"
+    case .tooLarge(let bytes, let limit):
+      "\(name) was not kept: \(Self.size(bytes)) is more than \(Self.size(limit))"
+    case .noRoom: "\(name) was not kept: there is no room for it"
+    }
+  }
+
+  private static func size(_ bytes: Int) -> String {
+    for (unit, words) in [(1 << 20, "MB"), (1 << 10, "KB")] where bytes >= unit {
+      return "\((bytes + unit / 2) / unit) \(words)"
+    }
+    return "\(bytes) bytes"
+  }
+}
+
+extension TopicService {
+  /// How many times the largest file is read and thrown away, so that the client gets its answer.
+  static let excessFactor = 4
+
+  /// Receives a file into the store, piece by piece.
+  ///
+  /// - Parameters:
+  ///   - given: its name as the client gave it.
+  ///   - start: its beginning, which was read already.
+  ///   - source: the rest.
+  /// - Throws: ``TopicRefusal`` `.tooLarge` if there is more than is read and thrown away.
+  func receive(
+    _ given: String, beginning start: [UInt8], _ source: UploadSource, by requester: TopicRequester
+  ) async throws -> ReceivedFile {
+    let limit = configuration.attachmentBytes
+    let name = PublicationFields.fileName(given) ?? "attachment"
+    if let length = source.length, length > limit || limit == 0 {
+      let bytes = try await discard(start.count, source)
+      return .refused(limit == 0 ? .off : .tooLarge(bytes: max(bytes, length), limit: limit))
+    }
+    guard limit > 0 else {
+      _ = try await discard(start.count, source)
+      return .refused(.off)
+    }
+    let type = TopicFileTypes.type(of: start, named: name)
+    let ending = TopicFileTypes.pathExtension(of: name, type: type)
+    let path =
+      RandomText.make(TopicFile.nameLength, randomBytes: service.randomBytes) + "." + ending
+    let file = TopicFile(
+      name: path, fileName: name, type: type, size: source.length ?? 0, expires: now,
+      limitKey: requester.limitKey)
+    guard try await store.begin(file, by: requester, upTo: store.files) else {
+      _ = try await discard(start.count, source)
+      return .refused(.noRoom)
+    }
+    do {
+      guard let size = try await receivePieces(of: path, start, source, upTo: limit) else {
+        try await store.discard(path)
+        let bytes = try await discard(limit, source)
+        return .refused(.tooLarge(bytes: max(bytes, limit + 1), limit: limit))
+      }
+      let hasRoom = try await store.resize(path, to: size, by: requester)
+      guard hasRoom else {
+        try await store.discard(path)
+        return .refused(.noRoom)
+      }
+      do { try chargeBandwidth(size, for: requester.limitKey) } catch {
+        try await store.discard(path)
+        throw error
+      }
+      return .kept(
+        TopicFile(
+          name: path, fileName: name, type: type, size: size, expires: now,
+          limitKey: requester.limitKey))
+    } catch {
+      try? await store.discard(path)
+      throw error
+    }
+  }
+
+  /// Stores a file's pieces.
+  ///
+  /// - Returns: the length of the file; nil if it is longer than the limit.
+  private func receivePieces(
+    of path: String, _ start: [UInt8], _ source: UploadSource, upTo limit: Int
+  ) async throws -> Int? {
+    var waiting = start
+    var size = start.count
+    var number = 0
+    var isOver = false
+    while !isOver || !waiting.isEmpty {
+      while !isOver, waiting.count < TopicFile.pieceSize {
+        if let piece = try await source.next() {
+          waiting += piece
+          size += piece.count
+        } else {
+          isOver = true
+        }
+      }
+      guard size <= limit else { return nil }
+      guard !waiting.isEmpty else { break }
+      try await store.append(Array(waiting.prefix(TopicFile.pieceSize)), number, to: path)
+      waiting.removeFirst(min(waiting.count, TopicFile.pieceSize))
+      number += 1
+    }
+    return size
+  }
+
+  /// Reads the rest of a body and throws it away.
+  ///
+  /// - Returns: the length of the whole.
+  private func discard(_ read: Int, _ source: UploadSource) async throws -> Int {
+    let most = max(configuration.attachmentBytes, 1 << 20) * Self.excessFactor
+    var total = read
+    while let piece = try await source.next() {
+      total += piece.count
+      guard total <= most else { throw TopicRefusal.tooLarge }
+    }
+    return total
+  }
+
+  /// Returns what a message shows of a file that was kept.
+  func attachment(
+    _ file: TopicFile, isOpen: Bool, from moment: Timestamp, base: String
+  ) -> MessageAttachment {
+    let expires = moment + store.fileAge(isOpen: isOpen)
+    return MessageAttachment(
+      name: file.fileName, type: file.type, size: file.size, expires: expires.seconds,
+      url: "\(base)/file/\(file.name)")
+  }
+}
+
+extension TopicStore {
+  /// Tells the length of a file that has come whole.
+  ///
+  /// - Returns: whether its owner may keep so much.
+  func resize(_ name: String, to size: Int, by requester: TopicRequester) async throws -> Bool {
+    try await store.write { transaction in
+      try transaction.execute(
+        "UPDATE msgr_topic_files SET size = ? WHERE name = ?", size, name)
+      let account = requester.caller.account
+      let site = account == nil ? requester.site ?? "" : nil
+      let own: Int? = try transaction.value(
+        """
+        SELECT coalesce(CAST(sum(size) AS BIGINT), 0) FROM msgr_topic_files
+        WHERE account = ?1 OR (?1 IS NULL AND site = ?2)
+        """, account, site)
+      let all: Int? = try transaction.value(
+        "SELECT coalesce(CAST(sum(size) AS BIGINT), 0) FROM msgr_topic_files")
+      let share = account == nil ? files.perAddress : files.perAccount
+      return (own ?? 0) <= share && (all ?? 0) <= files.all
+    }
+  }
+}
