@@ -22,6 +22,8 @@ enum RequestRefusal: Error, Hashable, Sendable {
   case tooManyContacts
   /// The client's name for the message is another message's.
   case otherMessage
+  /// There is so little room on the disk that only known users' data is stored.
+  case noRoom
   /// Nobody makes an account by a request.
   case noSignup
 }
@@ -47,6 +49,9 @@ extension HTTPError {
       self.init(.forbidden, "the account has as many of these as it may have")
     case RequestRefusal.otherMessage:
       self.init(.conflict, "this ClientId was another message's")
+    case RequestRefusal.noRoom:
+      self.init(
+        .serviceUnavailable, "the server has too little room to store this", retryAfter: 600)
     case RequestRefusal.noSignup:
       self.init(.forbidden, "accounts are made by the operator only")
     case RequestRefusal.tooLong:

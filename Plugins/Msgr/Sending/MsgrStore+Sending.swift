@@ -182,11 +182,42 @@ extension MsgrStore {
     _ post: InboxPost, _ transaction: borrowing Transaction
   ) throws -> Bool {
     if post.topic != nil || post.owner == post.recipient { return true }
-    return try transaction.exists(
+    return try knows(post.recipient, post.owner, transaction)
+  }
+
+  /// Returns whether a user has added or written to another.
+  func knows(_ user: UserName, _ other: UserName) async throws -> Bool {
+    if user == other { return true }
+    return try await store.read(isOneQuery: true) { try knows(user, other, $0) }
+  }
+
+  private func knows(
+    _ user: UserName, _ other: UserName, _ database: borrowing some Queryable & ~Copyable
+  ) throws -> Bool {
+    try database.exists(
       """
       SELECT 1 FROM msgr_contacts WHERE username = ?1 AND friend = ?2
       UNION ALL SELECT 1 FROM msgr_acquaintances WHERE username = ?1 AND other = ?2
-      """, post.recipient, post.owner)
+      """, user, other)
+  }
+
+  /// Forgets whom users have written to longest ago, beyond as many as an account may have contacts.
+  func forgetOldAcquaintances() async throws {
+    let users: [UserName] = try await store.read(isOneQuery: true) { snapshot in
+      try snapshot.values(
+        "SELECT username FROM msgr_acquaintances GROUP BY username HAVING count(*) > ?",
+        limits.contacts)
+    }
+    for user in users {
+      try await store.write(isolation: .rowLocks) { transaction in
+        try transaction.execute(
+          """
+          DELETE FROM msgr_acquaintances WHERE username = ?1 AND other IN (
+            SELECT other FROM msgr_acquaintances WHERE username = ?1
+            ORDER BY written_at DESC LIMIT 1000000 OFFSET ?2)
+          """, user, limits.contacts)
+      }
+    }
   }
 
   /// Returns what each account has in an inbox. Publishers' messages are their owners'; each topic counts by itself.

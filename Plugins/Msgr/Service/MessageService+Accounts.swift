@@ -11,6 +11,7 @@ extension MessageService {
     from network: ClientNetwork?
   ) async throws -> BearerToken {
     do {
+      try refuseAccountsWithoutRoom()
       try registrations.begin(in: network)
       var isCounted = false
       defer { if !isCounted { registrations.refund(in: network) } }
@@ -133,6 +134,7 @@ extension MessageService {
       name = try newName()
       guard signup != .closed else { throw RequestRefusal.noSignup }
       guard signup == .open || invitation != nil else { throw RequestRefusal.badInvitation }
+      try refuseAccountsWithoutRoom()
       try registrations.begin(in: network)
     }
     do {

@@ -15,12 +15,15 @@ final class MessageService: Sendable {
   /// The refused messages that a sender may have in a minute, however few others.
   private static let leastRefused = 60
   private static let exportsPerMinute = 3
+  private static let tidiesPerHour = 60
 
   let store: MsgrStore
+  private let disk: DiskReserve
   let hub: StreamHub
   /// The other nodes that share the store, if there are any.
   let link: NodeLink<StreamRegistry>
   private let lastStream = Atomic<Int64>(0)
+  private let tidied = Atomic(0)
   let places: MessageStreamSlots
   /// The pushes to phones and browsers.
   let pushes: Pushes
@@ -68,6 +71,7 @@ final class MessageService: Sendable {
         secret: try context.pushes.webKeyPair().secretNumber ?? context.randomBytes(32))
     }
     log = context.log
+    disk = context.disk
     places = MessageStreamSlots(configuration.streams)
     refusals = RefusalReport(context.log, context.metrics, clock: context.clock)
     registrations = RegistrationLimits(configuration.registrations, clock: context.clock)
@@ -114,6 +118,17 @@ final class MessageService: Sendable {
   }
 
   // MARK: - Contacts
+
+  /// Refuses an account that there is no room for.
+  func refuseAccountsWithoutRoom() throws(RequestRefusal) {
+    if disk.refusesStrangers { throw .noRoom }
+  }
+
+  /// Refuses a message from a stranger of its recipient's if there is little room.
+  private func refuseStrangersWithoutRoom(_ sender: UserName, to recipient: UserName) async throws {
+    guard disk.refusesStrangers else { return }
+    guard try await store.knows(recipient, sender) else { throw RequestRefusal.noRoom }
+  }
 
   /// Asks a user to become a friend, or agrees.
   func add(_ friend: UserName, by credentials: Credentials) async throws -> Friendship {
@@ -168,6 +183,7 @@ final class MessageService: Sendable {
           throw RequestRefusal.tooMany(retryAfter: wait)
         }
         do {
+          try await refuseStrangersWithoutRoom(caller.name, to: draft.recipient)
           return try await store.send(draft, by: caller)
         } catch {
           sent.uncount(caller.name)
@@ -205,6 +221,9 @@ final class MessageService: Sendable {
   /// Deletes messages and tokens that are too old, and closes streams whose tokens another process has ended.
   func tidy() async throws {
     while try await store.expire(at: expiry()) {}
+    if tidied.wrappingAdd(1, ordering: .relaxed).oldValue.isMultiple(of: Self.tidiesPerHour) {
+      try await store.forgetOldAcquaintances()
+    }
     let tokens = hub.members.map(\.member.token.hash)
     guard !tokens.isEmpty else { return }
     hub.end(Set(try await store.ended(of: tokens)))
