@@ -312,6 +312,11 @@ let tests: [Target] = [
       "TestSupport", "awd",
     ]),
   .testTarget(
+    name: "PushTests",
+    dependencies: [
+      "Configuration", "Observability", "Platform", "Push", "Storage", "TestSupport",
+    ]),
+  .testTarget(
     name: "RoutingTests",
     dependencies: [
       "Budgets", "Configuration", "Formats", "HTTPProtocol", "HTTPServer", "Observability",

@@ -56,7 +56,7 @@ final class APNsProvider: PushProvider {
 
   func refreshCredentials() { tokens?.refresh() }
 
-  func push(_ push: Push, _ payload: PushPayload) async -> PushOutcome {
+  func push(_ push: LeasedPush, _ payload: PushPayload) async -> PushOutcome {
     guard case .apns(let body, let type, let priority) = payload else {
       return .forbidden("no payload of Apple's")
     }

@@ -2,7 +2,7 @@ internal import Formats
 internal import Observability
 internal import Platform
 
-/// Notes each push in the log, for development.
+/// Records each push in the log, for development.
 ///
 /// Only if the configuration asks for it, the payload stands in the log as well, and the last ones are kept to be shown.
 /// Nothing else logs a message.
@@ -24,8 +24,8 @@ final class LogProvider: Sendable {
     self.clock = clock
   }
 
-  /// Notes a push with the names that its service has for it.
-  func note(_ push: Push, of source: any PushSource) -> PushOutcome {
+  /// Records a push with the names that its service has for it.
+  func record(_ push: LeasedPush, of source: any PushSource) -> PushOutcome {
     let labels = source.labels(of: push)
     guard showsPayloads else {
       log.info(

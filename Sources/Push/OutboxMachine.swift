@@ -1,40 +1,50 @@
 internal import Platform
 
+/// The order in which due pushes are leased.
+enum LeaseOrder: Sendable, Hashable {
+  /// Those longest due first.
+  case due
+  /// While the push service is in doubt: those of accounts first of which no push was tried, and of these the newest.
+  case untriedAccountsNewestFirst
+  /// The same, but the one that is due longest.
+  case untriedAccountsOldestFirst
+}
+
 /// Decides what to push when, and what a response means. It does nothing itself.
 struct OutboxMachine: Sendable {
-  /// An event that the machine is told.
+  /// An event.
   enum Event: Sendable {
     /// There may be something new in the outbox.
-    case news
+    case queued
     /// The store has leased pushes; the next push that it has not leased is due at a moment, if there is one.
-    case leased([Push], next: Timestamp?)
-    /// The store can't be asked now.
+    case leased([LeasedPush], next: Timestamp?)
+    /// The store can't be read now.
     case storeFailed
     /// A push was tried.
-    case tried(Push.ID, PushOutcome)
-    /// The store has noted the settlement of a push, or has failed to: then its lease runs out.
-    case settled(Push.ID)
+    case tried(LeasedPush.ID, PushOutcome)
+    /// The store has recorded the completion of a push, or has failed to: then its lease runs out.
+    case completed(LeasedPush.ID)
   }
 
-  /// An action that the machine asks for.
+  /// An action that the machine requests.
   enum Action: Sendable, Hashable {
     /// Lease pushes that are due.
-    case lease(atMost: Int)
+    case lease(atMost: Int, LeaseOrder = .due)
     /// Try a push.
-    case send(Push)
+    case send(LeasedPush)
     /// Try a push once more, for which its lease has to be made longer first.
-    case sendAgain(Push)
+    case sendAgain(LeasedPush)
     /// Replace the provider's credentials before the actions that follow.
     case refreshCredentials
-    /// Note the end of a push's lease.
-    case settle(Push, PushSettlement)
-    /// Tell the operator.
+    /// Record the end of a push's lease.
+    case complete(LeasedPush, PushCompletion)
+    /// Report to the operator.
     case report(Report)
   }
 
   /// An event that an operator should know of, without the name of a device or a message.
   enum Report: Sendable, Hashable {
-    /// The push service calls devices bad and has never taken a push, so it may be the wrong one.
+    /// The push service rejects device tokens and has never accepted a push, so it may be the wrong one.
     case targetInDoubt(reason: String, pause: Duration)
     /// The push service can't be reached.
     case unreachable(String, pause: Duration)
@@ -42,7 +52,7 @@ struct OutboxMachine: Sendable {
     case refused(status: Int, reason: String)
     /// A push was not delivered in time.
     case expired
-    /// A push service doesn't take this server's key, and the push is dropped.
+    /// A push service rejects this server's key, and the push is dropped.
     case unauthorized(status: Int)
     /// The push service refuses this server's credentials or settings.
     case misconfigured(status: Int, reason: String, pause: Duration)
@@ -64,7 +74,7 @@ struct OutboxMachine: Sendable {
     var firstPause = Duration.seconds(1)
     /// The longest pause of all pushes.
     var longestPause = Duration.seconds(60)
-    /// The interval at which the outbox is looked at without news, as other processes fill it as well.
+    /// The interval at which the outbox is polled without an event, as other processes fill it as well.
     var poll = Duration.seconds(5)
 
     /// The limits of push services of a kind.
@@ -75,6 +85,8 @@ struct OutboxMachine: Sendable {
     }
   }
 
+  /// The most accounts that are remembered while the push service is in doubt.
+  private static let rememberedAccounts = 10_000
   /// The time to wait after FCM's quota is used up, if it names none.
   private static let quotaWait = Duration.seconds(60)
 
@@ -87,9 +99,13 @@ struct OutboxMachine: Sendable {
   private let kind: PushKind
   private let limits: Limits
   private let random: @Sendable (ClosedRange<Double>) -> Double
-  private var inFlight: [Push.ID: (push: Push, stage: Stage)] = [:]
-  /// True if the push service has ever taken a push.
+  private var inFlight: [LeasedPush.ID: (push: LeasedPush, stage: Stage)] = [:]
+  /// True if the push service has ever accepted a push.
   private var isProven: Bool
+  /// The accounts whose devices were rejected before the push service was proven.
+  private var doubtfulAccounts: Set<PushOwner> = []
+  /// The number of leases made in doubt.
+  private var doubtfulLeases = 0
   private var isLeasing = false
   private var hasNews = true
   private var nextDue: Timestamp?
@@ -101,7 +117,7 @@ struct OutboxMachine: Sendable {
   ///
   /// - Parameters:
   ///   - limits: the number of pushes at once, and the times to wait.
-  ///   - isProven: whether the push service has taken a push before.
+  ///   - isProven: whether the push service has accepted a push before.
   init(
     _ limits: Limits, of kind: PushKind = .apns, isProven: Bool,
     random: @escaping @Sendable (ClosedRange<Double>) -> Double
@@ -113,7 +129,7 @@ struct OutboxMachine: Sendable {
   }
 
   /// The pushes that are leased and not settled.
-  var unsettled: [Push] { inFlight.values.map(\.push) }
+  var unfinished: [LeasedPush] { inFlight.values.map(\.push) }
 
   /// Returns the moment to call ``advance(_:at:)`` at if nothing happens before.
   func wakeTime(at now: Timestamp) -> Timestamp {
@@ -122,7 +138,7 @@ struct OutboxMachine: Sendable {
     return isPaused(at: now) ? max(due, pausedUntil) : due
   }
 
-  /// Takes events and decides what to do.
+  /// Handles events and decides what to do.
   ///
   /// - Parameter events: the events in order; none if only time has passed.
   /// - Returns: the actions, in order.
@@ -130,7 +146,7 @@ struct OutboxMachine: Sendable {
     var actions: [Action] = []
     for event in events {
       switch event {
-      case .news: hasNews = true
+      case .queued: hasNews = true
       case .leased(let pushes, let next):
         isLeasing = false
         nextDue = next
@@ -141,8 +157,8 @@ struct OutboxMachine: Sendable {
         // No longer: the store's failure says nothing of the push service.
         if !isPaused(at: now) { pausedUntil = now + limits.firstPause }
       case .tried(let id, let outcome):
-        if let (push, stage) = inFlight[id] { judge(push, stage, outcome, now, &actions) }
-      case .settled(let id):
+        if let (push, stage) = inFlight[id] { evaluate(push, stage, outcome, now, &actions) }
+      case .completed(let id):
         inFlight[id] = nil
         // The next one to the same device may be due.
         hasNews = true
@@ -154,7 +170,7 @@ struct OutboxMachine: Sendable {
 
   /// The number of further pushes that may be under way.
   ///
-  /// After a pause it is one after the other, until one is taken.
+  /// After a pause it is one after the other, until one is accepted.
   private var room: Int { (pauses == 0 ? limits.inFlight : 1) - inFlight.count }
 
   /// Returns whether all pushes are paused, which never lasts longer than a pause if the clock was set back.
@@ -170,42 +186,51 @@ struct OutboxMachine: Sendable {
     isLeasing = true
     hasNews = false
     nextPoll = now + limits.poll
-    actions.append(.lease(atMost: room))
+    actions.append(.lease(atMost: room, leaseOrder()))
   }
 
-  private mutating func begin(_ push: Push, _ now: Timestamp, _ actions: inout [Action]) {
+  /// Returns the order of the next lease: in doubt, the newest and the oldest device by turns, so that neither can be kept
+  /// waiting by others that are newer or older.
+  private mutating func leaseOrder() -> LeaseOrder {
+    guard !isProven, !doubtfulAccounts.isEmpty else { return .due }
+    doubtfulLeases += 1
+    return doubtfulLeases.isMultiple(of: 2)
+      ? .untriedAccountsOldestFirst : .untriedAccountsNewestFirst
+  }
+
+  private mutating func begin(_ push: LeasedPush, _ now: Timestamp, _ actions: inout [Action]) {
     guard push.expires > now else {
       actions.append(.report(.expired))
-      return settle(push, .dropped(.expired), &actions)
+      return complete(push, .dropped(.expired), &actions)
     }
     inFlight[push.id] = (push, .sending)
     actions.append(.send(push))
   }
 
-  private mutating func settle(
-    _ push: Push, _ settlement: PushSettlement, _ actions: inout [Action]
+  private mutating func complete(
+    _ push: LeasedPush, _ completion: PushCompletion, _ actions: inout [Action]
   ) {
     inFlight[push.id] = (push, .settling)
-    actions.append(.settle(push, settlement))
+    actions.append(.complete(push, completion))
   }
 
-  private mutating func judge(
-    _ push: Push, _ stage: Stage, _ outcome: PushOutcome, _ now: Timestamp,
+  private mutating func evaluate(
+    _ push: LeasedPush, _ stage: Stage, _ outcome: PushOutcome, _ now: Timestamp,
     _ actions: inout [Action]
   ) {
     switch outcome {
     case .responded(let response):
-      let verdict =
+      let meaning =
         switch kind {
-        case .apns, .apnsSandbox: Self.verdict(ofAPNs: response)
-        case .fcm: Self.verdict(ofFCM: response, at: now)
-        case .web: Self.verdict(ofBrowsers: response)
+        case .apns, .apnsSandbox: Self.meaning(ofAPNs: response)
+        case .fcm: Self.meaning(ofFCM: response, at: now)
+        case .web: Self.meaning(ofBrowsers: response)
         }
-      judge(push, stage, response, verdict, now, &actions)
-    case .logged: settle(push, .logged, &actions)
+      apply(meaning, of: response, to: push, stage, now, &actions)
+    case .logged: complete(push, .logged, &actions)
     case .forbidden(let why):
       actions.append(.report(.refused(status: 0, reason: why)))
-      settle(push, .dropped(.refused), &actions)
+      complete(push, .dropped(.refused), &actions)
     case .disconnected, .postponed: retry(push, at: now + backOff(push), &actions)
     case .cancelled: retry(push, at: now, &actions)
     case .unreachable(let why):
@@ -215,15 +240,16 @@ struct OutboxMachine: Sendable {
   }
 
   /// What a response of a push service means. For how long to wait, FCM has a time of its own if it names none.
-  private enum Verdict {
-    case taken, oldCredentials, badSetting, badDevice, appLacksKey, unauthorized, tooLong, refused
+  private enum Meaning {
+    case accepted, oldCredentials, badSetting, badDevice, appLacksKey, unauthorized, tooLong,
+      refused
     case gone(boundBefore: Timestamp?)
     case later(after: Duration? = nil)
   }
 
-  private static func verdict(ofAPNs response: PushResponse) -> Verdict {
+  private static func meaning(ofAPNs response: PushResponse) -> Meaning {
     switch (response.status, response.reason) {
-    case (200, _): .taken
+    case (200, _): .accepted
     case (403, "ExpiredProviderToken"): .oldCredentials
     case (410, _): response.timestamp.map { .gone(boundBefore: $0) } ?? .refused
     case (400, "BadDeviceToken"), (400, "DeviceTokenNotForTopic"): .badDevice
@@ -234,9 +260,9 @@ struct OutboxMachine: Sendable {
   }
 
   /// Returns what a response of FCM's means, by its own code if it has one.
-  private static func verdict(ofFCM response: PushResponse, at now: Timestamp) -> Verdict {
+  private static func meaning(ofFCM response: PushResponse, at now: Timestamp) -> Meaning {
     switch (response.reason, response.status) {
-    case (_, 200): .taken
+    case (_, 200): .accepted
     case ("UNREGISTERED", _): .gone(boundBefore: response.timestamp ?? now)
     case ("SENDER_ID_MISMATCH", _): .badDevice
     case ("INVALID_ARGUMENT", _) where response.isOfToken: .badDevice
@@ -250,9 +276,9 @@ struct OutboxMachine: Sendable {
   }
 
   /// Returns what a response of a browser's push service (RFC 8030) means, which speaks for its own devices only.
-  private static func verdict(ofBrowsers response: PushResponse) -> Verdict {
+  private static func meaning(ofBrowsers response: PushResponse) -> Meaning {
     switch response.status {
-    case 200, 201, 202, 204: .taken
+    case 200, 201, 202, 204: .accepted
     case 404, 410: .gone(boundBefore: nil)
     case 413: .tooLong
     case 401, 403: .unauthorized
@@ -261,16 +287,17 @@ struct OutboxMachine: Sendable {
     }
   }
 
-  private mutating func judge(
-    _ push: Push, _ stage: Stage, _ response: PushResponse, _ verdict: Verdict, _ now: Timestamp,
-    _ actions: inout [Action]
+  private mutating func apply(
+    _ meaning: Meaning, of response: PushResponse, to push: LeasedPush, _ stage: Stage,
+    _ now: Timestamp, _ actions: inout [Action]
   ) {
     let reason = response.reason ?? "no reason"
-    switch verdict {
-    case .taken:
+    switch meaning {
+    case .accepted:
       isProven = true
+      doubtfulAccounts = []
       pauses = 0
-      settle(push, .delivered, &actions)
+      complete(push, .delivered, &actions)
     case .oldCredentials where stage == .sending:
       inFlight[push.id] = (push, .sendingWithNewCredentials)
       actions += [.refreshCredentials, .sendAgain(push)]
@@ -282,20 +309,24 @@ struct OutboxMachine: Sendable {
     case .gone(let moment):
       let reason = response.reason ?? "status \(response.status)"
       actions.append(.report(.unbound(reason: reason)))
-      settle(push, .unbound(boundBefore: moment), &actions)
+      complete(push, .unbound(boundBefore: moment), &actions)
     case .badDevice where isProven:
       actions.append(.report(.unbound(reason: reason)))
-      settle(push, .unbound(boundBefore: nil), &actions)
+      complete(push, .unbound(boundBefore: nil), &actions)
     case .badDevice:
-      pause(at: now, &actions) { .targetInDoubt(reason: reason, pause: $0) }
-      // After all others that are due, as one of them may prove the push service.
+      // Another account's push may prove the push service, so it doesn't wait long: only an account's further ones do.
+      let isFirst =
+        doubtfulAccounts.count < Self.rememberedAccounts
+        && doubtfulAccounts.insert(PushOwner(push)).inserted
+      pause(at: now, isShort: isFirst, &actions) { .targetInDoubt(reason: reason, pause: $0) }
+      // After all others that are due.
       retry(push, at: pausedUntil + limits.longestPause, &actions)
     case .appLacksKey:
       actions.append(.report(.appLacksKey))
-      settle(push, .dropped(.refused), &actions)
+      complete(push, .dropped(.refused), &actions)
     case .unauthorized:
       actions.append(.report(.unauthorized(status: response.status)))
-      settle(push, .dropped(.refused), &actions)
+      complete(push, .dropped(.refused), &actions)
     case .tooLong where !push.isShort:
       var short = push
       short.isShort = true
@@ -303,40 +334,50 @@ struct OutboxMachine: Sendable {
       actions.append(.sendAgain(short))
     case .tooLong, .refused:
       actions.append(.report(.refused(status: response.status, reason: reason)))
-      settle(push, .dropped(.refused), &actions)
+      complete(push, .dropped(.refused), &actions)
     case .later(let wait):
-      let told = response.retryAfter.map { min($0, .seconds(86_400)) }
-      let wait =
-        kind == .fcm
-        ? told.map { max($0, .seconds(1)) } ?? wait ?? backOff(push)
-        : max(backOff(push), told ?? .zero)
-      retry(push, at: now + wait, &actions)
+      retry(push, at: now + pause(after: response, default: wait, of: push), &actions)
     }
   }
 
-  private mutating func retry(_ push: Push, at time: Timestamp, _ actions: inout [Action]) {
+  private mutating func retry(_ push: LeasedPush, at time: Timestamp, _ actions: inout [Action]) {
     guard time < push.expires else {
       actions.append(.report(.expired))
-      return settle(push, .dropped(.expired), &actions)
+      return complete(push, .dropped(.expired), &actions)
     }
-    settle(push, .retried(at: time), &actions)
+    complete(push, .retried(at: time), &actions)
+  }
+
+  /// Returns the time to wait before a push is tried again that the push service has put off.
+  private func pause(
+    after response: PushResponse, default wait: Duration?, of push: LeasedPush
+  ) -> Duration {
+    let requested = response.retryAfter.map { min($0, .seconds(86_400)) }
+    guard kind == .fcm else { return max(backOff(push), requested ?? .zero) }
+    // FCM's own time is exact.
+    if let requested { return max(requested, .seconds(1)) }
+    return wait ?? backOff(push)
   }
 
   /// The time to wait before a push is tried again.
   ///
   /// It doubles each time and is spread between half and all of it, so that pushes that failed together aren't tried
   /// together.
-  private func backOff(_ push: Push) -> Duration {
+  private func backOff(_ push: LeasedPush) -> Duration {
     Self.doubled(limits.firstRetry, push.attempts - 1, limits.longestRetry) * random(0.5...1)
   }
 
   /// Pauses all pushes, and reports it, unless there is a pause already.
+  ///
+  /// - Parameter isShort: whether it is as short as the first one, and later ones don't get longer by it.
   private mutating func pause(
-    at now: Timestamp, _ actions: inout [Action], report: (Duration) -> Report
+    at now: Timestamp, isShort: Bool = false, _ actions: inout [Action],
+    report: (Duration) -> Report
   ) {
     guard !isPaused(at: now) else { return }
-    let pause = Self.doubled(limits.firstPause, pauses, limits.longestPause)
-    pauses += 1
+    let pause =
+      isShort ? limits.firstPause : Self.doubled(limits.firstPause, pauses, limits.longestPause)
+    pauses = isShort ? max(pauses, 1) : pauses + 1
     pausedUntil = now + pause
     actions.append(.report(report(pause)))
   }

@@ -16,7 +16,7 @@ final class PushMetrics: Sendable {
   private let metrics: Metrics
   private let providers: [String: Provider]
   private let clock: @Sendable () -> Timestamp
-  private let queue = Lock<(states: [String: PushStore.State], noted: Timestamp?)>(([:], nil))
+  private let queue = Lock<(states: [String: PushStore.State], readAt: Timestamp?)>(([:], nil))
 
   /// Registers the metrics of providers.
   init(_ metrics: Metrics, clock: @escaping @Sendable () -> Timestamp) {
@@ -57,27 +57,27 @@ final class PushMetrics: Sendable {
       ["service": service, "cause": cause])
   }
 
-  /// True if it is time to ask for the state of the outbox.
+  /// True if it is time to read the state of the outbox.
   var wantsState: Bool {
     let now = clock()
     return queue.withLock { queue in
-      // Asked again at once if the clock was set back.
-      if let noted = queue.noted, (.zero..<Self.stateAge).contains(noted.duration(to: now)) {
+      // Read again at once if the clock was set back.
+      if let readAt = queue.readAt, (.zero..<Self.stateAge).contains(readAt.duration(to: now)) {
         return false
       }
-      queue.noted = now
+      queue.readAt = now
       return true
     }
   }
 
-  /// Takes the state of the outbox.
-  func note(_ states: [PushStore.State]) {
+  /// Records the state of the outbox.
+  func record(_ states: [PushStore.State]) {
     let states = Dictionary(states.map { ($0.service, $0) }) { first, _ in first }
     queue.withLock { $0.states = states }
   }
 
   /// Counts the outcome of an attempt.
-  func note(_ outcome: PushOutcome, of kind: PushKind, after duration: Duration) {
+  func count(_ outcome: PushOutcome, of kind: PushKind, after duration: Duration) {
     let provider = providers[kind.provider]
     switch outcome {
     case .responded(let response):
@@ -91,8 +91,8 @@ final class PushMetrics: Sendable {
   }
 
   /// Counts a push that is given up.
-  func note(_ settlement: PushSettlement, of service: String) {
-    switch settlement {
+  func count(_ completion: PushCompletion, of service: String) {
+    switch completion {
     case .dropped(let cause): dropped(of: service, for: cause.rawValue).add()
     case .unbound: dropped(of: service, for: PushDrop.deviceGone.rawValue).add()
     case .delivered, .logged, .retried: break

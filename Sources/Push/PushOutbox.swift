@@ -12,7 +12,7 @@ final class PushOutbox: Sendable {
   /// A service whose pushes it carries.
   struct Service: Sendable {
     let source: any PushSource
-    /// The log in which its pushes are only noted, or nil if they go to the push service.
+    /// The log in which its pushes are only recorded, or nil if they go to the push service.
     let log: LogProvider?
   }
 
@@ -57,11 +57,11 @@ final class PushOutbox: Sendable {
   /// The name of the push service, for its proof.
   private var target: String { provider?.target ?? "log" }
 
-  /// Tells the outbox that a push was queued and committed.
+  /// Notifies the outbox that a push was queued and committed.
   func wake() {
     // Once until the store is asked: while pushes are paused, each message would wake the task for nothing.
     guard !hasNews.exchange(true, ordering: .acquiringAndReleasing) else { return }
-    events.put(.news)
+    events.put(.queued)
   }
 
   /// Pushes until the task is cancelled.
@@ -82,94 +82,94 @@ final class PushOutbox: Sendable {
     await finish(&machine)
   }
 
-  /// Returns whether the push service has ever taken a push, as soon as the store can say it; nil if the task is
+  /// Returns whether the push service has ever accepted a push, as soon as the store can say it; nil if the task is
   /// cancelled before.
   private func isProven() async -> Bool? {
     while !Task.isCancelled {
       guard provider != nil else { return true }
       do { return try await store.hasProven(target) } catch {
-        log.warning("the outbox can't be read yet", ["cause": "\(error)"])
+        log.warning("the outbox could not be read; retrying", ["cause": "\(error)"])
         try? await Task.sleep(for: .seconds(1))
       }
     }
     return nil
   }
 
-  /// Settles the last pushes, and gives back the unfinished ones.
+  /// Completes the last pushes, and returns the unfinished ones to the outbox.
   private func finish(_ machine: inout OutboxMachine) async {
     let now = store.clock()
     for action in machine.advance(events.takeNow(), at: now) {
-      if case .settle(let push, let settlement) = action { await settle(push, settlement) }
+      if case .complete(let push, let completion) = action { await complete(push, completion) }
     }
-    for push in machine.unsettled { await settle(push, .retried(at: now)) }
+    for push in machine.unfinished { await complete(push, .retried(at: now)) }
   }
 
   private func perform(_ action: OutboxMachine.Action, in group: inout DiscardingTaskGroup) {
     switch action {
-    case .lease(let count):
+    case .lease(let count, let order):
       // Before the lease, which sees all that was committed earlier.
       _ = hasNews.exchange(false, ordering: .acquiringAndReleasing)
-      group.addTask { [self] in events.put(await lease(atMost: count)) }
+      group.addTask { [self] in events.put(await lease(atMost: count, order)) }
     case .send(let push):
       group.addTask { [self] in events.put(.tried(push.id, await send(push))) }
     case .sendAgain(let push):
       group.addTask { [self] in
         // Without a lease the push is another outbox's by now.
         guard (try? await store.renewLease(of: push, owner: owner)) == true else {
-          return events.put(.settled(push.id))
+          return events.put(.completed(push.id))
         }
         events.put(.tried(push.id, await send(push)))
       }
     case .refreshCredentials: provider?.refreshCredentials()
-    case .settle(let push, let settlement):
+    case .complete(let push, let completion):
       group.addTask { [self] in
-        await settle(push, settlement)
-        events.put(.settled(push.id))
+        await complete(push, completion)
+        events.put(.completed(push.id))
       }
-    case .report(let report): tell(report)
+    case .report(let report): self.report(report)
     }
   }
 
-  private func lease(atMost count: Int) async -> OutboxMachine.Event {
+  private func lease(atMost count: Int, _ order: LeaseOrder) async -> OutboxMachine.Event {
     do {
       // Before the lease, which a failure must not lose.
-      if metrics.wantsState { metrics.note(try await store.states()) }
+      if metrics.wantsState { metrics.record(try await store.states()) }
       let (pushes, next) = try await store.lease(
-        atMost: count, owner: owner, of: kind, for: services.keys.sorted())
+        atMost: count, order, owner: owner, of: kind, for: services.keys.sorted())
       return .leased(pushes, next: next)
     } catch {
-      log.error("the outbox can't be read", ["cause": "\(error)"])
+      log.error("the outbox could not be read; retrying", ["cause": "\(error)"])
       return .storeFailed
     }
   }
 
-  private func send(_ push: Push) async -> PushOutcome {
+  private func send(_ push: LeasedPush) async -> PushOutcome {
     guard let service = services[push.service] else { return .unreadable }
     let start = ContinuousClock.now
     let outcome: PushOutcome
     if let log = service.log {
-      outcome = log.note(push, of: service.source)
+      outcome = log.record(push, of: service.source)
     } else if let payload = service.source.payload(of: push) {
       outcome = await provider?.push(push, payload) ?? .cancelled
     } else {
       return .unreadable
     }
-    metrics.note(outcome, of: kind, after: ContinuousClock.now - start)
+    metrics.count(outcome, of: kind, after: ContinuousClock.now - start)
     return outcome
   }
 
-  private func settle(_ push: Push, _ settlement: PushSettlement) async {
+  private func complete(_ push: LeasedPush, _ completion: PushCompletion) async {
     guard let source = services[push.service]?.source else { return }
-    metrics.note(settlement, of: push.service)
+    metrics.count(completion, of: push.service)
     do {
-      try await store.settle(push, owner: owner, settlement, target: target, source)
+      try await store.complete(push, owner: owner, completion, target: target, source)
     } catch {
       // The lease runs out, and the message is pushed again under the same identifier.
-      log.error("the outcome of a push can't be noted", ["cause": "\(error)"])
+      log.error("the outcome of a push could not be recorded", ["cause": "\(error)"])
     }
   }
 
-  private func tell(_ report: OutboxMachine.Report) {
+  private func report(_ report: OutboxMachine.Report) {
     var fields: Log.Fields = [:]
     var level = Log.Level.error
     var most = Self.linesPerMinute
@@ -177,19 +177,19 @@ final class PushOutbox: Sendable {
     switch report {
     case .targetInDoubt(let reason, let pause):
       words =
-        "the push service calls devices bad and has never taken one: are URL and topic or project right?"
+        "every device token was rejected: check url, topic and project"
       fields = ["target": target, "reason": reason, "pause": pause]
     case .unreachable(let why, let pause):
       words = "the push service can't be reached"
       fields = ["target": target, "cause": why, "pause": pause]
     case .misconfigured(let status, let reason, let pause):
-      words = "the push service refuses this server: are credentials, topic and project right?"
+      words = "the push service refuses this server: check credentials, topic and project"
       fields = ["target": target, "status": status, "reason": reason, "pause": pause]
     case .refused(let status, let reason):
       words = "a push was refused and is dropped"
       fields = ["status": status, "reason": reason]
     case .unauthorized(let status):
-      words = "a push service doesn't take this server's key"
+      words = "a push service rejects this server's key; the push is dropped"
       fields = ["status": status]
     case .appLacksKey:
       words = "Firebase lacks the key for an app's pushes: a push is dropped"

@@ -8,7 +8,7 @@ protocol PushProvider: Sendable {
   /// Tries once to push.
   ///
   /// - Parameter payload: its content, which the service has made.
-  func push(_ push: Push, _ payload: PushPayload) async -> PushOutcome
+  func push(_ push: LeasedPush, _ payload: PushPayload) async -> PushOutcome
 
   /// Replaces credentials that the service has called expired.
   func refreshCredentials()
@@ -62,7 +62,7 @@ struct PushResponse: Sendable, Hashable {
 }
 
 /// The end of a push's lease.
-enum PushSettlement: Sendable, Hashable {
+enum PushCompletion: Sendable, Hashable {
   /// The push was taken, which proves that the push service is the right one.
   case delivered
   /// The push is removed, as the log has it.

@@ -46,7 +46,7 @@ package struct PushQueue: Sendable {
   package let service: String
   /// The kinds of addresses that are served. Nothing is queued for another.
   package let kinds: Set<PushKind>
-  /// The kinds among them whose pushes are only noted in the log.
+  /// The kinds among them whose pushes are only recorded in the log.
   var loggedKinds: Set<PushKind> = []
   /// Counts pushes that go because too many wait.
   var dropped: Counter?
@@ -89,7 +89,7 @@ package struct PushQueue: Sendable {
         SELECT id FROM push_outbox WHERE service = ?1 AND device = ?2
         ORDER BY id /*postgresql + 0 */ DESC LIMIT 1 OFFSET ?3)
       """, service, device, most)
-    noteDropped(transaction.changes)
+    countDropped(transaction.changes)
   }
 
   /// Makes the statement of PostgreSQL's that queues many pushes.
@@ -154,11 +154,11 @@ package struct PushQueue: Sendable {
         RETURNING 1)
       SELECT count(*) FROM dropped
       """, parameters
-    ) { row in noteDropped(try row[0]) }
+    ) { row in countDropped(try row[0]) }
   }
 
   /// Counts pushes that went because too many waited for their devices.
-  package func noteDropped(_ count: Int) { dropped?.add(UInt64(count)) }
+  package func countDropped(_ count: Int) { dropped?.add(UInt64(count)) }
 
   /// Deletes the pushes to a device whose positions are above one and not above another.
   ///

@@ -1,5 +1,5 @@
 internal import Budgets
-internal import Budgets
+internal import Formats
 internal import Platform
 internal import Storage
 
@@ -29,18 +29,21 @@ struct PushStore: Sendable {
   /// than may be under way.
   ///
   /// - Parameters:
+  ///   - order: the order; in another one than that of their times a single push is leased.
   ///   - owner: the random name of the outbox that leases them.
   ///   - services: the services whose pushes are leased.
   /// - Returns: the pushes, and the moment at which the next one is due that can be leased, if there is one.
   func lease(
-    atMost count: Int, owner: [UInt8], of kind: PushKind, for services: [String]
-  ) async throws -> (pushes: [Push], next: Timestamp?) {
+    atMost count: Int, _ order: LeaseOrder = .due, owner: [UInt8], of kind: PushKind,
+    for services: [String]
+  ) async throws -> (pushes: [LeasedPush], next: Timestamp?) {
     let now = now
     let names = "," + services.map { "\($0)," }.joined()
     // Most looks find nothing that is due, and need no write.
     let next = try await store.read(isOneQuery: true) { try Self.next(at: now, kind, names, $0) }
     guard let next, next <= now else { return ([], next) }
     return try await store.write(isolation: .rowLocks) { transaction in
+      let only = try Self.candidate(in: order, at: now, kind, names, transaction)
       // Without waiting for other nodes that lease pushes. Where one leases an account's at this moment, its pushes aren't
       // seen yet, and so these are left to it; some accounts share a lock, as a server has room for few.
       let leased = try transaction.all(
@@ -49,7 +52,7 @@ struct PushStore: Sendable {
         WHERE id IN (
           SELECT id FROM push_outbox o
           WHERE is_next = 1 AND kind = ?5 AND due_at <= ?3 AND lease_end <= ?3
-            AND ?6 LIKE '%,' || service || ',%' AND (
+            AND ?6 LIKE '%,' || service || ',%' AND (?8 = 0 OR id = ?8) AND (
               SELECT count(*) FROM push_outbox l
               WHERE l.account = o.account AND l.is_next = 1 AND l.service = o.service
                 AND l.lease_end > ?3) < ?7
@@ -59,10 +62,11 @@ struct PushStore: Sendable {
             pg_try_advisory_xact_lock(
               1886745448, hashtext(encode(account, 'hex') || service) & 1023) THEN */
             1 /*postgresql ELSE 0 END */
-        """, owner, now + Self.lease, now, count, kind, names, Self.ofAccount
+        """, owner, now + Self.lease, now, count, kind, names, Self.ofAccount,
+        only ?? 0
       ) { row in
         (
-          push: Push(
+          push: LeasedPush(
             id: try row[0], service: try row[1], device: try row[2], account: try row[3],
             address: PushAddress(stored: try row[4], try row[5]), pushID: try row[6],
             content: try row[7], urgency: try row[8], collapseKey: try row[9],
@@ -71,7 +75,7 @@ struct PushStore: Sendable {
         )
       }
       let pushes = leased.sorted { ($0.due, $0.push.id) < ($1.due, $1.push.id) }
-      let excess = try giveBackExcess(of: leased, now, transaction)
+      let excess = try returnExcess(of: leased, now, transaction)
       return (
         pushes.map(\.push).filter { !excess.contains($0.id) },
         try Self.next(at: now, kind, names, transaction)
@@ -79,19 +83,21 @@ struct PushStore: Sendable {
     }
   }
 
-  /// Gives back pushes of accounts whose lock another node has, and what is more than an account's share, the latest due
+  /// Returns pushes to the outbox of accounts whose lock another node has, and what is more than an account's share, the latest due
   /// first.
   ///
-  /// - Returns: the pushes that were given back.
-  private func giveBackExcess(
-    of leased: [(push: Push, due: Timestamp, isLocked: Bool)], _ now: Timestamp,
+  /// - Returns: the pushes that were returned.
+  private func returnExcess(
+    of leased: [(push: LeasedPush, due: Timestamp, isLocked: Bool)], _ now: Timestamp,
     _ transaction: borrowing Transaction
-  ) throws -> Set<Push.ID> {
+  ) throws -> Set<LeasedPush.ID> {
     var excess = leased.filter { !$0.isLocked }.map(\.push.id)
     // In a store of one node, an account has more than its share only by what was leased together.
     let shares = Dictionary(grouping: leased.filter(\.isLocked).map(\.push)) { PushOwner($0) }
       .values.filter { store.isShared || $0.count > 1 }
-    let firsts = shares.enumerated().map { "\"\($0)\":\($1[0].id)" }
+    let firsts = JSONWriter.object { object in
+      for (index, share) in shares.enumerated() { object["\(index)"] = share[0].id }
+    }
     try transaction.forEach(
       """
       SELECT CAST(key AS BIGINT), (
@@ -101,9 +107,10 @@ struct PushStore: Sendable {
             AND l.lease_end > ?2)
         FROM push_outbox o WHERE o.id = CAST(CAST(value AS TEXT) AS BIGINT))
       FROM json_each(?1 /*postgresql ::json */)
-      """, "{\(firsts.joined(separator: ","))}", now
+      """, String(decoding: firsts, as: UTF8.self), now
     ) { row in
-      let (share, count): (Int, Int) = (try row[0], try row[1])
+      let share: Int = try row[0]
+      let count: Int = try row[1]
       excess += shares[share].suffix(max(0, count - Self.ofAccount)).map(\.id)
     }
     for push in excess {
@@ -119,12 +126,76 @@ struct PushStore: Sendable {
   /// Makes the lease of a push as long as it was at first, for another attempt.
   ///
   /// - Returns: false if the lease was lost.
-  func renewLease(of push: Push, owner: [UInt8]) async throws -> Bool {
+  func renewLease(of push: LeasedPush, owner: [UInt8]) async throws -> Bool {
     try await store.write(isolation: .rowLocks) { transaction in
       try transaction.execute(
         "UPDATE push_outbox SET lease_end = ? WHERE id = ? AND lease_owner = ?",
         now + Self.lease, push.id, owner)
       return transaction.changes == 1
+    }
+  }
+
+  /// The most pushes among which one is chosen while the push service is in doubt.
+  private static let candidates = 1000
+
+  /// Returns the push that is to be leased by itself; nil if all that are due are, in the order of their times.
+  private static func candidate(
+    in order: LeaseOrder, at now: Timestamp, _ kind: PushKind, _ names: String,
+    _ transaction: borrowing Transaction
+  ) throws -> LeasedPush.ID? {
+    switch order {
+    case .due: nil
+    case .untriedAccountsNewestFirst:
+      try transaction.value(
+        """
+        SELECT o.id FROM (
+          SELECT id, service, account, attempts FROM push_outbox
+          WHERE is_next = 1 AND kind = ?2 AND due_at <= ?1 AND lease_end <= ?1
+            AND ?3 LIKE '%,' || service || ',%'
+          ORDER BY id DESC LIMIT ?4) o
+        ORDER BY (
+          SELECT count(*) FROM push_outbox t
+          WHERE t.account = o.account AND t.service = o.service AND t.is_next = 1
+            AND t.attempts > 0), o.attempts, o.id DESC
+        LIMIT 1
+        """, now, kind, names, candidates)
+    case .untriedAccountsOldestFirst:
+      try transaction.value(
+        """
+        SELECT o.id FROM (
+          SELECT id, service, account, attempts, due_at FROM push_outbox
+          WHERE is_next = 1 AND kind = ?2 AND due_at <= ?1 AND lease_end <= ?1
+            AND ?3 LIKE '%,' || service || ',%'
+          ORDER BY due_at LIMIT ?4) o
+        ORDER BY (
+          SELECT count(*) FROM push_outbox t
+          WHERE t.account = o.account AND t.service = o.service AND t.is_next = 1
+            AND t.attempts > 0), o.attempts, o.due_at, o.id
+        LIMIT 1
+        """, now, kind, names, candidates)
+    }
+  }
+
+  /// Deletes pushes that expired while nobody leased them, as those of a push service that isn't configured any more.
+  ///
+  /// - Parameter most: the number of pushes that one transaction deletes.
+  /// - Returns: the number of pushes.
+  func deleteExpired(atMost most: Int = 1000) async throws -> Int {
+    let now = now
+    let isAny = try await store.read(isOneQuery: true) { snapshot in
+      try snapshot.exists(
+        "SELECT 1 FROM push_outbox WHERE expires_at <= ?1 AND lease_end <= ?1 LIMIT 1", now)
+    }
+    guard isAny else { return 0 }
+    return try await store.write(isolation: .rowLocks) { transaction in
+      // In the order of those who end leases.
+      try transaction.execute(
+        """
+        DELETE FROM push_outbox WHERE id IN (
+          SELECT id FROM push_outbox WHERE expires_at <= ?1 AND lease_end <= ?1
+          ORDER BY service, device LIMIT ?2 /*postgresql FOR UPDATE SKIP LOCKED */)
+        """, now, most)
+      return transaction.changes
     }
   }
 
@@ -143,7 +214,7 @@ struct PushStore: Sendable {
       """, now, kind, names, ofAccount)
   }
 
-  /// Returns the state of the outbox, which is counted and so not to be asked for all the time.
+  /// Returns the state of the outbox, which is counted and so not to be read all the time.
   func states() async throws -> [State] {
     try await store.read { snapshot in
       try snapshot.all(
@@ -161,11 +232,11 @@ struct PushStore: Sendable {
   /// - Parameters:
   ///   - owner: the name of the outbox that leased it.
   ///   - source: the part of the service that ends addresses.
-  func settle(
-    _ push: Push, owner: [UInt8], _ settlement: PushSettlement, target: String,
+  func complete(
+    _ push: LeasedPush, owner: [UInt8], _ completion: PushCompletion, target: String,
     _ source: any PushSource
   ) async throws {
-    switch settlement {
+    switch completion {
     case .delivered: try await end(push, owner, target: target)
     case .logged, .dropped: try await end(push, owner)
     case .retried(let time): try await end(push, owner, retry: time)
@@ -182,14 +253,14 @@ struct PushStore: Sendable {
   }
 
   private func end(
-    _ push: Push, _ owner: [UInt8], target: String? = nil, retry: Timestamp? = nil
+    _ push: LeasedPush, _ owner: [UInt8], target: String? = nil, retry: Timestamp? = nil
   ) async throws {
     try await store.perform(
-      SettleOperation.Input(push: push.id, owner: owner, target: target, retry: retry),
-      by: SettleOperation.self)
+      CompleteOperation.Input(push: push.id, owner: owner, target: target, retry: retry),
+      by: CompleteOperation.self)
   }
 
-  /// Returns whether a push service has ever taken a push.
+  /// Returns whether a push service has ever accepted a push.
   func hasProven(_ target: String) async throws -> Bool {
     try await store.read { snapshot in
       try snapshot.exists("SELECT 1 FROM push_targets WHERE target = ?", target)
@@ -204,11 +275,11 @@ struct PushOwner: BudgetOwner {
 }
 
 extension PushOwner {
-  init(_ push: Push) { self.init(service: push.service, account: push.account) }
+  init(_ push: LeasedPush) { self.init(service: push.service, account: push.account) }
 }
 
 /// The end of a push's lease. Where several nodes share the store, many ends are one call.
-enum SettleOperation: BatchOperation {
+enum CompleteOperation: BatchOperation {
   struct Input: Sendable {
     let push: Int64
     /// The name of the outbox that leased the push.

@@ -15,8 +15,11 @@ package final class Pushes: Sendable {
       postgreSQL: Resource(push_schema_postgresql_sql()).bytes)
   ]
 
-  /// The most pushes to browsers that ask for a place while all are taken.
-  private static let mostThatAsk = 100
+  /// The most pushes to browsers that wait for a place while all are taken.
+  private static let mostWaiting = 100
+
+  /// The interval at which pushes are deleted that expired while no outbox leased them.
+  private static let expiryInterval = Duration.seconds(600)
 
   private struct State {
     var services: [(queue: PushQueue, source: any PushSource)] = []
@@ -144,7 +147,7 @@ package final class Pushes: Sendable {
     return pair
   }
 
-  /// Tells the outboxes of some kinds that a push was queued or made due, and committed.
+  /// Notifies the outboxes of some kinds that a push was queued or made due, and committed.
   package func wake(_ kinds: Set<PushKind>) {
     for outbox in state.withLock(\.outboxes) where kinds.contains(outbox.kind) { outbox.wake() }
   }
@@ -164,6 +167,20 @@ package final class Pushes: Sendable {
     }
     await withTaskGroup { group in
       for outbox in outboxes { group.addTask { await outbox.run() } }
+      group.addTask { await self.deleteExpired() }
+    }
+  }
+
+  /// Deletes expired pushes again and again, until the task is cancelled.
+  private func deleteExpired() async {
+    while !Task.isCancelled {
+      do {
+        var deleted = 0
+        repeat { deleted = try await store.deleteExpired() } while deleted > 0
+      } catch {
+        log.warning("expired pushes could not be deleted; retrying", ["cause": "\(error)"])
+      }
+      try? await Task.sleep(for: Self.expiryInterval)
     }
   }
 
@@ -175,7 +192,7 @@ package final class Pushes: Sendable {
         source: source, log: queue.loggedKinds.contains(kind) ? logProvider : nil)
     }
     guard !services.isEmpty else { return nil }
-    let most = kind == .web ? PushServiceLoad.all + Self.mostThatAsk : configuration.streams
+    let most = kind == .web ? PushServiceLoad.all + Self.mostWaiting : configuration.streams
     return PushOutbox(
       kind, store: store, provider: state.providers[kind], services: services,
       limits: .init(inFlight: most, of: kind), log: log, metrics: metrics)

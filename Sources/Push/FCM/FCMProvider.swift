@@ -43,7 +43,7 @@ final class FCMProvider: PushProvider {
   /// - Throws: ``PushSetupError``; then the former one stays.
   func reload() async throws { await tokens.replace(by: try ServiceAccount(configuration)) }
 
-  func push(_ push: Push, _ payload: PushPayload) async -> PushOutcome {
+  func push(_ push: LeasedPush, _ payload: PushPayload) async -> PushOutcome {
     guard case .fcm(let data, let more) = payload else { return .forbidden("no message of FCM") }
     let token: String
     do throws(PushSetupError) { token = try await tokens.current() } catch {
@@ -65,7 +65,9 @@ final class FCMProvider: PushProvider {
   }
 
   /// Returns the body of a request, in UTF-8.
-  static func message(_ push: Push, _ data: [UInt8], _ more: String, at now: Timestamp) -> [UInt8] {
+  static func message(_ push: LeasedPush, _ data: [UInt8], _ more: String, at now: Timestamp)
+    -> [UInt8]
+  {
     let priority = push.urgency == .low ? "NORMAL" : "HIGH"
     let key = push.collapseKey.map { #","collapse_key":"\#($0.escapedInJSON)""# } ?? ""
     let life = #""ttl":"\#(push.secondsLeft(at: now))s""#

@@ -68,7 +68,7 @@ final class WebPushProvider: PushProvider {
     self.randomBytes = randomBytes
   }
 
-  func push(_ push: Push, _ payload: PushPayload) async -> PushOutcome {
+  func push(_ push: LeasedPush, _ payload: PushPayload) async -> PushOutcome {
     guard let subscription = WebPushSubscription(push.address), case .web(let text) = payload else {
       return .forbidden("there is no subscription")
     }
@@ -98,7 +98,7 @@ final class WebPushProvider: PushProvider {
   }
 
   private func request(
-    _ push: Push, _ text: [UInt8], to subscription: WebPushSubscription
+    _ push: LeasedPush, _ text: [UInt8], to subscription: WebPushSubscription
   ) -> OutgoingRequest? {
     guard let pair = try? P256KeyPair(),
       let body = WebPushEncryption.encrypt(

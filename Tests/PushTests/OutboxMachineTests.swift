@@ -3,11 +3,10 @@ internal import TestSupport
 internal import Testing
 internal import Platform
 
-@testable import Msgr
 @testable import Push
 
 /// The outbox's decisions, without store and push service.
-struct PushMachineTests {
+struct OutboxMachineTests {
   private typealias Action = OutboxMachine.Action
 
   private let start = Timestamp(seconds: 1_700_000_000)
@@ -23,7 +22,7 @@ struct PushMachineTests {
 
   /// A machine with one push under way.
   private func sending(
-    _ push: Push, by kind: PushKind = .apns, isProven: Bool = true
+    _ push: LeasedPush, by kind: PushKind = .apns, isProven: Bool = true
   ) -> OutboxMachine {
     var machine = machine(kind, isProven: isProven)
     #expect(machine.advance([.leased([push], next: nil)], at: start) == [.send(push)])
@@ -42,15 +41,15 @@ struct PushMachineTests {
 
   @Test func sendsWhatIsDueAtMostSoManyAtOnce() throws {
     var machine = machine(inFlight: 2)
-    let pushes = try (1...2).map { try PushFixture.push(Int64($0), device: $0) }
+    let pushes = try (1...2).map { try LeasedPush.test(Int64($0), device: $0) }
     #expect(
       machine.advance([.leased(pushes, next: start)], at: start) == pushes.map(Action.send))
-    #expect(machine.advance([.news], at: start) == [])
+    #expect(machine.advance([.queued], at: start) == [])
     #expect(
-      machine.advance([.tried(1, response(200))], at: start) == [.settle(pushes[0], .delivered)])
+      machine.advance([.tried(1, response(200))], at: start) == [.complete(pushes[0], .delivered)])
     // Its place is free when the store has noted it.
-    #expect(machine.advance([.settled(1)], at: start) == [.lease(atMost: 1)])
-    #expect(machine.unsettled == [pushes[1]])
+    #expect(machine.advance([.completed(1)], at: start) == [.lease(atMost: 1)])
+    #expect(machine.unfinished == [pushes[1]])
   }
 
   @Test func wakesWhenTheNextIsDueAndLooksFromTimeToTime() throws {
@@ -68,7 +67,7 @@ struct PushMachineTests {
 
   @Test func newsThatComeWhileItLeasesAreNotForgotten() throws {
     var machine = machine()
-    #expect(machine.advance([.news], at: start) == [])
+    #expect(machine.advance([.queued], at: start) == [])
     #expect(machine.advance([.leased([], next: nil)], at: start) == [.lease(atMost: 10)])
   }
 
@@ -78,62 +77,62 @@ struct PushMachineTests {
     let past = start + .seconds(-86_400)
     #expect(machine.advance([], at: past) == [.lease(atMost: 10)])
     #expect(machine.advance([.storeFailed], at: past) == [])
-    #expect(machine.advance([.news], at: past + .seconds(-86_400)) == [.lease(atMost: 10)])
+    #expect(machine.advance([.queued], at: past + .seconds(-86_400)) == [.lease(atMost: 10)])
   }
 
   @Test(arguments: [429, 500, 503, 599])
   func triesAgainAfterTwiceAsLongEachTimeUpToALimit(status: Int) throws {
     for (attempts, wait) in [(1, 1), (2, 2), (5, 16), (10, 512), (11, 600), (1000, 600)] {
-      let push = try PushFixture.push(attempts: attempts)
+      let push = try LeasedPush.test(attempts: attempts)
       var machine = sending(push)
       #expect(
         machine.advance([.tried(1, response(status, "Shutdown"))], at: start)
-          == [.settle(push, .retried(at: start + .seconds(wait)))])
+          == [.complete(push, .retried(at: start + .seconds(wait)))])
     }
   }
 
   @Test func spreadsTheNextTries() throws {
-    let push = try PushFixture.push(attempts: 5)
+    let push = try LeasedPush.test(attempts: 5)
     var machine = OutboxMachine(OutboxMachine.Limits(), isProven: true, random: \.lowerBound)
     _ = machine.advance([], at: start)
     _ = machine.advance([.leased([push], next: nil)], at: start)
     #expect(
       machine.advance([.tried(1, .disconnected)], at: start)
-        == [.settle(push, .retried(at: start + .seconds(8)))])
+        == [.complete(push, .retried(at: start + .seconds(8)))])
   }
 
   @Test(arguments: [(1, 1), (100, 100), (1_000_000, 86_400)])
   func waitsAsLongAsItIsToldToForADayAtMost(told: Int, wait: Int) throws {
-    let push = try PushFixture.push()
+    let push = try LeasedPush.test()
     var machine = sending(push)
     #expect(
       machine.advance([.tried(1, response(429, retryAfter: told))], at: start)
-        == [.settle(push, .retried(at: start + .seconds(wait)))])
+        == [.complete(push, .retried(at: start + .seconds(wait)))])
   }
 
   @Test func aBrokenConnectionIsTriedAgain() throws {
-    let push = try PushFixture.push()
+    let push = try LeasedPush.test()
     var machine = sending(push)
     #expect(
       machine.advance([.tried(1, .disconnected)], at: start)
-        == [.settle(push, .retried(at: start + .seconds(1)))])
+        == [.complete(push, .retried(at: start + .seconds(1)))])
   }
 
   @Test func dropsWhatWouldComeTooLate() throws {
-    let late = try PushFixture.push(expires: start.seconds)
+    let late = try LeasedPush.test(expires: start.seconds)
     var machine = machine()
     #expect(
       machine.advance([.leased([late], next: nil)], at: start)
-        == [.report(.expired), .settle(late, .dropped(.expired))])
-    let soon = try PushFixture.push(expires: start.seconds + 100)
+        == [.report(.expired), .complete(late, .dropped(.expired))])
+    let soon = try LeasedPush.test(expires: start.seconds + 100)
     machine = sending(soon)
     #expect(
       machine.advance([.tried(1, response(503, retryAfter: 100))], at: start)
-        == [.report(.expired), .settle(soon, .dropped(.expired))])
+        == [.report(.expired), .complete(soon, .dropped(.expired))])
   }
 
   @Test func aTokenThatHasExpiredIsRenewedOnce() throws {
-    let push = try PushFixture.push()
+    let push = try LeasedPush.test()
     var machine = sending(push)
     let expired = response(403, "ExpiredProviderToken")
     #expect(
@@ -143,61 +142,62 @@ struct PushMachineTests {
         == [
           .report(
             .misconfigured(status: 403, reason: "ExpiredProviderToken", pause: .seconds(1))),
-          .settle(push, .retried(at: start + .seconds(1))),
+          .complete(push, .retried(at: start + .seconds(1))),
         ])
   }
 
   @Test func aDeviceThatIsGoneIsUnboundIfItWasGoneAfterItWasBound() throws {
-    let push = try PushFixture.push()
+    let push = try LeasedPush.test()
     var machine = sending(push)
     #expect(
       machine.advance(
         [.tried(1, response(410, "Unregistered", timestamp: 1_600_000_000))], at: start)
         == [
           .report(.unbound(reason: "Unregistered")),
-          .settle(push, .unbound(boundBefore: Timestamp(seconds: 1_600_000_000))),
+          .complete(push, .unbound(boundBefore: Timestamp(seconds: 1_600_000_000))),
         ])
     machine = sending(push)
     #expect(
       machine.advance([.tried(1, response(410, "Unregistered"))], at: start).last
-        == .settle(push, .dropped(.refused)))
+        == .complete(push, .dropped(.refused)))
   }
 
   @Test(arguments: ["BadDeviceToken", "DeviceTokenNotForTopic"])
   func aBadDeviceIsUnboundByAProvenPushServiceOnly(reason: String) throws {
-    let push = try PushFixture.push()
+    let push = try LeasedPush.test()
     var machine = sending(push)
     #expect(
       machine.advance([.tried(1, response(400, reason))], at: start).last
-        == .settle(push, .unbound(boundBefore: nil)))
+        == .complete(push, .unbound(boundBefore: nil)))
 
     machine = sending(push, isProven: false)
     let actions = machine.advance([.tried(1, response(400, reason))], at: start)
     #expect(actions.first == .report(.targetInDoubt(reason: reason, pause: .seconds(1))))
-    #expect(actions.last == .settle(push, .retried(at: start + .seconds(61))))
+    #expect(actions.last == .complete(push, .retried(at: start + .seconds(61))))
     // All are paused, then one is tried at a time, until one is taken.
-    #expect(machine.advance([.settled(1), .news], at: start) == [])
+    #expect(machine.advance([.completed(1), .queued], at: start) == [])
     #expect(machine.wakeTime(at: start) == start + .seconds(1))
     var now = start + .seconds(1)
-    #expect(machine.advance([], at: now) == [.lease(atMost: 1)])
-    let second = try PushFixture.push(2, device: 2)
+    #expect(machine.advance([], at: now) == [.lease(atMost: 1, .untriedAccountsNewestFirst)])
+    let second = try LeasedPush.test(2, device: 2)
     _ = machine.advance([.leased([second], next: nil)], at: now)
     let again = machine.advance([.tried(2, response(400, reason))], at: now)
     #expect(again.first == .report(.targetInDoubt(reason: reason, pause: .seconds(2))))
     now = now + .seconds(2)
-    #expect(machine.advance([.settled(2)], at: now) == [.lease(atMost: 1)])
-    let third = try PushFixture.push(3, device: 3)
+    #expect(
+      machine.advance([.completed(2)], at: now) == [.lease(atMost: 1, .untriedAccountsOldestFirst)])
+    let third = try LeasedPush.test(3, device: 3)
     _ = machine.advance([.leased([third], next: nil)], at: now)
     _ = machine.advance([.tried(3, response(200))], at: now)
-    #expect(machine.advance([.settled(3)], at: now) == [.lease(atMost: 10)])
+    #expect(machine.advance([.completed(3)], at: now) == [.lease(atMost: 10)])
     _ = machine.advance([.leased([push], next: nil)], at: now)
     #expect(
       machine.advance([.tried(1, response(400, reason))], at: now).last
-        == .settle(push, .unbound(boundBefore: nil)))
+        == .complete(push, .unbound(boundBefore: nil)))
   }
 
   @Test func aPushServiceThatCantBeReachedPausesAll() throws {
-    let pushes = try (1...2).map { try PushFixture.push(Int64($0), device: $0) }
+    let pushes = try (1...2).map { try LeasedPush.test(Int64($0), device: $0) }
     var machine = machine()
     _ = machine.advance([.leased(pushes, next: nil)], at: start)
     let pause = start + .seconds(1)
@@ -206,14 +206,14 @@ struct PushMachineTests {
       machine.advance([.tried(1, .unreachable("why")), .tried(2, .unreachable("why"))], at: start)
         == [
           .report(.unreachable("why", pause: .seconds(1))),
-          .settle(pushes[0], .retried(at: pause)), .settle(pushes[1], .retried(at: pause)),
+          .complete(pushes[0], .retried(at: pause)), .complete(pushes[1], .retried(at: pause)),
         ])
-    #expect(machine.advance([.settled(1), .settled(2)], at: start) == [])
+    #expect(machine.advance([.completed(1), .completed(2)], at: start) == [])
     // Then one tries.
     #expect(machine.advance([], at: pause) == [.lease(atMost: 1)])
     _ = machine.advance([.leased([pushes[0]], next: nil)], at: pause)
     _ = machine.advance([.tried(1, response(200))], at: pause)
-    #expect(machine.advance([.settled(1)], at: pause) == [.lease(atMost: 10)])
+    #expect(machine.advance([.completed(1)], at: pause) == [.lease(atMost: 10)])
   }
 
   @Test(
@@ -221,7 +221,7 @@ struct PushMachineTests {
       (403, "InvalidProviderToken"), (403, nil), (400, "TopicDisallowed"), (400, "BadTopic"),
     ] as [(Int, String?)])
   func whatTheOperatorHasToMendPausesAll(status: Int, reason: String?) throws {
-    let push = try PushFixture.push()
+    let push = try LeasedPush.test()
     var machine = sending(push)
     let pause = Duration.seconds(1)
     #expect(
@@ -229,7 +229,7 @@ struct PushMachineTests {
         == [
           .report(
             .misconfigured(status: status, reason: reason ?? "no reason", pause: pause)),
-          .settle(push, .retried(at: start + pause)),
+          .complete(push, .retried(at: start + pause)),
         ])
   }
 
@@ -239,21 +239,51 @@ struct PushMachineTests {
       (405, nil), (200 + 1, nil), (302, nil),
     ] as [(Int, String?)])
   func anythingElseIsDropped(status: Int, reason: String?) throws {
-    let push = try PushFixture.push()
+    let push = try LeasedPush.test()
     var machine = sending(push)
     #expect(
       machine.advance([.tried(1, response(status, reason))], at: start)
         == [
           .report(.refused(status: status, reason: reason ?? "no reason")),
-          .settle(push, .dropped(.refused)),
+          .complete(push, .dropped(.refused)),
         ])
   }
 
   @Test func whatWasInterruptedIsGivenBack() throws {
-    let push = try PushFixture.push(attempts: 9)
+    let push = try LeasedPush.test(attempts: 9)
     var machine = sending(push)
     #expect(
-      machine.advance([.tried(1, .cancelled)], at: start) == [.settle(push, .retried(at: start))])
+      machine.advance([.tried(1, .cancelled)], at: start) == [.complete(push, .retried(at: start))])
     #expect(machine.advance([.tried(7, .cancelled)], at: start) == [])
+  }
+
+  /// While nothing proves the push service, bad devices of one account make that account wait and no other.
+  @Test func otherAccountsDontWaitForAnAccountsBadDevices() throws {
+    var machine = machine(isProven: false)
+    var now = start
+    // Fifty accounts with bad devices, one after the other.
+    for number in 1...50 {
+      let push = try LeasedPush.test(Int64(number), device: number, account: "bad \(number)")
+      _ = machine.advance([.leased([push], next: nil)], at: now)
+      let actions = machine.advance(
+        [.tried(push.id, response(400, "BadDeviceToken"))], at: now)
+      #expect(
+        actions.first == .report(.targetInDoubt(reason: "BadDeviceToken", pause: .seconds(1))))
+      now = now + .seconds(1)
+      _ = machine.advance([.completed(push.id)], at: now)
+    }
+    #expect(start.duration(to: now) == .seconds(50))
+    // One account's further ones wait longer and longer.
+    var pauses: [Duration] = []
+    for number in 51...54 {
+      let push = try LeasedPush.test(Int64(number), device: number, account: "bad 1")
+      _ = machine.advance([.leased([push], next: nil)], at: now)
+      _ = machine.advance([.tried(push.id, response(400, "BadDeviceToken"))], at: now)
+      let next = machine.wakeTime(at: now)
+      pauses.append(now.duration(to: next))
+      now = next
+      _ = machine.advance([.completed(push.id)], at: now)
+    }
+    #expect(pauses == [2, 4, 8, 16].map { .seconds($0) })
   }
 }

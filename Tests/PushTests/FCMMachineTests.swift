@@ -3,7 +3,6 @@ internal import TestSupport
 internal import Testing
 internal import Platform
 
-@testable import Msgr
 @testable import Push
 
 /// The outbox's decisions on FCM's answers, row by row.
@@ -16,7 +15,7 @@ struct FCMMachineTests {
     _ status: Int, _ code: String? = nil, retryAfter: Int? = nil, isOfToken: Bool = false,
     attempts: Int = 1, isProven: Bool = true, again: Bool = false
   ) throws -> [OutboxMachine.Action] {
-    let push = try PushFixture.push(attempts: attempts)
+    let push = try LeasedPush.test(attempts: attempts)
     var machine = OutboxMachine(
       OutboxMachine.Limits(of: .fcm), of: .fcm, isProven: isProven, random: \.upperBound)
     _ = machine.advance([], at: start)
@@ -32,24 +31,24 @@ struct FCMMachineTests {
     return machine.advance([.tried(1, outcome)], at: start)
   }
 
-  private func settled(_ settlement: PushSettlement, attempts: Int = 1) throws
+  private func completed(_ completion: PushCompletion, attempts: Int = 1) throws
     -> OutboxMachine.Action
   {
-    .settle(try PushFixture.push(attempts: attempts), settlement)
+    .complete(try LeasedPush.test(attempts: attempts), completion)
   }
 
   private func retried(after seconds: Int, attempts: Int = 1) throws -> OutboxMachine.Action {
-    try settled(.retried(at: start + .seconds(seconds)), attempts: attempts)
+    try completed(.retried(at: start + .seconds(seconds)), attempts: attempts)
   }
 
   @Test func whatIsTakenIsDone() throws {
-    #expect(try actions(200) == [try settled(.delivered)])
+    #expect(try actions(200) == [try completed(.delivered)])
   }
 
   @Test(arguments: [true, false]) func aDeviceThatIsGoneEnds(isProven: Bool) throws {
     #expect(
       try actions(404, "UNREGISTERED", isProven: isProven) == [
-        .report(.unbound(reason: "UNREGISTERED")), try settled(.unbound(boundBefore: begun)),
+        .report(.unbound(reason: "UNREGISTERED")), try completed(.unbound(boundBefore: begun)),
       ])
   }
 
@@ -57,7 +56,7 @@ struct FCMMachineTests {
   func aWrongTokenEndsOnceTheProjectIsProven(status: Int, code: String, isOfToken: Bool) throws {
     #expect(
       try actions(status, code, isOfToken: isOfToken) == [
-        .report(.unbound(reason: code)), try settled(.unbound(boundBefore: nil)),
+        .report(.unbound(reason: code)), try completed(.unbound(boundBefore: nil)),
       ])
     #expect(
       try actions(status, code, isOfToken: isOfToken, isProven: false) == [
@@ -84,7 +83,7 @@ struct FCMMachineTests {
   @Test func whatFirebaseLacksIsDroppedWithoutANewToken() throws {
     #expect(
       try actions(401, "THIRD_PARTY_AUTH_ERROR") == [
-        .report(.appLacksKey), try settled(.dropped(.refused)),
+        .report(.appLacksKey), try completed(.dropped(.refused)),
       ])
   }
 
@@ -119,12 +118,12 @@ struct FCMMachineTests {
     #expect(
       try actions(status, code) == [
         .report(.refused(status: status, reason: code ?? "no reason")),
-        try settled(.dropped(.refused)),
+        try completed(.dropped(.refused)),
       ])
   }
 
   @Test func aBrokenConnectionIsTriedAgainAndNoneAtAllPauses() throws {
-    let push = try PushFixture.push()
+    let push = try LeasedPush.test()
     for (outcome, last) in [
       (PushOutcome.disconnected, try retried(after: 20)),
       (.unreachable("no access token: x"), try retried(after: 1)),

@@ -13,7 +13,7 @@ package enum PushUrgency: Int, Sendable, DatabaseValueConvertible {
 }
 
 /// A push on its way to a device's push service: a row of the outbox that is leased.
-package struct Push: Sendable, Hashable, Identifiable {
+package struct LeasedPush: Sendable, Hashable, Identifiable {
   /// The number of the row.
   package let id: Int64
   /// The service's name.
@@ -177,7 +177,7 @@ package protocol PushSource: Sendable {
   /// Makes the payload of a push, in the form for the kind of its address, when it is sent.
   ///
   /// - Returns: nil if it can't be made: then the push is dropped.
-  func payload(of push: Push) -> PushPayload?
+  func payload(of push: LeasedPush) -> PushPayload?
 
   /// Ends the address of a push, if it is still the device's, with what else waits for the device.
   ///
@@ -185,16 +185,16 @@ package protocol PushSource: Sendable {
   /// as whoever queues does.
   ///
   /// - Parameter moment: the moment before which the address was bound if it is gone, or nil if it is in any case.
-  func end(_ push: Push, boundBefore moment: Timestamp?, _ transaction: borrowing Transaction)
+  func end(_ push: LeasedPush, boundBefore moment: Timestamp?, _ transaction: borrowing Transaction)
     throws
 
   /// Returns the names that `GET /debug/pushes` shows for a push and its device.
-  func labels(of push: Push) -> (id: String, device: String)
+  func labels(of push: LeasedPush) -> (id: String, device: String)
 }
 
 extension PushSource {
   /// Returns the push's UUID and the whole address.
-  package func labels(of push: Push) -> (id: String, device: String) {
+  package func labels(of push: LeasedPush) -> (id: String, device: String) {
     (push.pushID, push.address.text)
   }
 }
