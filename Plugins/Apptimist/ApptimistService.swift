@@ -14,7 +14,7 @@ internal import Push
 internal import WebApps
 
 /// Apptimist: encrypted messages between users, in forums too, with vouchers and files.
-package struct ApptimistService: Migrating, Commanding, Demonstrating, Running {
+package struct ApptimistService: Migrating, Commanding, Demonstrating, Presenting, Running {
   /// `apptimist`.
   package static let name = "apptimist"
   /// The migrations of its tables.
@@ -22,6 +22,9 @@ package struct ApptimistService: Migrating, Commanding, Demonstrating, Running {
   /// `awd keys …` and `awd wallet chat`.
   package static let commands: [any Command.Type] = [
     KeysShowCommand.self, KeysNewCommand.self, WalletChatCommand.self,
+    AccountListCommand.self, AccountShowCommand.self, AccountDisableCommand.self,
+    AccountEnableCommand.self, AccountRemoveCommand.self, AccountExportCommand.self,
+    ForumListCommand.self, ForumShowCommand.self, ForumRemoveCommand.self,
   ]
 
   private let configuration: ApptimistConfiguration
@@ -58,6 +61,16 @@ package struct ApptimistService: Migrating, Commanding, Demonstrating, Running {
         "encryption": keys.identity.encryptionKey.hex, "path": configuration.path,
         "identity": configuration.identity.rawValue,
       ])
+  }
+
+  /// The app for people.
+  package var cards: [ServiceCard] {
+    guard webApp != nil else { return [] }
+    return [
+      ServiceCard(
+        "Apptimist", "Write end-to-end encrypted messages and share files with people you know.",
+        path: "\(configuration.path)/app/")
+    ]
   }
 
   /// Registers the sessions' WebSocket, and the document with the service's public keys.

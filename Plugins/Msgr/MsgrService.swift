@@ -19,6 +19,7 @@ package struct MsgrService: Migrating, Commanding, Confidential, Running, Speaki
     UserListCommand.self, UserAddCommand.self, UserPasswordCommand.self, UserRemoveCommand.self,
     PushTestCommand.self, TokenNewCommand.self, TopicListCommand.self, TopicAccessCommand.self,
     TopicRemoveCommand.self,
+    UserShowCommand.self, TokenListCommand.self, TokenRevokeCommand.self,
   ]
 
   /// The interval at which messages and tokens that are too old are deleted.

@@ -64,3 +64,93 @@ struct InviteNewCommand: Command {
     }
   }
 }
+
+/// `awd invite list`.
+struct InviteListCommand: Command {
+  static let name = "invite list"
+  static let summary = "List the invitations that are good"
+  static let parameters = [CommandParameter.configuration, .json, .service]
+
+  private struct Entry: Encodable {
+    let service: String
+    let invitation: InvitationSummary
+  }
+
+  static func run(_ context: CommandContext) async throws {
+    var entries: [Entry] = []
+    for service in try context.invitingServices() {
+      entries += try await list(service, context).map {
+        Entry(service: service.name, invitation: $0)
+      }
+    }
+    try context.print(json: entries) {
+      for entry in entries {
+        let invitation = entry.invitation
+        let uid = invitation.uid.map { "\tfor \($0.printable)" } ?? ""
+        context.print(
+          "\(invitation.id)\t\(entry.service)\tuses \(invitation.uses)\tuntil \(invitation.expires)\(uid)"
+        )
+      }
+    }
+  }
+
+  private static func list<S: InvitingService>(
+    _ service: S.Type, _ context: CommandContext
+  ) async throws -> [InvitationSummary] {
+    try await service.invitations(
+      context.serviceContext(for: service), context.configuration(for: service))
+  }
+}
+
+/// `awd invite revoke`.
+struct InviteRevokeCommand: Command {
+  static let name = "invite revoke"
+  static let summary = "Revoke an invitation; accounts that were made with it stay"
+  static let parameters = [
+    CommandParameter.configuration, .service,
+    .operand("ID", "the invitation's first column in `awd invite list`"),
+  ]
+
+  static func run(_ context: CommandContext) async throws {
+    let id = context.arguments.operands[0].lowercased()
+    guard id.utf8.count == InvitationSummary.idLength, id.utf8.allSatisfy(\.isHexDigit) else {
+      throw CommandError.usage("ID has \(InvitationSummary.idLength) hexadecimal digits")
+    }
+    for service in try context.invitingServices() where try await revoke(id, of: service, context) {
+      return
+    }
+    throw CommandError.refused("there is no invitation \(id)")
+  }
+
+  private static func revoke<S: InvitingService>(
+    _ id: String, of service: S.Type, _ context: CommandContext
+  ) async throws -> Bool {
+    try await service.revokeInvitation(
+      id, context.serviceContext(for: service), context.configuration(for: service))
+  }
+}
+
+extension CommandParameter {
+  fileprivate static let service = CommandParameter.option(
+    "service", value: "NAME", "only this service (default: all)")
+}
+
+extension CommandContext {
+  /// Returns the service that `--service` names, or all that know invitations.
+  fileprivate func invitingServices() throws(CommandError) -> [any InvitingService.Type] {
+    let inviting = services.compactMap { $0 as? any InvitingService.Type }
+    guard let name = arguments["service"] else { return inviting }
+    guard let service = inviting.first(where: { $0.name == name }) else {
+      let names = inviting.map { $0.name }.joined(separator: " or ")
+      throw .usage("--service takes \(names)")
+    }
+    return [service]
+  }
+}
+
+extension UInt8 {
+  fileprivate var isHexDigit: Bool {
+    (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self)
+      || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(self)
+  }
+}

@@ -36,7 +36,8 @@ package struct Program: Sendable {
   static func commands(with services: [any Service.Type]) -> [any Command.Type] {
     let own: [any Command.Type] = [
       ServeCommand.self, CheckCommand.self, BackupCommand.self, RestoreCommand.self,
-      KeysReplaceCommand.self, InviteNewCommand.self, BenchCommand.self, CompletionCommand.self,
+      KeysReplaceCommand.self, InviteNewCommand.self, InviteListCommand.self,
+      InviteRevokeCommand.self, UserEraseCommand.self, BenchCommand.self, CompletionCommand.self,
       CompleteCommand.self, ManualCommand.self, VersionCommand.self,
     ]
     let pluginCommands = services.map { ($0 as? any Commanding.Type)?.commands ?? [] }

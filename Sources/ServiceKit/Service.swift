@@ -1,3 +1,4 @@
+internal import Cryptography
 package import Configuration
 package import Observability
 package import Platform
@@ -200,19 +201,10 @@ package struct InvitationSummary: Sendable, Encodable {
   package let uid: String?
 
   package init(hash: [UInt8], uses: Int, expires: Timestamp, uid: String? = nil) {
-    id = String(hash.hexadecimal.prefix(Self.idLength))
+    id = String(Hex.encode(hash).prefix(Self.idLength))
     self.uses = uses
     self.expires = expires.description
     self.uid = uid
-  }
-}
-
-extension [UInt8] {
-  fileprivate var hexadecimal: String {
-    map { byte in
-      let digits = String(byte, radix: 16)
-      return byte < 16 ? "0" + digits : digits
-    }.joined()
   }
 }
 

@@ -17,7 +17,9 @@ struct KeysShowCommand: Command {
     } catch {
       throw CommandError.refused("\(error); `awd keys new` or the first `awd serve` makes them")
     }
-    let document = ServiceDocument(service: configuration.name, identity: keys.identity)
+    // With the proof of version 2, so that an app that ships this document accepts no older one.
+    let document = ServiceDocument(
+      service: configuration.name, identity: keys.identity, signedWith: keys.authentication)
     try context.print(json: document) {
       context.print("service             \(configuration.name)")
       context.print("encryption key      \(keys.identity.encryptionKey.hex)")

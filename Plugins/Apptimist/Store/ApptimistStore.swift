@@ -36,6 +36,8 @@ struct ApptimistStore: Sendable {
     var accountBytes = 256 << 20
     /// The most keys of a reserved file.
     var reservedKeys = 4_096
+    /// The time after which the mailbox of an account is emptied that wasn't used after its first day.
+    var unusedAge = Duration.seconds(30 * 86_400)
     /// The most forums of a user that ask for a token.
     var gates = 32
     /// The most accounts for which a user vouches.
@@ -81,6 +83,8 @@ enum StoredKind: Int, DatabaseValueConvertible {
   case forum = 1
   /// Nothing is left but the key, which stays taken, and a forum's author, among whose forums it counts.
   case deleted = 2
+  /// A user whom the operator has disabled: the account can be enabled again.
+  case disabled = 3
 }
 
 extension ApptimistStore {

@@ -233,3 +233,10 @@ CREATE TABLE apptimist_gates (
 );
 CREATE INDEX apptimist_gates_by_due ON apptimist_gates (due_at);
 CREATE INDEX apptimist_gates_by_author ON apptimist_gates (author);
+-- What a disabled account is found by, until it is enabled again.
+CREATE TABLE apptimist_disabled (
+  account bigint NOT NULL PRIMARY KEY REFERENCES apptimist_users,
+  search_name bytea,
+  uid bytea,
+  disabled_at bigint NOT NULL
+);

@@ -265,3 +265,10 @@ CREATE TABLE apptimist_gates (
 ) STRICT;
 CREATE INDEX apptimist_gates_by_due ON apptimist_gates (due_at);
 CREATE INDEX apptimist_gates_by_author ON apptimist_gates (author);
+-- What a disabled account is found by, until it is enabled again.
+CREATE TABLE apptimist_disabled (
+  account INTEGER NOT NULL PRIMARY KEY REFERENCES apptimist_users,
+  search_name BLOB,
+  uid BLOB,
+  disabled_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;

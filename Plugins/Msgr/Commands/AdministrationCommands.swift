@@ -1,0 +1,118 @@
+package import ServiceKit
+
+/// `awd user show`.
+struct UserShowCommand: Command {
+  static let name = "user show"
+  static let summary = "Show what an account has: devices, messages, wallets, tokens"
+  static let parameters = [
+    CommandParameter.configuration, .json, .operand("NAME", "the account's name"),
+  ]
+
+  static func run(_ context: CommandContext) async throws {
+    let name = try context.administeredName()
+    let details: AccountDetails
+    do {
+      details = try await context.administeredStore().details(of: name)
+    } catch RequestRefusal.forbidden { throw CommandError.refused("there is no such account") }
+    try context.print(json: details) {
+      context.print("name      \(details.name.printable)")
+      context.print("since     \(details.created)")
+      context.print("password  \(details.hasPassword ? "yes" : "no, wallets only")")
+      context.print("devices   \(details.devices)")
+      context.print("messages  \(details.messages), unread \(details.unread)")
+      context.print("contacts  \(details.contacts)")
+      for wallet in details.wallets { context.print("wallet    \(wallet)") }
+      for token in details.tokens {
+        context.print("token     \(token.name.printable), used \(token.used)")
+      }
+    }
+  }
+}
+
+/// `awd token list`.
+struct TokenListCommand: Command {
+  static let name = "token list"
+  static let summary = "List the tokens that publish, of one account or of all"
+  static let parameters = [
+    CommandParameter.configuration, .json,
+    .operands("USER", atLeast: 0, "only this account's (default: all)"),
+  ]
+
+  static func run(_ context: CommandContext) async throws {
+    guard context.arguments.operands.count <= 1 else {
+      throw CommandError.usage("unexpected argument \(context.arguments.operands[1])")
+    }
+    let owner = context.arguments.operands.isEmpty ? nil : try context.administeredName()
+    let tokens = try await context.administeredStore().publishers(of: owner)
+    try context.print(json: tokens) {
+      for token in tokens {
+        context.print(
+          "\(token.owner.printable)/\(token.name.printable)\tsince \(token.created)\tused \(token.used)"
+        )
+      }
+    }
+  }
+}
+
+/// `awd token revoke`.
+struct TokenRevokeCommand: Command {
+  static let name = "token revoke"
+  static let summary = "Revoke a token that publishes"
+  static let parameters = [
+    CommandParameter.configuration,
+    .operand("USER/NAME", "the token, as `awd token list` shows it"),
+  ]
+
+  static func run(_ context: CommandContext) async throws {
+    let text = context.arguments.operands[0]
+    guard let slash = text.lastIndex(of: "/") else {
+      throw CommandError.usage("USER/NAME has a slash between the account and the token")
+    }
+    let owner: UserName
+    do throws(FieldError) {
+      owner = try UserName(String(text[..<slash]), in: .username)
+    } catch { throw CommandError.usage("USER \(error.message)") }
+    let name = String(text[text.index(after: slash)...])
+    guard try await context.administeredStore().removePublisher(name, of: owner) else {
+      throw CommandError.refused("there is no token \(text.printable)")
+    }
+  }
+}
+
+extension CommandContext {
+  fileprivate func administeredName() throws(CommandError) -> UserName {
+    do throws(FieldError) {
+      return try UserName(arguments.operands.first ?? "", in: .username)
+    } catch { throw .usage("NAME \(error.message)") }
+  }
+
+  fileprivate func administeredStore() async throws -> MsgrStore {
+    MsgrStore(
+      try await serviceContext(for: MsgrService.self), try configuration(for: MsgrService.self))
+  }
+}
+
+extension MsgrService {
+  /// Lists the invitations that are good.
+  package static func invitations(
+    _ context: ServiceContext, _ configuration: MsgrConfiguration
+  ) async throws -> [InvitationSummary] {
+    try await MsgrStore(context, configuration).invitations()
+  }
+
+  /// Revokes an invitation.
+  package static func revokeInvitation(
+    _ id: String, _ context: ServiceContext, _ configuration: MsgrConfiguration
+  ) async throws -> Bool {
+    try await MsgrStore(context, configuration).revokeInvitation(id)
+  }
+}
+
+extension MsgrService: Erasing {
+  /// Deletes a person's account, and what others have of it.
+  package static func erase(
+    _ person: String, isTrial: Bool, _ context: ServiceContext, _ configuration: MsgrConfiguration
+  ) async throws -> [ErasedPart] {
+    try await MsgrStore(context, configuration).erase(person, isTrial: isTrial)
+  }
+}

@@ -1,0 +1,175 @@
+internal import Cryptography
+internal import Formats
+internal import Platform
+internal import ServiceKit
+internal import Storage
+
+/// What an operator sees of an account.
+struct AccountDetails: Encodable {
+  let name: String
+  let created: String
+  /// Whether there is a password; others log in by wallets only.
+  let hasPassword: Bool
+  let devices: Int
+  let messages: Int
+  let unread: Int
+  let contacts: Int
+  /// The accounts of chains that log in, as `chain:address`.
+  let wallets: [String]
+  let tokens: [PublisherDetails]
+}
+
+/// What an operator sees of a token that publishes.
+struct PublisherDetails: Encodable {
+  let owner: String
+  let name: String
+  let created: String
+  let used: String
+}
+
+extension MsgrStore {
+  // MARK: - Accounts
+
+  /// Returns what an operator sees of an account.
+  ///
+  /// - Throws: `.forbidden` if there is no such account.
+  func details(of name: UserName) async throws -> AccountDetails {
+    try await store.read { snapshot in
+      let wallets = try snapshot.all(
+        "SELECT chain, address FROM msgr_wallets WHERE username = ? ORDER BY chain, address", name
+      ) { row in "\(try row[0] as Int):\(try row[1] as String)" }
+      let tokens = try publishers(of: name, snapshot)
+      let details = try snapshot.one(
+        """
+        SELECT username, created_at, password <> '', messages, unread,
+          (SELECT count(*) FROM msgr_devices d WHERE d.username = u.username),
+          (SELECT count(*) FROM msgr_contacts c WHERE c.username = u.username)
+        FROM msgr_users u WHERE username = ?
+        """, name
+      ) { row in
+        AccountDetails(
+          name: try row[0], created: (try row[1] as Timestamp).description,
+          hasPassword: try row[2], devices: try row[5], messages: try row[3], unread: try row[4],
+          contacts: try row[6], wallets: wallets, tokens: tokens)
+      }
+      guard let details else { throw RequestRefusal.forbidden }
+      return details
+    }
+  }
+
+  // MARK: - Tokens that publish
+
+  /// Returns the tokens of an account, or of all accounts.
+  func publishers(of owner: UserName?) async throws -> [PublisherDetails] {
+    try await store.read { try publishers(of: owner, $0) }
+  }
+
+  private func publishers(
+    of owner: UserName?, _ snapshot: borrowing Snapshot
+  ) throws -> [PublisherDetails] {
+    try snapshot.all(
+      """
+      SELECT username, name, created_at, used_at FROM msgr_publishers
+      WHERE username = ?1 OR ?1 IS NULL ORDER BY username, name
+      """, owner?.text
+    ) { row in
+      PublisherDetails(
+        owner: try row[0], name: try row[1], created: (try row[2] as Timestamp).description,
+        used: (try row[3] as Timestamp).description)
+    }
+  }
+
+  /// Revokes a token that publishes.
+  ///
+  /// - Returns: whether there was one.
+  func removePublisher(_ name: String, of owner: UserName) async throws -> Bool {
+    try await store.write { transaction in
+      try transaction.execute(
+        "DELETE FROM msgr_publishers WHERE username = ? AND name = ?", owner, name)
+      return transaction.changes > 0
+    }
+  }
+
+  // MARK: - Invitations
+
+  /// Lists the invitations that are good, the next to expire first.
+  func invitations() async throws -> [InvitationSummary] {
+    try await store.read { snapshot in
+      try snapshot.all(
+        """
+        SELECT hash, uses, expires_at FROM msgr_invitations
+        WHERE uses > 0 AND expires_at > ? ORDER BY expires_at, hash
+        """, now
+      ) { row in
+        InvitationSummary(hash: try row[0], uses: try row[1], expires: try row[2])
+      }
+    }
+  }
+
+  /// Revokes the invitations whose hash begins with some hexadecimal digits.
+  ///
+  /// - Returns: whether there was one.
+  func revokeInvitation(_ id: String) async throws -> Bool {
+    guard let start = Hex.decode(id.utf8) else { return false }
+    return try await store.write { transaction in
+      let hashes: [[UInt8]] = try transaction.values("SELECT hash FROM msgr_invitations")
+      let found = hashes.filter { $0.starts(with: start) }
+      for hash in found {
+        try transaction.execute("DELETE FROM msgr_invitations WHERE hash = ?", hash)
+      }
+      return !found.isEmpty
+    }
+  }
+
+  // MARK: - Persons
+
+  /// Deletes an account, and what others have of it: its messages in their inboxes, and that they know or block it.
+  ///
+  /// - Parameters:
+  ///   - person: the account's name, or an Ethereum address that logs in to it.
+  ///   - isTrial: whether nothing is deleted.
+  func erase(_ person: String, isTrial: Bool) async throws -> [ErasedPart] {
+    try await store.write { transaction in
+      let names: [String] = try transaction.values(
+        """
+        SELECT username FROM msgr_users WHERE username = ?1
+          OR username IN (SELECT username FROM msgr_wallets WHERE address = ?2)
+        """, UnicodeText.normalized(person) ?? person, person.lowercased())
+      var parts: [ErasedPart] = []
+      func delete(_ kind: String, _ rows: StaticString, _ count: StaticString, _ name: String)
+        throws
+      {
+        let number: Int = try transaction.value(count, name) ?? 0
+        if number > 0 { parts.append(ErasedPart(kind, number)) }
+        if !isTrial { try transaction.execute(rows, name) }
+      }
+      for name in names {
+        parts.append(ErasedPart("account \(name.printable)", 1))
+        try delete(
+          "messages in inboxes of others",
+          """
+          DELETE FROM msgr_messages WHERE recipient <> ?1
+            AND (sender = ?1 OR substr(sender, 1, length(?1) + 1) = ?1 || '/')
+          """,
+          """
+          SELECT count(*) FROM msgr_messages WHERE recipient <> ?1
+            AND (sender = ?1 OR substr(sender, 1, length(?1) + 1) = ?1 || '/')
+          """, name)
+        try delete(
+          "copies of what others sent to it", "DELETE FROM msgr_sent WHERE recipient = ?",
+          "SELECT count(*) FROM msgr_sent WHERE recipient = ?", name)
+        try delete(
+          "blocks by others", "DELETE FROM msgr_blocks WHERE blocked = ?",
+          "SELECT count(*) FROM msgr_blocks WHERE blocked = ?", name)
+        try delete(
+          "acquaintances of others", "DELETE FROM msgr_acquaintances WHERE other = ?",
+          "SELECT count(*) FROM msgr_acquaintances WHERE other = ?", name)
+        // What refers to the account goes with it.
+        try delete(
+          "messages of its inbox", "DELETE FROM msgr_users WHERE username = ?",
+          "SELECT count(*) FROM msgr_messages WHERE recipient = ?", name)
+      }
+      return parts
+    }
+  }
+}
