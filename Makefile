@@ -38,7 +38,7 @@ if [ $${#missing[@]} -gt 0 ]; then \
 fi
 endef
 
-.PHONY: help build run manuals install deb image image-test test test-unit lint format attack bench build-time load faults nodes \
+.PHONY: help build run docs manuals install deb image image-test test test-unit lint format attack bench build-time load faults nodes \
   fuzz sanitize clean deps test-deps
 
 help: ## list the targets
@@ -93,12 +93,18 @@ BINDIR ?= /usr/local/bin
 UNITDIR ?= /etc/systemd/system
 SHAREDIR ?= /usr/local/share
 ZSHDIR ?= $(SHAREDIR)/zsh/site-functions
+# DocC's links as Markdown's.
+GUIDE_LINKS := -e 's|<doc:([0-9]{4}-[a-z0-9-]+)>|[\1](Decisions/\1.md)|g' -e 's|<doc:([A-Za-z0-9]+)(\#[A-Za-z0-9-]+)?>|[\1](\1.md)|g' \
+  -e 's,\]\((chart-[a-z]+|modules)\),](Resources/\1.svg),g'
 define install_files
 install -D -m 0755 $(AWD) $(1)$(2)/awd; \
 install -D -m 0644 README.md $(1)$(4)/doc/awd/README.md; \
-install -d $(1)$(4)/doc/awd/guide/Decisions $(1)$(4)/doc/awd/examples; \
-install -m 0644 Sources/awd/awd.docc/*.md $(1)$(4)/doc/awd/guide/; \
-install -m 0644 Sources/awd/awd.docc/Decisions/*.md $(1)$(4)/doc/awd/guide/Decisions/; \
+sed -i 's|Sources/awd/awd.docc/|guide/|g' $(1)$(4)/doc/awd/README.md; \
+install -d $(1)$(4)/doc/awd/guide/Decisions $(1)$(4)/doc/awd/guide/Resources $(1)$(4)/doc/awd/examples; \
+for f in Sources/awd/awd.docc/*.md Sources/awd/awd.docc/Decisions/*.md; do case $$f in */Architecture.md|*/RequestFlow.md) continue;; esac; \
+  sed -E $(GUIDE_LINKS) $$f > $(1)$(4)/doc/awd/guide/$${f#Sources/awd/awd.docc/}; \
+  chmod 0644 $(1)$(4)/doc/awd/guide/$${f#Sources/awd/awd.docc/}; done; \
+install -m 0644 Sources/awd/awd.docc/Resources/*.svg $(1)$(4)/doc/awd/guide/Resources/; \
 install -m 0644 config/alerts.yml config/grafana-dashboard.json config/proxies/* $(1)$(4)/doc/awd/examples/; \
 for n in 1 5; do install -d $(1)$(4)/man/man$$n; install -m 0644 $(MANUALS)/*.$$n $(1)$(4)/man/man$$n; done; \
 for f in bash:$(4)/bash-completion/completions/awd fish:$(4)/fish/vendor_completions.d/awd.fish zsh:$(5)/_awd; do \
@@ -182,6 +188,12 @@ lint: deps ## check formatting, imports and documentation
 	@swift build $(CHECKED)
 	@echo "awd: checking the documentation"
 	@docc convert Sources/awd/awd.docc --warnings-as-errors --output-dir .build/documentation
+	@/usr/bin/python3 -B Tests/System/Documents/documents.py none version statuses limits types charts licences links
+
+docs: ## build the guide as a site in .build/guide, for any web server
+	@rm -rf .build/guide
+	@docc convert Sources/awd/awd.docc --warnings-as-errors --transform-for-static-hosting --output-dir .build/guide
+	@echo "awd: python3 -m http.server -d .build/guide 8000, then open http://127.0.0.1:8000/documentation/awd"
 
 # The whole output of the last run, which the documents quote.
 BENCH_RESULTS ?= Tests/Benchmarks/results/bench.txt
