@@ -11,7 +11,7 @@ final class JobQueue<Job: Sendable>: Sendable {
     /// The number of jobs at which a waiting worker is woken.
     var threshold = 1
 
-    mutating func take(atMost most: Int) -> [Job] {
+    mutating func next(atMost most: Int) -> [Job] {
       var taken: [Job] = []
       while taken.count < most, let job = jobs.popFirst() { taken.append(job) }
       return taken
@@ -46,17 +46,17 @@ final class JobQueue<Job: Sendable>: Sendable {
   /// Waits for a job, and takes those that are there, in turn.
   ///
   /// - Returns: the jobs; none once the queue is closed and empty.
-  func take(atMost most: Int) -> [Job] { take(atMost: most, waitingFor: 1, within: nil) }
+  func next(atMost most: Int) -> [Job] { next(atMost: most, waitingFor: 1, within: nil) }
 
   /// Takes those jobs that are there, in turn, and waits for none.
-  func takeReady(atMost most: Int) -> [Job] { state.withLock { $0.take(atMost: most) } }
+  func ready(atMost most: Int) -> [Job] { state.withLock { $0.next(atMost: most) } }
 
   /// Waits a short time for a number of jobs, and takes those that are there by then, in turn.
   func poll(atMost most: Int, within patience: Duration) -> [Job] {
-    take(atMost: most, waitingFor: most, within: patience)
+    next(atMost: most, waitingFor: most, within: patience)
   }
 
-  private func take(atMost most: Int, waitingFor wanted: Int, within limit: Duration?) -> [Job] {
+  private func next(atMost most: Int, waitingFor wanted: Int, within limit: Duration?) -> [Job] {
     state.withLock(
       when: { state in
         // One wake-up for a whole group.
@@ -65,7 +65,7 @@ final class JobQueue<Job: Sendable>: Sendable {
       }, within: limit
     ) { state in
       state.threshold = 1
-      return state.take(atMost: most)
+      return state.next(atMost: most)
     }
   }
 

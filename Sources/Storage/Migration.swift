@@ -60,7 +60,7 @@ struct MigrationPlan {
   }
 
   /// The release with which upgrades begin.
-  private static let oldestRelease = "0.1.0"
+  private static let oldestRelease = "1.0.0"
 
   private let steps: [Step]
 

@@ -80,7 +80,7 @@ internal import Testing
     let error = await #expect(throws: StoreError(.incompatibleSchema, "")) {
       _ = try await rows([second], in: database)
     }
-    #expect(error?.message.contains("start version 0.1.0 with it once") == true)
+    #expect(error?.message.contains("start version 1.0.0 with it once") == true)
     #expect(try await rows([first], in: database) == [1])
   }
 

@@ -48,34 +48,6 @@ internal import Platform
     }
   }
 
-  @Test func theKeysOutliveTheNodes() async throws {
-    let database = try databases.make()
-    let store = try await database.open()
-    let (a, b) = (node("a", store), node("b", store))
-    let keys: [String: [UInt8]?] = ["apptimist.keys": [1], "msgr.key": [2]]
-    try await a.stay()
-    // The first one makes them.
-    try await a.compare(["apptimist.keys": nil, "msgr.key": nil])
-    try await a.compare(keys)
-    await a.leave()
-    try await b.compare(keys)
-    // That of a service which it doesn't have is of no matter to it.
-    try await b.compare(["msgr.key": [2]])
-    for (hash, words) in [
-      ([3], "this node has another file than"), (nil, "this node lacks the file"),
-    ] as [([UInt8]?, String)] {
-      let mismatch = await #expect(throws: NodeRegistry.Mismatch.self) {
-        try await b.compare(["apptimist.keys": hash, "msgr.key": [2]])
-      }
-      #expect(mismatch?.description.contains(words) == true, "\(mismatch?.description ?? "")")
-      #expect(mismatch?.description.contains("apptimist.keys") == true)
-    }
-    try await b.compare(["apptimist.keys": [3]], replacing: true)
-    try await b.compare(["apptimist.keys": [3], "msgr.key": [2]])
-    await #expect(throws: NodeRegistry.Mismatch.self) { try await a.compare(keys) }
-    await store.close()
-  }
-
   private static func step(_ number: Int, needs: Int? = nil) -> Migration {
     Migration(
       owner: "notes", number: number, sqlite: "SELECT 1", postgreSQL: "SELECT 1", needs: needs)

@@ -115,38 +115,6 @@ package struct NodeRegistry: Sendable {
     }
   }
 
-  /// Compares the node's files of keys with those that the nodes of this database have, whether one runs or not. The first
-  /// ones count.
-  ///
-  /// - Parameters:
-  ///   - files: the SHA-256 of each file by the key of the configuration that names it; nil if there is no file.
-  ///   - replacing: whether these count from now on, whatever was noted before.
-  /// - Throws: ``Mismatch`` if a file is another one, or missing here.
-  package nonisolated(nonsending) func compare(
-    _ files: [String: [UInt8]?], replacing: Bool = false
-  ) async throws {
-    try await store.write { transaction in
-      if replacing {
-        for name in files.keys {
-          try transaction.execute("DELETE FROM store_keys WHERE name = ?", name)
-        }
-      }
-      try transaction.forEach("SELECT name, sha256, node FROM store_keys ORDER BY name") { row in
-        let (name, noted, node): (String, [UInt8], String) = (try row[0], try row[1], try row[2])
-        guard let hash = files[name], hash != noted else { return }
-        throw Mismatch(
-          description:
-            "\(name): this node \(hash == nil ? "lacks the file" : "has another file than the one") "
-            + "that the database's nodes have since \(node) came; copy it from a node or a backup, or, if it "
-            + "is lost, have this node's count by `awd keys replace`")
-      }
-      for case (let file, let hash?) in files {
-        try transaction.execute(
-          "INSERT INTO store_keys VALUES (?, ?, ?) ON CONFLICT DO NOTHING", file, hash, name)
-      }
-    }
-  }
-
   /// Removes the node's row, and all that refers to it.
   package nonisolated(nonsending) func leave() async {
     // A row that stays is removed by another node.

@@ -13,7 +13,7 @@ struct WorkerPool<Context: ~Copyable>: Sendable {
   let recorder: StatisticsRecorder
   /// The fence that keeps the threads from writing at times, or nil.
   var fence: Fence?
-  // Apart for each crew, as idle readers don't notice that their connections are lost.
+  // Apart for each pool, as idle readers don't notice that their connections are lost.
   let availability = Availability()
   let connect: @Sendable () throws(StoreError) -> PostgreSQLConnection
   let context: @Sendable (DatabaseConnection) -> Context
@@ -35,7 +35,7 @@ struct WorkerPool<Context: ~Copyable>: Sendable {
 /// A thread's work on PostgreSQL: jobs of one queue, one after the other, each in a transaction on the same connection.
 struct PostgreSQLWorker<Context: ~Copyable>: ~Copyable {
   /// The longest time to wait for more tasks, as a call may take long for other reasons.
-  private static var longestPatience: Duration { .milliseconds(2) }
+  private static var longestWait: Duration { .milliseconds(2) }
 
   /// The time that a call waits for a lock, before those of its inputs that don't need it are done without it; longer than
   /// most calls take.
@@ -43,7 +43,7 @@ struct PostgreSQLWorker<Context: ~Copyable>: ~Copyable {
   /// The time in which others may end what they do with a row, before it is tried again.
   private static var lockPause: Duration { .milliseconds(5) }
 
-  private let crew: WorkerPool<Context>
+  private let pool: WorkerPool<Context>
   private let clock = ContinuousClock()
   private var connection: PostgreSQLConnection?
   /// The number of tasks that may ask next: those of the last call, and those that were queued behind it.
@@ -53,10 +53,10 @@ struct PostgreSQLWorker<Context: ~Copyable>: ~Copyable {
   /// Calls that need rows which others keep locked, in order.
   private var locked: [Job<Context>] = []
 
-  init(_ crew: WorkerPool<Context>, _ connection: PostgreSQLConnection?) {
-    self.crew = crew
+  init(_ pool: WorkerPool<Context>, _ connection: PostgreSQLConnection?) {
+    self.pool = pool
     self.connection = connection
-    if connection != nil { crew.availability.connected() }
+    if connection != nil { pool.availability.connected() }
   }
 
   /// Runs jobs until the queue is closed and empty.
@@ -66,19 +66,19 @@ struct PostgreSQLWorker<Context: ~Copyable>: ~Copyable {
       do throws(StoreError) {
         _ = try connected()
         tries = 0
-        let jobs = take()
+        let jobs = nextJobs()
         guard !jobs.isEmpty || !locked.isEmpty else { break }
         let start = clock.now
         for job in joined(jobs) { run(job) }
         runLocked()
-        patience = min((clock.now - start) / 4, Self.longestPatience)
-        expected = jobs.count + crew.queue.count
+        patience = min((clock.now - start) / 4, Self.longestWait)
+        expected = jobs.count + pool.queue.count
       } catch {
         tries += 1
-        let isClosed = crew.queue.isClosed
+        let isClosed = pool.queue.isClosed
         // The jobs are left to workers with a connection, if there is one or will soon be.
-        if let time = crew.availability.failed(), time > Retries.patience || isClosed {
-          let waiting = exchange(&locked, with: []) + crew.queue.takeReady(atMost: .max)
+        if let time = pool.availability.failed(), time > Retries.patience || isClosed {
+          let waiting = exchange(&locked, with: []) + pool.queue.ready(atMost: .max)
           for job in waiting { fail(job, error) }
         }
         if isClosed { break }
@@ -90,12 +90,12 @@ struct PostgreSQLWorker<Context: ~Copyable>: ~Copyable {
 
   /// Waits for jobs, and a little longer for as many as there were last time: tasks that were just resumed often ask again
   /// at once, and a call for few of them takes nearly as long as one for all.
-  private func take() -> [Job<Context>] {
-    guard locked.isEmpty else { return crew.queue.poll(atMost: crew.limit, within: Self.lockPause) }
-    let jobs = crew.queue.take(atMost: crew.limit)
-    let missing = min(expected, crew.limit) - jobs.count
+  private func nextJobs() -> [Job<Context>] {
+    guard locked.isEmpty else { return pool.queue.poll(atMost: pool.limit, within: Self.lockPause) }
+    let jobs = pool.queue.next(atMost: pool.limit)
+    let missing = min(expected, pool.limit) - jobs.count
     guard !jobs.isEmpty, missing > 0 else { return jobs }
-    return jobs + crew.queue.poll(atMost: missing, within: patience)
+    return jobs + pool.queue.poll(atMost: missing, within: patience)
   }
 
   /// Tries calls again until one has to wait still.
@@ -115,7 +115,7 @@ struct PostgreSQLWorker<Context: ~Copyable>: ~Copyable {
         var size = 0
         let fitting = rest.prefix { job in
           size += job.size
-          return job === first || size <= crew.limit
+          return job === first || size <= pool.limit
         }
         rest = rest.dropFirst(fitting.count)
         joined.append(first.joined(Array(fitting)))
@@ -141,10 +141,10 @@ struct PostgreSQLWorker<Context: ~Copyable>: ~Copyable {
         return job.finish()
       } catch {
         // The server may have become a standby; the next connection finds the one that isn't.
-        let isDemoted = error.sqlState == "25006" && !crew.isReading
+        let isDemoted = error.sqlState == "25006" && !pool.isReading
         let isLost = connection?.isBroken ?? true || isDemoted
         if isLost { disconnect() }
-        if error.sqlState == "55P03", crew.limit > 1 {
+        if error.sqlState == "55P03", pool.limit > 1 {
           if runParts(of: job) { return }
           if clock.now - start < Retries.patience { return locked.append(job) }
         }
@@ -157,7 +157,7 @@ struct PostgreSQLWorker<Context: ~Copyable>: ~Copyable {
           return
         }
         if ["0A000", "26000"].contains(error.sqlState) { connection?.prepareAnew() }
-        crew.recorder.record { $0.retries += 1 }
+        pool.recorder.record { $0.retries += 1 }
         sleep(pause)
       }
     }
@@ -179,12 +179,12 @@ struct PostgreSQLWorker<Context: ~Copyable>: ~Copyable {
   /// - Returns: the time that COMMIT took, or nil if the closure has thrown or has only read.
   private mutating func attempt(_ job: Job<Context>) throws(StoreError) -> Duration? {
     let connection = try connected()
-    if let refusal = crew.fence?.refusal { throw refusal }
+    if let refusal = pool.fence?.refusal { throw refusal }
     defer { connection.rollBack() }
     connection.begin(begin(job.isolation))
-    job.run(in: crew.context(connection))
+    job.run(in: pool.context(connection))
     if let failure = connection.failure { throw failure }
-    guard job.failure == nil, !crew.isReading else { return nil }
+    guard job.failure == nil, !pool.isReading else { return nil }
     return try connection.commit()
   }
 
@@ -192,7 +192,7 @@ struct PostgreSQLWorker<Context: ~Copyable>: ~Copyable {
   private func begin(_ isolation: Isolation?) -> StaticString? {
     switch isolation {
     case nil: nil
-    case _ where crew.isReading: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+    case _ where pool.isReading: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
     case .serializable: "BEGIN ISOLATION LEVEL SERIALIZABLE"
     case .rowLocks: "BEGIN ISOLATION LEVEL READ COMMITTED"
     }
@@ -201,8 +201,8 @@ struct PostgreSQLWorker<Context: ~Copyable>: ~Copyable {
   /// Fails a job with the database's error, or with the one that its closure has made of it.
   private func fail(_ job: Job<Context>, _ error: StoreError) {
     job.fail(error.isUnavailable ? error : job.failure ?? error)
-    crew.recorder.record { statistics in
-      guard !crew.isReading else { return statistics.reads += 1 }
+    pool.recorder.record { statistics in
+      guard !pool.isReading else { return statistics.reads += 1 }
       statistics.writesFailed += job.count
       statistics.groupsFailed += 1
       if error.code == .full { statistics.groupsWithoutRoom += 1 }
@@ -211,8 +211,8 @@ struct PostgreSQLWorker<Context: ~Copyable>: ~Copyable {
   }
 
   private func record(_ job: Job<Context>, commit: Duration?, sinceBegin: Duration) {
-    crew.recorder.record { statistics in
-      guard !crew.isReading else { return statistics.reads += 1 }
+    pool.recorder.record { statistics in
+      guard !pool.isReading else { return statistics.reads += 1 }
       let (committed, failed) = commit == nil ? (0, job.count) : (job.count, 0)
       statistics.count(committed: committed, failed: failed, in: sinceBegin, commit: commit)
     }
@@ -222,16 +222,16 @@ struct PostgreSQLWorker<Context: ~Copyable>: ~Copyable {
 
   private mutating func connected() throws(StoreError) -> PostgreSQLConnection {
     if let connection { return connection }
-    let connection = try crew.connect()
+    let connection = try pool.connect()
     self.connection = connection
-    crew.availability.connected()
+    pool.availability.connected()
     return connection
   }
 
   private mutating func disconnect() {
     guard connection != nil else { return }
     connection = nil
-    crew.availability.lost()
+    pool.availability.lost()
   }
 
   private func sleep(_ duration: Duration) { usleep(UInt32(clamping: duration.nanoseconds / 1000)) }

@@ -266,7 +266,7 @@ extension SQLiteConnection {
 extension SQLiteConnection {
   /// Runs the jobs that read until the queue is closed and empty. Each closure sees one state of the database.
   func runReads(_ work: StoreWork) {
-    while let job = work.reads.take(atMost: 1).first {
+    while let job = work.reads.next(atMost: 1).first {
       do throws(StoreError) {
         rollBack()
         try control("BEGIN")

@@ -15,9 +15,9 @@ struct SQLiteWriter: ~Copyable {
   mutating func run() {
     while true {
       let start = clock.now
-      let jobs = work.writes.take(atMost: min(Self.turn, target.limit))
+      let jobs = work.writes.next(atMost: min(Self.turn, target.limit))
       guard !jobs.isEmpty else { return }
-      target.noteIdle(clock.now - start)
+      target.recordIdle(clock.now - start)
       commit(jobs)
       checkpointIfDue()
     }
@@ -66,7 +66,7 @@ struct SQLiteWriter: ~Copyable {
         for job in ran where job.failure == nil { job.fail(error) }
       }
       // Before the tasks are resumed, as they may be back at once.
-      target.noteGroup(
+      target.recordGroup(
         committedIn: duration, expected: ran.count + waiting.count + work.writes.count)
       record(ran, failure: failure, duration: duration, sinceBegin: clock.now - beginning)
       for job in ran { job.finish() }
@@ -106,7 +106,7 @@ struct SQLiteWriter: ~Copyable {
       }
       // The job of the only task that writes is committed at once.
       guard !isAlone, ran.count < target.most else { return true }
-      waiting = work.writes.takeReady(atMost: min(Self.turn, target.most - ran.count))[...]
+      waiting = work.writes.ready(atMost: min(Self.turn, target.most - ran.count))[...]
       guard waiting.isEmpty else { continue }
       // Tasks that the last group resumed often write again at once. Without this wait, the first of them would have a
       // commit of its own, and the others would wait for two.
@@ -114,7 +114,7 @@ struct SQLiteWriter: ~Copyable {
       guard missing > 0 else { return true }
       let start = clock.now
       waiting = work.writes.poll(atMost: missing, within: target.patience)[...]
-      target.noteIdle(clock.now - start)
+      target.recordIdle(clock.now - start)
       if waiting.isEmpty { return true }
     }
   }
@@ -226,7 +226,7 @@ struct GroupTarget {
   var patience: Duration { hasOneProcessor ? commitCost : commitCost / 4 }
 
   /// Takes note of the time for which the writer has waited for jobs.
-  mutating func noteIdle(_ duration: Duration) {
+  mutating func recordIdle(_ duration: Duration) {
     // A single task prepares its next job when it has been answered, however it is committed.
     if !isSingle, !hasOneProcessor { idle += duration }
   }
@@ -236,7 +236,7 @@ struct GroupTarget {
   /// - Parameters:
   ///   - duration: the duration of the commit, or nil if nothing was committed.
   ///   - expected: the number of jobs that ran, and of those that are queued by now.
-  mutating func noteGroup(committedIn duration: Duration?, expected: Int) {
+  mutating func recordGroup(committedIn duration: Duration?, expected: Int) {
     if let duration { commitCost = (commitCost * 7 + duration) / 8 }
     halvedGroupsLeft = idle > commitCost ? Self.halvedGroups : max(halvedGroupsLeft - 1, 0)
     idle = .zero
