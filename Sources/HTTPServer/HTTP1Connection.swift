@@ -49,6 +49,8 @@ final class HTTP1Connection: ServedProtocol {
   private var piecesTask: Task<Void, Never>?
   /// True while a response is sent that goes on as long as the client listens.
   private var endsWithPeer = false
+  /// The body that a task takes while it comes.
+  private var upload: RequestBody?
   private var isFirst = true
   private var isProcessing = false
   /// Measures how fast a body comes.
@@ -117,7 +119,7 @@ final class HTTP1Connection: ServedProtocol {
 
   private var canParse: Bool {
     if case .responding = state { return false }
-    guard !awaitsTurn else { return false }
+    guard !awaitsTurn, upload?.isFull != true else { return false }
     return connection.backlog < HTTP1Connection.outputLimit
   }
 
@@ -166,16 +168,28 @@ final class HTTP1Connection: ServedProtocol {
         case .body(let range):
           guard case .body(let received) = state else { break }
           state = .body(received: received + range.count)
+          if let upload {
+            upload.append(unsafe input.extracting(range).withUnsafeBytes { unsafe Array($0) })
+            held = upload.count
+            guard isCharged else { throw peer.memoryRefusal }
+            break
+          }
           guard exchange != nil else { break }
           held += range.count
           guard isCharged else { throw peer.memoryRefusal }
           exchange?.append(input.extracting(range))
         case .end:
-          if let ended = exchange.take() { respond(to: ended) }
+          if let whole = upload.take() {
+            begin(.responding)
+            whole.finish()
+          } else if let ended = exchange.take() {
+            respond(to: ended)
+          }
         }
       } catch {
         let refused = exchange.take()
         refused?.release(on: server)
+        upload.take()?.cut()
         if error.status == .contentTooLarge, case .refuse(var response)? = refused?.plan {
           // An unwanted body is too long to be skipped: the response stands all the same.
           response.closes = true
@@ -220,6 +234,11 @@ final class HTTP1Connection: ServedProtocol {
       guard now - since > options.headerTimeout.milliseconds else { return }
       refuse(RequestFailure(.requestTimeout, "the request head took too long"))
     case .body(let received):
+      if upload?.isFull == true {
+        // The handler lets the client wait.
+        bodyWindow = RateWindow(now: now, count: received)
+        return
+      }
       guard bodyWindow.isTooSlow(for: server.core.minimumRate, count: received, now: now) else {
         return
       }
@@ -236,6 +255,7 @@ final class HTTP1Connection: ServedProtocol {
   func ended() {
     piecesWait.take()?(false)
     piecesTask.take()?.cancel()
+    upload.take()?.cut()
     // A task's body and unread output are held on.
     let isResponding = if case .responding = state { true } else { false }
     if !isResponding { release() }
@@ -279,10 +299,48 @@ extension HTTP1Connection {
         connection.stage { $0.append(contentsOf: Response.continueLine) }
       }
       return exchange
+    case .upload(let limit, _): return acceptUpload(exchange, upTo: limit, hasMore: hasMore)
     case .refuse(let response): return discardBody(of: exchange, hasMore: hasMore, or: response)
     case .webSocket:
       return discardBody(of: exchange, hasMore: hasMore, or: Response(.badRequest))
     }
+  }
+
+  /// Starts the task that takes a body while it comes.
+  private func acceptUpload(_ new: Exchange, upTo limit: Int, hasMore: Bool) -> Exchange? {
+    var exchange = new
+    guard exchange.count(on: server) else {
+      return discardBody(of: exchange, hasMore: hasMore, or: server.tooManyRequests)
+    }
+    parser.bodyLimit = limit
+    if case .length(let length) = exchange.head.framing, length > limit { return exchange }
+    if exchange.head.expectsContinue, !hasMore {
+      connection.stage { $0.append(contentsOf: Response.continueLine) }
+    }
+    let id = connection.id
+    let body = RequestBody { [loop] in
+      loop.execute {
+        (loop.connection(id)?.protocolHandler as? HTTP1Connection)?.goOn()
+      }
+    }
+    upload = body
+    exchange.start(taking: body, on: server) { [loop] response in
+      (loop.connection(id)?.protocolHandler as? HTTP1Connection)?.respond(response, to: body)
+    }
+    return nil
+  }
+
+  /// Sends the response to a request whose body a task has taken, all of it or not.
+  private func respond(_ response: Response, to body: RequestBody) {
+    if upload === body {
+      // What is left of the body can't be told from a next request.
+      upload = nil
+      var last = response
+      last.closes = true
+      return respond(last)
+    }
+    guard case .responding = state else { return }
+    respond(response)
   }
 
   /// Reads an unwanted body if it is short, so that the connection can be kept; else responds and ends it.

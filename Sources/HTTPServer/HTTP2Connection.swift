@@ -175,7 +175,7 @@ final class HTTP2Connection: ServedProtocol {
     case .refuse(let response): respond(response, to: stream)
     // WebSockets are for HTTP/1.1 here (RFC 9113 section 7).
     case .webSocket: respond(Response(.upgradeRequired), to: stream)
-    case .respond(let limit, _), .task(let limit, _):
+    case .respond(let limit, _), .task(let limit, _), .upload(let limit, _):
       guard !hasBody || exchange.count(on: server) else {
         return respond(server.tooManyRequests, to: stream)
       }

@@ -35,6 +35,8 @@ package enum RequestPlan: Sendable {
   case respond(bodyLimit: Int, @Sendable (Request) -> Response)
   /// Responds by a task whose executor is the connection's loop.
   case task(bodyLimit: Int, @Sendable (Request) async -> Response)
+  /// Responds by a task that takes the body while it comes.
+  case upload(bodyLimit: Int, @Sendable (Request, RequestBody) async -> Response)
   /// A WebSocket handshake, accepted or refused by a task on the connection's loop.
   case webSocket(@Sendable (Request) async -> WebSocketDecision)
 }
@@ -92,7 +94,7 @@ struct Exchange {
     switch plan {
     case .refuse(let response): response
     case .respond(_, let handler): handler(request)
-    case .task, .webSocket: nil
+    case .task, .upload, .webSocket: nil
     }
   }
 
@@ -100,12 +102,41 @@ struct Exchange {
   ///
   /// - Parameter completion: takes the response, on the loop unless that has ended.
   mutating func start(on server: ServerLoop, completion: @escaping @Sendable (Response) -> Void) {
-    guard case .task(_, let handler) = plan else { return }
+    let handler: @Sendable (Request) async -> Response
+    switch plan {
+    case .task(_, let handle): handler = handle
+    case .upload(_, let handle):
+      handler = { whole in
+        var request = whole
+        request.body = []
+        return await handle(request, RequestBody(whole: whole.body))
+      }
+    case .refuse, .respond, .webSocket: return
+    }
     // The task holds the request, also when the connection ends before it does.
     let request = request
     let client = counted.take()
     Task(executorPreference: server.loop) {
       let response = await handler(request)
+      server.endRequest(of: client)
+      completion(response)
+    }
+  }
+
+  /// Starts the task that takes the body while it comes.
+  ///
+  /// - Parameters:
+  ///   - body: the body.
+  ///   - completion: receives the response, on the loop unless that has ended.
+  mutating func start(
+    taking body: RequestBody, on server: ServerLoop,
+    completion: @escaping @Sendable (Response) -> Void
+  ) {
+    guard case .upload(_, let handler) = plan else { return }
+    let request = request
+    let client = counted.take()
+    Task(executorPreference: server.loop) {
+      let response = await handler(request, body)
       server.endRequest(of: client)
       completion(response)
     }
@@ -132,7 +163,7 @@ extension RequestPlan {
   /// The longest body that is wanted, in bytes.
   var bodyLimit: Int {
     switch self {
-    case .respond(let limit, _), .task(let limit, _): limit
+    case .respond(let limit, _), .task(let limit, _), .upload(let limit, _): limit
     case .refuse, .webSocket: 0
     }
   }

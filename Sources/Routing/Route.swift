@@ -38,6 +38,13 @@ final class Route: Sendable {
     switch definition.handler {
     case .inline(let handler): return inlinePlan(parameters, handler)
     case .task(let handler): return taskPlan(parameters, handler)
+    case .upload(let handler):
+      return .upload(bodyLimit: bodyLimit) { [self] request, body in
+        let start = ContinuousClock.now
+        do {
+          return finish(request, try await handler(request, body, parameters), start)
+        } catch { return fail(request, error, start) }
+      }
     case .either(let isInline, let handler, let otherwise):
       return isInline() ? inlinePlan(parameters, handler) : taskPlan(parameters, otherwise)
     case .webSocket(let accept):

@@ -24,6 +24,9 @@ package struct Router: Sendable {
   package typealias Handler = @Sendable (Request, RouteParameters) throws -> Response
   /// Answers a request as a task on the event loop.
   package typealias AsyncHandler = @Sendable (Request, RouteParameters) async throws -> Response
+  /// Answers a request as a task on the event loop, and takes its body while it comes.
+  package typealias UploadHandler =
+    @Sendable (Request, RequestBody, RouteParameters) async throws -> Response
   /// Looks at a request before any of its body is read, inline on the event loop, and throws the error that refuses it.
   package typealias Screen = @Sendable (RequestHead, RequestOrigin) throws(HTTPError) -> Void
   /// Accepts a WebSocket, or throws the error that refuses it.
@@ -107,6 +110,15 @@ package struct Router: Sendable {
     add(methods, pattern, bodyLimit, .task(handler), screen)
   }
 
+  /// Adds a route for some methods, answered by a task that takes the body while it comes.
+  ///
+  /// - Parameter bodyLimit: the largest body in bytes.
+  package mutating func upload(
+    _ methods: [Method], _ pattern: String, bodyLimit: Int, _ handler: @escaping UploadHandler
+  ) {
+    add(methods, pattern, bodyLimit, .upload(handler))
+  }
+
   /// Adds a route for WebSocket handshakes (RFC 6455).
   ///
   /// - Parameter accept: gives the session's handler and limits, or throws the error that refuses the handshake.
@@ -169,6 +181,7 @@ struct RouteDefinition: Sendable {
 enum RouteHandler: Sendable {
   case inline(Router.Handler)
   case task(Router.AsyncHandler)
+  case upload(Router.UploadHandler)
   case either(@Sendable () -> Bool, Router.Handler, Router.AsyncHandler)
   case webSocket(Router.WebSocketRoute)
 }

@@ -19,6 +19,12 @@ extension RouteTable {
     case .task(let bodyLimit, let handler):
       response =
         request.body.count > bodyLimit ? Response(.contentTooLarge) : await handler(request)
+    case .upload(let bodyLimit, let handler):
+      response =
+        request.body.count > bodyLimit
+        ? Response(.contentTooLarge)
+        : await handler(
+          Request(head: request.head, origin: origin), RequestBody(whole: request.body))
     case .webSocket(let decide):
       switch await decide(request) {
       case .refuse(let refusal): response = refusal

@@ -1,5 +1,6 @@
 internal import Formats
 internal import Foundation
+internal import HTTPServer
 internal import Platform
 internal import Storage
 
@@ -15,11 +16,13 @@ extension TopicService {
   /// - Parameters:
   ///   - fields: what it gave, with a text.
   ///   - fileName: the name of the file that the body is; nil if it is none.
-  ///   - source: the body.
+  ///   - start: the beginning of the body, which was read already.
+  ///   - source: the rest.
   ///   - base: the server's address, for the file's.
   ///   - hasText: whether the text or the title is the program's own, so that it is worth something without the file.
   func publish(
-    _ fields: PublicationFields, file fileName: String?, _ source: UploadSource,
+    _ fields: PublicationFields, file fileName: String?, beginning start: [UInt8],
+    _ source: RequestBody, length: Int?,
     to name: TopicName, by requester: TopicRequester, base: String, hasText: Bool
   ) async throws -> TopicPublication {
     var fields = fields
@@ -29,7 +32,9 @@ extension TopicService {
     var attachment: MessageAttachment?
     if let fileName {
       try await requireWriting(name, by: requester)
-      switch try await receive(fileName, beginning: [], source, by: requester) {
+      switch try await receive(
+        fileName, beginning: start, source, length: length, by: requester)
+      {
       case .kept(let file):
         post.file = file.name
         attachment = self.attachment(

@@ -1,27 +1,7 @@
 internal import Formats
+internal import HTTPServer
 internal import Platform
 internal import Storage
-internal import Synchronization
-
-/// A body that comes in pieces.
-struct UploadSource: Sendable {
-  /// Returns the next piece; nil at the end.
-  let next: @Sendable () async throws -> [UInt8]?
-  /// The length, if the client has told it.
-  let length: Int?
-
-  /// A body that is there whole.
-  init(_ bytes: [UInt8]) {
-    let rest = Mutex<[UInt8]?>(bytes.isEmpty ? nil : bytes)
-    next = { rest.withLock { $0.take() } }
-    length = bytes.count
-  }
-
-  init(length: Int?, next: @escaping @Sendable () async throws -> [UInt8]?) {
-    self.length = length
-    self.next = next
-  }
-}
 
 /// A file that was received, or the reason why it wasn't kept.
 enum ReceivedFile: Sendable {
@@ -65,13 +45,15 @@ extension TopicService {
   ///   - given: its name as the client gave it.
   ///   - start: its beginning, which was read already.
   ///   - source: the rest.
+  ///   - length: the length of the whole, if the client has told it.
   /// - Throws: ``TopicRefusal`` `.tooLarge` if there is more than is read and thrown away.
   func receive(
-    _ given: String, beginning start: [UInt8], _ source: UploadSource, by requester: TopicRequester
+    _ given: String, beginning start: [UInt8], _ source: RequestBody, length: Int?,
+    by requester: TopicRequester
   ) async throws -> ReceivedFile {
     let limit = configuration.attachmentBytes
     let name = PublicationFields.fileName(given) ?? "attachment"
-    if let length = source.length, length > limit || limit == 0 {
+    if let length, length > limit || limit == 0 {
       let bytes = try await discard(start.count, source)
       return .refused(limit == 0 ? .off : .tooLarge(bytes: max(bytes, length), limit: limit))
     }
@@ -84,7 +66,7 @@ extension TopicService {
     let path =
       RandomText.make(TopicFile.nameLength, randomBytes: service.randomBytes) + "." + ending
     let file = TopicFile(
-      name: path, fileName: name, type: type, size: source.length ?? 0, expires: now,
+      name: path, fileName: name, type: type, size: length ?? 0, expires: now,
       limitKey: requester.limitKey)
     guard try await store.begin(file, by: requester, upTo: store.files) else {
       _ = try await discard(start.count, source)
@@ -119,7 +101,7 @@ extension TopicService {
   ///
   /// - Returns: the length of the file; nil if it is longer than the limit.
   private func receivePieces(
-    of path: String, _ start: [UInt8], _ source: UploadSource, upTo limit: Int
+    of path: String, _ start: [UInt8], _ source: RequestBody, upTo limit: Int
   ) async throws -> Int? {
     var waiting = start
     var size = start.count
@@ -146,7 +128,7 @@ extension TopicService {
   /// Reads the rest of a body and throws it away.
   ///
   /// - Returns: the length of the whole.
-  private func discard(_ read: Int, _ source: UploadSource) async throws -> Int {
+  private func discard(_ read: Int, _ source: RequestBody) async throws -> Int {
     let most = max(configuration.attachmentBytes, 1 << 20) * Self.excessFactor
     var total = read
     while let piece = try await source.next() {

@@ -1,5 +1,6 @@
 internal import Formats
 internal import HTTPProtocol
+internal import HTTPServer
 internal import Storage
 
 /// A failure in the form of ntfy's clients: a code of five digits, whose first three are the status.
@@ -48,6 +49,7 @@ extension NtfyError {
     case let error as NtfyError: self = error
     case let refusal as TopicRefusal: self.init(refusal)
     case let refusal as RequestRefusal: self.init(refusal)
+    case is RequestBody.Interrupted: self = .badRequest
     case let fault as FieldError: self.init(code: 40000, text: fault.sentence)
     case let error as StoreError where error.isUnavailable:
       self.init(code: 50301, text: "the store can't be reached now", retryAfter: 1)

@@ -28,9 +28,10 @@ struct NtfyPublishRequest: Sendable {
   ///
   /// - Parameters:
   ///   - head: the header fields and the query.
-  ///   - bytes: the body.
+  ///   - bytes: the body, or its beginning.
+  ///   - isWhole: whether that is all of it.
   ///   - longest: the longest text, in bytes.
-  init(_ head: RequestHead, body bytes: [UInt8], upTo longest: Int) {
+  init(_ head: RequestHead, body bytes: [UInt8], isWhole: Bool = true, upTo longest: Int) {
     let parameters = PublishingParameters(head)
     if Self.isUnifiedPush(head, parameters) {
       body = .unifiedPush
@@ -40,13 +41,11 @@ struct NtfyPublishRequest: Sendable {
     if !bytes.isEmpty {
       if let name = parameters[.fileName] {
         body = .file(name: name)
-      } else if let text = Self.text(bytes, charset: charset), text.utf8.count <= longest {
+      } else if isWhole, let text = Self.text(bytes, charset: charset), text.utf8.count <= longest {
         let trimmed = text.trimmingBlanks
         if !trimmed.isEmpty { fields.message = trimmed }
       } else {
-        body = .file(
-          name: String(validating: bytes, as: UTF8.self) == nil
-            ? "attachment.bin" : "attachment.txt")
+        body = .file(name: Self.isText(bytes) ? "attachment.txt" : "attachment.bin")
       }
     }
     fields.complete(with: parameters)
@@ -78,6 +77,11 @@ struct NtfyPublishRequest: Sendable {
 
   private static func received(_ name: String) -> String {
     "You received a file: \(PublicationFields.fileName(name) ?? "attachment")"
+  }
+
+  /// Returns whether bytes are a text, of which the last character may be cut.
+  private static func isText(_ bytes: [UInt8]) -> Bool {
+    (0..<4).contains { cut in String(validating: bytes.dropLast(cut), as: UTF8.self) != nil }
   }
 
   private static func text(_ bytes: [UInt8], charset: String?) -> String? {

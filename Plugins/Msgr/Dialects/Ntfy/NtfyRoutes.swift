@@ -31,12 +31,16 @@ struct NtfyRoutes: Sendable {
 
   /// Registers all requests.
   func register(on router: inout Router) {
-    let publish: Answer = { try await self.publish($0, $1) }
-    on([.put, .post], "/{topic}", bodyLimit: bodyLimit, &router, publish)
-    on([.put, .post], "/{topic}/{sequence}", bodyLimit: bodyLimit, &router, publish)
+    for pattern in ["/{topic}", "/{topic}/{sequence}"] {
+      router.upload([.put, .post], pattern, bodyLimit: bodyLimit) { request, body, parameters in
+        try await answering(request) { try await publish(request, body, parameters) }
+      }
+    }
     on([.put, .post], "/", &router) { request, _ in try await publishJSON(request) }
     for word in ["publish", "send", "trigger"] {
-      on([.get], "/{topic}/\(word)", &router, publish)
+      on([.get], "/{topic}/\(word)", &router) { request, parameters in
+        try await publish(request, RequestBody(whole: []), parameters)
+      }
     }
     on([.get], "/{topic}", &router) { try page($0, $1) }
     for word in ["clear", "read"] {
@@ -113,19 +117,24 @@ struct NtfyRoutes: Sendable {
     _ router: inout Router, _ act: @escaping Answer
   ) {
     router.on(methods, pattern, bodyLimit: bodyLimit) { request, parameters in
-      var response: Response
-      do {
-        let owner = WorkOwner(client: request.origin.client)
-        response = try await WorkOwner.$current.withValue(owner) {
-          try await act(request, parameters)
-        }
-      } catch {
-        guard let failure = NtfyError(refusing: error) else { throw error }
-        response = failure.response
-      }
-      if topics.configuration.hasCORS { response.fields.append(Self.allowOrigin, "*") }
-      return response
+      try await answering(request) { try await act(request, parameters) }
     }
+  }
+
+  /// Makes a response, or the one of a failure.
+  private func answering(
+    _ request: Request, _ act: () async throws -> Response
+  ) async throws -> Response {
+    var response: Response
+    do {
+      let owner = WorkOwner(client: request.origin.client)
+      response = try await WorkOwner.$current.withValue(owner) { try await act() }
+    } catch {
+      guard let failure = NtfyError(refusing: error) else { throw error }
+      response = failure.response
+    }
+    if topics.configuration.hasCORS { response.fields.append(Self.allowOrigin, "*") }
+    return response
   }
 
   static func json(_ value: JSONValue) -> Response { json(value.bytes) }
@@ -165,20 +174,42 @@ struct NtfyRoutes: Sendable {
 
   // MARK: - Publishing
 
-  private func publish(_ request: Request, _ parameters: RouteParameters) async throws -> Response {
+  private func publish(
+    _ request: Request, _ body: RequestBody, _ parameters: RouteParameters
+  ) async throws -> Response {
     let name = try NtfyReadRequest.topic(parameters.text("topic") ?? "")
     let requester = try await requester(request)
     try topics.chargePublishing(requester)
     let longest = topics.service.publishing.messageBytes
-    var publication = NtfyPublishRequest(request.head, body: request.body, upTo: longest)
+    let (start, isWhole) = try await Self.beginning(of: body, atLeast: longest + 1)
+    var publication = NtfyPublishRequest(
+      request.head, body: start, isWhole: isWhole, upTo: longest)
     if let sequence = parameters.text("sequence"), !sequence.isEmpty {
       publication.fields.sequence = sequence
     }
     if publication.body == .unifiedPush {
-      return try await publishUnifiedPush(request.body, to: name, by: requester)
+      guard isWhole else { throw NtfyError.tooLarge }
+      return try await publishUnifiedPush(start, to: name, by: requester)
     }
-    return try await publish(
-      publication, UploadSource(request.body), to: name, by: requester, base: base(request))
+    let length: Int? = if case .length(let length) = request.head.framing { length } else { nil }
+    let published = try await topics.publish(
+      publication.fields, file: publication.fileName, beginning: start, body, length: length,
+      to: name, by: requester, base: base(request), hasText: publication.hasText)
+    return Self.line(NtfyMessage.json(of: published.entry, notes: published.notes))
+  }
+
+  /// Reads the beginning of a body.
+  ///
+  /// - Returns: so many bytes at least, or the whole body, and whether it is that.
+  private static func beginning(
+    of body: RequestBody, atLeast count: Int
+  ) async throws -> (bytes: [UInt8], isWhole: Bool) {
+    var bytes: [UInt8] = []
+    while bytes.count < count {
+      guard let piece = try await body.next() else { return (bytes, true) }
+      bytes += piece
+    }
+    return (bytes, false)
   }
 
   private func publishJSON(_ request: Request) async throws -> Response {
@@ -188,19 +219,11 @@ struct NtfyRoutes: Sendable {
     let name = try NtfyReadRequest.topic(json["topic"]?.string ?? "")
     let requester = try await requester(request)
     try topics.chargePublishing(requester)
-    return try await publish(
-      NtfyPublishRequest(json, request.head), UploadSource([]), to: name, by: requester,
-      base: base(request))
-  }
-
-  private func publish(
-    _ request: NtfyPublishRequest, _ source: UploadSource, to name: TopicName,
-    by requester: TopicRequester, base: String
-  ) async throws -> Response {
-    let entry = try await topics.publish(
-      request.fields, file: request.fileName, source, to: name, by: requester, base: base,
-      hasText: request.hasText)
-    return Self.line(NtfyMessage.json(of: entry.entry, notes: entry.notes))
+    let publication = NtfyPublishRequest(json, request.head)
+    let published = try await topics.publish(
+      publication.fields, file: nil, beginning: [], RequestBody(whole: []), length: nil, to: name,
+      by: requester, base: base(request), hasText: true)
+    return Self.line(NtfyMessage.json(of: published.entry, notes: published.notes))
   }
 
   private func publishUnifiedPush(
