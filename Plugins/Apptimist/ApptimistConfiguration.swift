@@ -20,7 +20,7 @@ package struct ApptimistConfiguration: ServiceConfiguration {
   var path = "/siren"
   var identity = Provider.open
   /// True if there is a page for people below ``path``.
-  var hasWebApp = false
+  var hasWebApp = true
   /// The app at Facebook, which only that provider uses.
   var facebook = FacebookConfiguration()
   /// The issuer of ID tokens, which only that provider uses.
@@ -103,6 +103,7 @@ package struct ApptimistConfiguration: ServiceConfiguration {
     section.integer("search_results", &store.found, in: 1...5000)
     section.size("account_files_size", &store.accountBytes, in: 0...(1 << 40))
     section.integer("remembered_connections", &store.rememberedConnections, in: 1...1_000_000)
+    section.duration("unused_mailbox_age", &store.unusedAge, in: day...day * 3650)
     session.ownEntries = store.mailboxEntries
     clients.read(section)
     push = PushMode(section, default: push, hasWeb: true)

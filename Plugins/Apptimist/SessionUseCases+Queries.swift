@@ -40,12 +40,19 @@ extension SessionUseCases {
     return true
   }
 
+  /// Returns whether the content of a file may be stored.
+  private func mayStore(_ content: [UInt8], for requester: Requester) async throws -> Bool {
+    let user = try requester.loggedIn().user
+    guard try await !messages.isRefusedNewcomer(user) else { return false }
+    return try await messages.mayStore(content.count, for: requester)
+  }
+
   private func attempt(_ query: Query, from requester: Requester) async throws -> Reply {
     switch query {
     case .claim(let key): return .claimed(ephemeralKeys.claim(key))
     case .register(let new): return .outcome(try await register(new, from: requester))
     case .start(let user, let key, let head, let max):
-      guard try await ephemeralKeys.note(key, usedBy: user) else { return .claimed(false) }
+      guard try await ephemeralKeys.record(key, usedBy: user) else { return .claimed(false) }
       return .started(try await store.start(of: user, head: head, max: max))
     case .post(let posts):
       let outcomes = try await messages.deliver(posts, from: requester)
@@ -60,7 +67,7 @@ extension SessionUseCases {
       return .found(found.map(\.user))
     case .file(let request):
       if case .write(let content?) = request.act,
-        !clients.may(.store, requester.network, amount: content.count)
+        try await !mayStore(content, for: requester)
       {
         return .file(.refused(.overQuota))
       }

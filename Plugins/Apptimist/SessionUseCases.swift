@@ -1,3 +1,4 @@
+internal import Formats
 internal import ApptimistProtocol
 internal import Ethereum
 internal import Cryptography
@@ -65,11 +66,13 @@ final class SessionUseCases: Sendable {
     let checker = try AccountChecker(configuration.chains)
     accounts = AccountService(
       store: store, identity: try IdentityProvider(configuration, checker, clock: context.clock),
-      clients: clients, log: context.log, clock: context.clock)
+      clients: clients, disk: context.disk, log: context.log, clock: context.clock)
     let directory = AccountDirectory(store, readsForumsAnew: nodes != nil)
     messages = MessageDelivery(
       store: store, directory: directory, fanOut: ForumFanOut(keys: keys, store: store), hub: hub,
-      nodes: nodes, clients: clients, metrics: metrics)
+      nodes: nodes, clients: clients, metrics: metrics,
+      storage: SiteStorage(store, limit: configuration.clients.storedPerAddress),
+      disk: context.disk)
     files = FileService(
       store, directory, keys: keys, node: nodes?.node, gateChains: Set(configuration.chains.keys),
       locks: LockTable(lease: configuration.lockLease, limit: configuration.locks))
@@ -128,6 +131,7 @@ final class SessionUseCases: Sendable {
   /// Deletes expired ephemeral keys, invitations and push addresses.
   func deleteExpired() async throws {
     while try await store.expire(at: expiry()) { try Task.checkCancellation() }
+    while try await store.emptyUnusedMailboxes(at: expiry()) { try Task.checkCancellation() }
   }
 
   /// Forgets forums that are deleted or have changed, and closes a user's sessions of version 1.
@@ -148,6 +152,8 @@ final class SessionUseCases: Sendable {
 
   /// Makes a forum.
   func makeForum(_ new: NewAccount, author: AccountLogin) async throws -> ErrorCode {
+    let isNew = try await !store.exists(new.key)
+    if isNew, NameFault.find(in: new.name.text) != nil { return .badFilename }
     let outcome = try await store.createForum(new, author: author)
     if outcome == .done { directory.forget(new.key) }
     return outcome
@@ -168,7 +174,8 @@ final class SessionUseCases: Sendable {
   /// - Returns: nil if the account has changed meanwhile.
   func begin(_ request: StreamRequest, in session: SessionID) async throws -> StreamStart? {
     guard
-      try await store.prove(request.user, request.authenticationKey, closes: request.closes)
+      try await store.prove(
+        request.user, request.authenticationKey, closes: request.closes, at: clients.now())
     else { return nil }
     if request.closes { await accountChanged(request.user) }
     let device = Acknowledgement.Device(user: request.user, id: request.device)

@@ -87,6 +87,18 @@ extension ApptimistStore {
       invitation: invitation, at: now)
   }
 
+  func prove(
+    _ user: EncryptionPublicKey, _ authenticationKey: AuthenticationPublicKey, closes: Bool
+  ) async throws -> Bool {
+    try await prove(user, authenticationKey, closes: closes, at: Self.now)
+  }
+
+  func remember(
+    _ hash: EphemeralKeyHash, of user: EncryptionPublicKey, until end: Timestamp
+  ) async throws -> Bool {
+    try await remember(hash, of: user, at: Self.now, until: end)
+  }
+
   /// Makes users contacts of each other, so that none is a stranger.
   func makeContacts(_ numbers: some Sequence<Int> & Sendable) async throws {
     for owner in numbers {

@@ -64,7 +64,7 @@ extension Wakes {
   }
 }
 
-extension Push {
+extension LeasedPush {
   static func test(address: PushAddress, content: [UInt8] = []) -> LeasedPush {
     LeasedPush(
       id: 1, service: "apptimist", device: [], account: [], address: address, pushID: "",
@@ -214,12 +214,12 @@ extension Version2.DeviceID {
     let device = Acknowledgement.Device(user: StoreFixture.key(3), id: .test(1))
     try await store.show(device, in: NodeSession(node: node, session: SessionID(number: 9)))
     try await store.store.write { transaction in
-      let push = Push.test(address: PushAddress(stored: .fcm, Array("token 1".utf8)))
+      let push = LeasedPush.test(address: PushAddress(stored: .fcm, Array("token 1".utf8)))
       try WakeSource().end(push, boundBefore: ApptimistStore.now, transaction)
     }
     #expect(try await bound(of: 1, in: store))
     try await store.store.write { transaction in
-      let push = Push.test(address: PushAddress(stored: .fcm, Array("token 1".utf8)))
+      let push = LeasedPush.test(address: PushAddress(stored: .fcm, Array("token 1".utf8)))
       try WakeSource().end(push, boundBefore: nil, transaction)
     }
     for user in 1...2 { #expect(try await !bound(of: user, in: store)) }
@@ -262,7 +262,7 @@ extension Version2.DeviceID {
       (.fcm, #"{"wake":"0102030405060708"}"#), (.web, #"{"wake":"0102030405060708"}"#),
     ]
     for (kind, text) in expected {
-      let push = Push.test(
+      let push = LeasedPush.test(
         address: PushAddress(stored: kind, [1]), content: [1, 2, 3, 4, 5, 6, 7, 8])
       let payload = WakeSource().payload(of: push)
       let bytes: [UInt8]? =

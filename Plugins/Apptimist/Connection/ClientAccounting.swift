@@ -26,6 +26,8 @@ final class ClientAccounting: Sendable {
 
   private enum Counted: Hashable {
     case act(Act, ClientNetwork)
+    /// What counts by site, as many networks are to be had for nothing.
+    case actOfSite(Act, ClientSite)
     case forumBytes(EncryptionPublicKey)
     case addressChanges(EncryptionPublicKey)
     case rechecks(author: EncryptionPublicKey)
@@ -65,14 +67,20 @@ final class ClientAccounting: Sendable {
       case .askChain: limits.chainCallsPerAddress
       case .store: limits.bytesPerAddress
       }
-    let table =
-      switch act {
-      case .askProvider, .fetchKeys, .askChain: chainCalls
-      case .handshake, .makeAccount, .store: lastHour
-      }
-    return network.flatMap { network in
-      table.count(Counted.act(act, network), amount: max(1, amount), upTo: limit)
+    guard let network else { return nil }
+    let amount = max(1, amount)
+    return table(for: act).count(Self.counted(act, network), amount: amount, upTo: limit)
+  }
+
+  private func table(for act: Act) -> AttemptTable {
+    switch act {
+    case .askProvider, .fetchKeys, .askChain: chainCalls
+    case .handshake, .makeAccount, .store: lastHour
     }
+  }
+
+  private static func counted(_ act: Act, _ network: ClientNetwork) -> Counted {
+    act == .handshake ? .act(act, network) : .actOfSite(act, network.siteKey)
   }
 
   /// Counts what clients of a network want to do, if they may.
@@ -82,7 +90,7 @@ final class ClientAccounting: Sendable {
 
   /// Takes back an act that was counted and not done.
   func refund(_ act: Act, of network: ClientNetwork?) {
-    if let network { lastHour.uncount(Counted.act(act, network)) }
+    if let network { table(for: act).refund(Self.counted(act, network)) }
   }
 
   /// Counts a change of a push address, if a user may make one.
@@ -117,8 +125,8 @@ struct ClientLimits: Sendable {
   var sessionsPerAddress = 4_000
   /// The most handshakes of one network in an hour.
   var handshakesPerAddress = 36_000
-  /// The most accounts that one network makes in an hour.
-  var accountsPerAddress = 20_000
+  /// The most accounts that one site makes in an hour: far fewer than a mailbox has messages.
+  var accountsPerAddress = 1_000
   /// The most times in an hour that the identity provider is asked for one network.
   var identityChecksPerAddress = 600
   /// The most times in an hour that an issuer's keys are fetched because a token of one network names an unknown one.
@@ -127,8 +135,10 @@ struct ClientLimits: Sendable {
   var chainCallsPerAddress = 60
   /// The most bytes in an hour of all copies of a user's posts to forums.
   var forumBytes = 256 << 20
-  /// The most bytes in an hour of all copies of the messages, and of the files, that come from one network.
+  /// The most bytes in an hour of all copies of the messages, and of the files, that come from one site.
   var bytesPerAddress = 4 << 30
+  /// The most bytes of the files of one site's accounts and of what they have in mailboxes.
+  var storedPerAddress = 4 << 30
 
   /// The most changes of a user's push addresses in an hour.
   var pushChanges = 30
@@ -148,5 +158,24 @@ struct ClientLimits: Sendable {
     section.size("forum_posts_size", &forumBytes, in: 0...(1 << 50))
     section.integer("push_changes_per_hour", &pushChanges, in: million)
     section.size("messages_size_per_address", &bytesPerAddress, in: 0...(1 << 50))
+    section.size("stored_size_per_address", &storedPerAddress, in: 0...(1 << 50))
+    multiply(by: section.usersPerAddress)
+  }
+
+  /// Allows each address as much as so many users need.
+  private mutating func multiply(by users: Int) {
+    func more(_ limit: inout Int) {
+      let product = limit.multipliedReportingOverflow(by: users)
+      limit = product.overflow ? .max : product.partialValue
+    }
+    more(&joiningPerAddress)
+    more(&sessionsPerAddress)
+    more(&handshakesPerAddress)
+    more(&accountsPerAddress)
+    more(&identityChecksPerAddress)
+    more(&keyFetchesPerAddress)
+    more(&chainCallsPerAddress)
+    more(&bytesPerAddress)
+    more(&storedPerAddress)
   }
 }

@@ -48,7 +48,9 @@ final class EphemeralKeys: Sendable {
   /// Notes that a user has logged in with a key.
   ///
   /// - Returns: false if that was noted before.
-  func note(_ key: EncryptionPublicKey, usedBy user: EncryptionPublicKey) async throws -> Bool {
-    try await store.remember(keys.hash(ofEphemeral: key), of: user, until: clock() + age)
+  func record(_ key: EncryptionPublicKey, usedBy user: EncryptionPublicKey) async throws -> Bool {
+    let now = clock()
+    return try await store.remember(
+      keys.hash(ofEphemeral: key), of: user, at: now, until: now + age)
   }
 }

@@ -4,6 +4,7 @@ internal import Cryptography
 internal import Formats
 internal import Observability
 internal import Platform
+internal import ServiceKit
 
 /// Delivers posts to mailboxes, and tells the recipients' sessions.
 struct MessageDelivery: Sendable {
@@ -26,6 +27,10 @@ struct MessageDelivery: Sendable {
   let clients: ClientAccounting
   let metrics: ApptimistMetrics
   let contacts = RecentContacts()
+  /// What the accounts of each site have stored, or nil if that has no limit.
+  var storage: SiteStorage?
+  /// The free disk, of which a part is kept for known users, or nil if none is.
+  var disk: DiskReserve?
 
   /// Delivers a user's posts, in order, to all who get them: on disk, and then to their sessions.
   ///
@@ -40,6 +45,9 @@ struct MessageDelivery: Sendable {
       case .user:
         if try await isInForum(post.message) {
           outcomes.refuse(index, .badField)
+        } else if try await isRefusedStranger(login.user, to: post.message.recipient) {
+          metrics.overQuota.add()
+          outcomes.refuse(index, .overQuota)
         } else {
           outcomes.recordDirect(index)
           group.add([MessageCopy(post)], of: index)
@@ -86,11 +94,33 @@ struct MessageDelivery: Sendable {
     else { return .failure(.notPermitted) }
     // Nobody is told, and nothing need be opened.
     if readers.isEmpty, post.origin == .version1 { return .success([]) }
+    if try await isRefusedNewcomer(post.message.from) { return .failure(.overQuota) }
     if !readers.isEmpty, !clients.mayPost(post.size * readers.count, by: post.message.from) {
       metrics.overQuota.add(UInt64(readers.count))
       return .failure(.overQuota)
     }
     return try await fanOut.batches(of: post, in: forum, for: readers, by: client)
+  }
+
+  /// Returns whether the disk has so little room that a stranger's message to a user isn't stored.
+  private func isRefusedStranger(
+    _ sender: EncryptionPublicKey, to recipient: EncryptionPublicKey
+  ) async throws -> Bool {
+    guard let disk, disk.refusesStrangers else { return false }
+    return try await !store.isContact(sender, of: recipient)
+  }
+
+  /// Counts bytes that a session wants to store, if its network and its account's site may have them.
+  func mayStore(_ bytes: Int, for requester: Requester) async throws -> Bool {
+    let user = try requester.loggedIn().user
+    guard clients.may(.store, requester.network, amount: bytes) else { return false }
+    return try await storage?.mayStore(bytes, by: user) ?? true
+  }
+
+  /// Returns whether the disk has so little room that nothing is stored for a user who never came back.
+  func isRefusedNewcomer(_ user: EncryptionPublicKey) async throws -> Bool {
+    guard let disk, disk.refusesStrangers else { return false }
+    return try await !store.hasReturned(user)
   }
 
   /// Returns whether a message to a user names a forum as well: such a message is ignored.
@@ -108,7 +138,7 @@ struct MessageDelivery: Sendable {
     let copies = group.copies
     guard !copies.isEmpty else { return }
     let bytes = copies.reduce(0) { $0 + $1.header.count + $1.data.count }
-    guard clients.may(.store, requester.network, amount: bytes) else {
+    guard try await mayStore(bytes, for: requester) else {
       metrics.overQuota.add(UInt64(copies.count))
       for index in Set(group.posts) { outcomes.refuse(index, .overQuota) }
       return

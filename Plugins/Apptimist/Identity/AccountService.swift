@@ -3,6 +3,7 @@ internal import Cryptography
 internal import Formats
 internal import Observability
 internal import Platform
+internal import ServiceKit
 
 /// Makes accounts, and finds them.
 struct AccountService: Sendable {
@@ -15,6 +16,8 @@ struct AccountService: Sendable {
   let store: ApptimistStore
   let identity: IdentityProvider
   let clients: ClientAccounting
+  /// The free disk, of which a part is kept for known users, or nil if none is.
+  var disk: DiskReserve?
   let log: Log
   let clock: @Sendable () -> Timestamp
   private let searches = KeyedMutex<ExclusiveSearch>()
@@ -47,6 +50,7 @@ struct AccountService: Sendable {
     case tooManyAccounts
     case taken
     case notInvited
+    case badName(NameFault)
 
     /// The reason in words.
     var reason: String {
@@ -56,6 +60,7 @@ struct AccountService: Sendable {
       case .tooManyAccounts: "too many accounts from this address"
       case .taken: "the key is taken"
       case .notInvited: "no such invitation"
+      case .badName(let fault): "the name \(fault.description)"
       }
     }
 
@@ -66,6 +71,7 @@ struct AccountService: Sendable {
       case .unavailable: .internalError
       case .tooManyQuestions, .tooManyAccounts: .overQuota
       case .taken: .keyTaken
+      case .badName: .badFilename
       }
     }
   }
@@ -73,12 +79,18 @@ struct AccountService: Sendable {
   private func attempt(
     _ new: NewAccount, from network: ClientNetwork?
   ) async throws -> [EncryptionPublicKey]? {
+    if let fault = NameFault.find(in: new.name.text), try await !store.exists(new.key) {
+      throw Refusal.badName(fault)
+    }
+    if disk?.refusesStrangers == true, try await !store.exists(new.key) {
+      throw Refusal.tooManyAccounts
+    }
     if identity.asksOthers, !clients.may(.askProvider, network) { throw Refusal.tooManyQuestions }
     var invitation: InvitationHash?
     var proof: UIDProof?
     let applicant = Applicant(
       encryptionKey: new.key, authenticationKey: new.authenticationKey, uid: new.uid,
-      token: new.token)
+      token: new.token, network: network)
     let decision = await identity.evaluate(applicant) { [clients, identity] in
       if case .siwe = identity { return clients.may(.askChain, network) }
       return clients.may(.fetchKeys, network)
@@ -145,4 +157,6 @@ struct Applicant: Sendable {
   let uid: String
   /// The proof of it.
   let token: [UInt8]
+  /// The network of who shows it.
+  var network: ClientNetwork?
 }

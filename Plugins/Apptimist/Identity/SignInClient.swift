@@ -39,7 +39,8 @@ struct SignInClient: Sendable {
       }
       let signature = Array(token[(2 + length)...])
       switch await checker.judge(
-        signature, of: message.hash, by: message.address, on: chain, mayAsk: mayAsk)
+        signature, of: message.hash, by: message.address, on: chain, from: applicant.network,
+        mayAsk: mayAsk)
       {
       case .key: return .signed(.key)
       case .contract: return .signed(.contract)

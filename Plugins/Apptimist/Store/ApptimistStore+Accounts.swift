@@ -171,7 +171,7 @@ extension ApptimistStore {
   /// - Parameter end: the time until which it is remembered.
   /// - Returns: false if it had been used before, or if there is no such user.
   func remember(
-    _ hash: EphemeralKeyHash, of user: EncryptionPublicKey, until end: Timestamp
+    _ hash: EphemeralKeyHash, of user: EncryptionPublicKey, at now: Timestamp, until end: Timestamp
   ) async throws -> Bool {
     try await store.write { transaction in
       guard let number = try userNumber(of: user, transaction) else { return false }
@@ -181,6 +181,7 @@ extension ApptimistStore {
         ON CONFLICT DO NOTHING
         """, hash, end.milliseconds, number)
       guard transaction.changes == 1 else { return false }
+      try markReturned(number, at: now, transaction)
       try transaction.execute(
         """
         DELETE FROM apptimist_ephemeral_keys WHERE hash IN
@@ -286,14 +287,15 @@ extension ApptimistStore {
   ///   - closes: whether the account is to have no version 1 from now on.
   /// - Returns: false if the account has another key by now.
   func prove(
-    _ user: EncryptionPublicKey, _ authenticationKey: AuthenticationPublicKey, closes: Bool
+    _ user: EncryptionPublicKey, _ authenticationKey: AuthenticationPublicKey, closes: Bool,
+    at now: Timestamp
   ) async throws -> Bool {
     let isKnown: Bool? = try await store.read { snapshot in
       try snapshot.value(
         """
-        SELECT is_proven = 1 AND is_closed >= ? FROM apptimist_users
-        WHERE key = ? AND kind = ? AND authentication_key = ?
-        """, closes, user, StoredKind.user, authenticationKey)
+        SELECT is_proven = 1 AND is_closed >= ? AND (seen_at <> 0 OR made_at > ?)
+        FROM apptimist_users WHERE key = ? AND kind = ? AND authentication_key = ?
+        """, closes, now - Self.firstDay, user, StoredKind.user, authenticationKey)
     }
     guard let isKnown else { return false }
     if isKnown { return true }
@@ -301,6 +303,7 @@ extension ApptimistStore {
     return try await deliveries.write(isolation: .serializable) { pending, transaction in
       guard let number = try account(of: login, transaction) else { return false }
       try prove(number, isClosed: closes, transaction)
+      try markReturned(number, at: now, transaction)
       pending.forgetSender(user)
       return true
     }
@@ -378,6 +381,13 @@ extension ApptimistStore {
     try transaction.execute("DELETE FROM apptimist_vouchers WHERE voucher = ?", account)
     try transaction.execute("DELETE FROM apptimist_addresses WHERE owner = ?", account)
     try transaction.execute("DELETE FROM apptimist_contacts WHERE owner = ?", account)
+    try emptyMailbox(of: account, transaction)
+    try transaction.execute("UPDATE apptimist_users SET file_bytes = 0 WHERE id = ?", account)
+    return forums.map(\.key)
+  }
+
+  /// Deletes all entries of a mailbox and all that it knows of messages. Positions go on.
+  func emptyMailbox(of account: AccountNumber, _ transaction: borrowing Transaction) throws {
     try transaction.execute(
       """
       DELETE FROM apptimist_contents WHERE holders = 1 AND id IN
@@ -394,7 +404,5 @@ extension ApptimistStore {
     try transaction.execute("DELETE FROM apptimist_dropped WHERE owner = ?", account)
     try transaction.execute(
       "UPDATE apptimist_queues SET entries = 0, bytes = 0, dropped = 0 WHERE owner = ?", account)
-    try transaction.execute("UPDATE apptimist_users SET file_bytes = 0 WHERE id = ?", account)
-    return forums.map(\.key)
   }
 }

@@ -125,29 +125,26 @@ extension ApptimistStore {
         "SELECT id FROM apptimist_users WHERE key = ? AND kind IN (?, ?)", key, StoredKind.user,
         StoredKind.disabled)
       guard let number, let account = try account(number, snapshot) else { return nil }
-      func keys(_ sql: StaticString) throws -> [String] {
-        try snapshot.all(sql, number) { (try $0[0] as EncryptionPublicKey).hex }
-      }
       let forums: [AccountNumber] = try snapshot.values(
         "SELECT id FROM apptimist_users WHERE author = ? AND kind = ? ORDER BY id", number,
         StoredKind.forum)
       return StoredAccountExport(
         account: account,
-        contacts: try keys(
+        contacts: try Self.keys(
           """
           SELECT u.key FROM apptimist_contacts c JOIN apptimist_users u ON u.id = c.contact
           WHERE c.owner = ? ORDER BY c.added_at
-          """),
-        vouches: try keys(
+          """, number, snapshot),
+        vouches: try Self.keys(
           """
           SELECT u.key FROM apptimist_vouchers v JOIN apptimist_users u ON u.id = v.subject
           WHERE v.voucher = ? ORDER BY v.id
-          """),
-        vouchers: try keys(
+          """, number, snapshot),
+        vouchers: try Self.keys(
           """
           SELECT u.key FROM apptimist_vouchers v JOIN apptimist_users u ON u.id = v.voucher
           WHERE v.subject = ? ORDER BY v.id
-          """),
+          """, number, snapshot),
         files: try snapshot.all(
           "SELECT name, content FROM apptimist_files WHERE directory = ? ORDER BY name", number
         ) { StoredAccountExport.File(name: try $0[0], content: Data(try $0[1] as [UInt8])) },
@@ -163,6 +160,13 @@ extension ApptimistStore {
             data: Data(try row[2] as [UInt8]))
         })
     }
+  }
+
+  /// Lists keys, by a query for them with one parameter.
+  private static func keys(
+    _ sql: StaticString, _ number: AccountNumber, _ snapshot: borrowing Snapshot
+  ) throws -> [String] {
+    try snapshot.all(sql, number) { row in (try row[0] as EncryptionPublicKey).hex }
   }
 
   /// Disables a user, who then can't log in, isn't found and gets no messages, or enables the user again.
