@@ -22,6 +22,8 @@ internal import Testing
     case statuses
     /// Numbers of the page Limits that are no keys.
     case limits
+    /// Configurations, JSON and YAML in pages.
+    case examples
     /// The version of the program and of CHANGELOG.
     case version
     /// The licences of what is linked or shipped.

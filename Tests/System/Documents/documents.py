@@ -10,6 +10,7 @@ import sys
 
 import commands_page
 import configuration_page
+import examples
 import limits_page
 import names_in_sources
 
@@ -27,6 +28,7 @@ CHECKS = {
     "events": lambda awd, write: names_in_sources.events(ROOT, GUIDE, write),
     "statuses": lambda awd, write: names_in_sources.statuses(ROOT, PRESENT),
     "limits": lambda awd, write: limits_page.check(ROOT, GUIDE),
+    "examples": lambda awd, write: examples.check(awd, PRESENT),
     "version": lambda awd, write: names_in_sources.version(ROOT),
     "licences": lambda awd, write: names_in_sources.licences(ROOT),
     "types": lambda awd, write: names_in_sources.types(ROOT, GUIDE),
