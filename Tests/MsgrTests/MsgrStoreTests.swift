@@ -133,6 +133,43 @@ internal import Testing
     #expect(counts == [5, 5])
   }
 
+  @Test func whomAUserHasWrittenToIsNoStranger() async throws {
+    let fixture = try await Fixture("inbox_messages = 5\n")
+    for name in ["anna", "cleo"] { try await fixture.register(name) }
+    try await fixture.send("hello", from: "cleo", to: "anna")
+    for number in 0..<5 { try await fixture.send("a\(number)", from: "anna", to: "cleo") }
+    for number in 0..<8 {
+      try await Self.register(fixture, "stranger \(number)", from: "192.0.\(number).1")
+      #expect(try await fixture.send("x", from: "stranger \(number)", to: "cleo").status == 200)
+    }
+    #expect(try await fixture.texts("cleo") == ["a0", "a1", "a2", "a3", "a4"])
+  }
+
+  @Test func strangersShareAnInboxBySite() async throws {
+    let fixture = try await Fixture("inbox_messages = 6\n")
+    try await fixture.register("cleo")
+    for (name, address) in [("anna", "192.0.2.1"), ("bert", "198.51.100.1")] {
+      try await Self.register(fixture, name, from: address)
+    }
+    for text in ["a0", "a1"] { try await fixture.send(text, from: "anna", to: "cleo") }
+    try await fixture.send("b0", from: "bert", to: "cleo")
+    // Accounts of one site, however many and each with one message.
+    for number in 0..<9 {
+      try await Self.register(fixture, "free \(number)", from: "2001:db8:7:\(number)::1")
+      try await fixture.send("f\(number)", from: "free \(number)", to: "cleo")
+    }
+    #expect(try await fixture.texts("cleo") == ["a0", "a1", "b0", "f6", "f7", "f8"])
+  }
+
+  private static func register(
+    _ fixture: Fixture, _ name: String, from address: String
+  ) async throws {
+    let response = try await fixture.post(
+      "/register", ["Username": name, "Password": "pw", "DeviceID": Fixture.device(name)],
+      from: address)
+    #expect(response.status == 200)
+  }
+
   @Test func aDeviceHasNoMorePushesThanAnInboxMessages() async throws {
     let limits = MsgrStore.Limits(inbox: 3)
     let fixture = try await PushFixture(limits: limits)

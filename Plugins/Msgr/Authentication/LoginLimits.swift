@@ -5,39 +5,46 @@ internal import Platform
 
 /// Counts failed logins, and says who has to wait before a password is checked again.
 ///
-/// Failures are counted by place: the site that a client's address belongs to, or a device that is linked to the account. A
-/// name that has shown its right password at a place is familiar there, and so is a name at a device of its own. It is
-/// counted by itself there, so that nobody else's failures lock it out: not those of its place, which may be a carrier's or
-/// an unknown proxy's, and not those with its own name elsewhere. All other names of a place are guesses, which are counted
-/// together.
+/// A name that has shown its right password from an address is familiar there, and so is a name at a device that is linked to
+/// its account. It is counted by itself there, so that nobody else's failures lock it out: not those of its address, which
+/// may be a carrier's or an unknown proxy's, and not those with its own name elsewhere.
 ///
-/// When there were many guesses at one name from everywhere, each new place has few of them. So no number of guesses from
-/// elsewhere keeps a right password from a new place.
+/// All other logins are guesses. They are counted by name and site, by address and by site. Where there were many, what is new
+/// has few: at a name that is guessed from everywhere each site has few, and at a site with many guesses each address has few. So
+/// no number of guesses from elsewhere keeps a right password out.
 final class FailedLogins: Sendable {
   /// The numbers of failures within a span that are let through.
   struct Limits: Sendable {
-    /// Failures of one name at one place.
+    /// Failures of one name from one address, or from one site if it isn't familiar.
     var ofNameAtPlace = 10
-    /// Failures of one name at all places where it isn't familiar, after which new places have few.
+    /// Failures of one name at all places where it isn't familiar, after which each site has few.
     var ofName = 100
-    /// Failures at one place of all names that aren't familiar there.
+    /// Failures from one address of all names that aren't familiar there; after as many from a site, each address of it has
+    /// few.
     var ofPlace = 100
   }
 
-  /// The failures of a guessed name that a new place has.
-  private static let ofGuessedName = 2
+  /// The failures of what is new where there were many.
+  private static let few = 2
+  /// How many times as many failures as an address a site may have at all, so that one with endless addresses has an end.
+  private static let placesOfSite = 6
 
   /// Where a client is.
   enum Place: Hashable, Sendable {
-    /// The site of its address; empty for a Unix socket, which counts as one.
-    case site(String)
+    /// An address; nil for a Unix socket, which counts as one.
+    case network(ClientNetwork?)
     /// A device that is linked to the account, by a digest.
     case device(String)
 
-    init(_ network: ClientNetwork?) { self = .site(network?.site ?? "") }
-
     init(_ device: DeviceID) {
-      self = .device(SHA256.hash(Array(device.text.utf8)).hex.prefix(16).description)
+      self = .device(String(SHA256.hash(Array(device.text.utf8)).hex.prefix(16)))
+    }
+
+    fileprivate var site: String {
+      switch self {
+      case .network(let network): network?.site ?? ""
+      case .device(let digest): digest
+      }
     }
   }
 
@@ -50,8 +57,10 @@ final class FailedLogins: Sendable {
   /// The keys that failures are counted by.
   enum Key: Hashable, Sendable {
     case login(Login)
+    case nameAtSite(UserName, String)
     case name(UserName)
     case place(Place)
+    case site(String)
   }
 
   /// A failed login, as other nodes are told of it.
@@ -79,23 +88,36 @@ final class FailedLogins: Sendable {
   /// Makes a name familiar at a place, as its right password was shown there.
   func recordSuccess(_ login: Login) { if !isFamiliar(login) { familiar.insert((), for: login) } }
 
-  /// Returns whether there were so many guesses at a name that new places have few.
-  private func isGuessed(_ name: UserName) -> Bool {
-    failures.wait(for: Key.name(name), upTo: limits.ofName) != nil
+  /// Returns the keys that a login is counted by, with their limits.
+  private func keys(of login: Login, isFamiliar: Bool) -> [(key: Key, limit: Int)] {
+    if isFamiliar { return [(.login(login), limits.ofNameAtPlace)] }
+    return [
+      (.nameAtSite(login.name, login.place.site), nameLimit(login.name)),
+      (.name(login.name), .max),
+    ] + keys(of: login.place)
   }
 
-  /// The failures that a name has at a place.
-  private func limit(of login: Login, isFamiliar: Bool) -> Int {
-    isFamiliar || !isGuessed(login.name)
-      ? limits.ofNameAtPlace : min(limits.ofNameAtPlace, Self.ofGuessedName)
+  /// The failures that a name has at a site.
+  private func nameLimit(_ name: UserName) -> Int {
+    let isGuessed = failures.wait(for: Key.name(name), upTo: limits.ofName) != nil
+    return isGuessed ? min(Self.few, limits.ofNameAtPlace) : limits.ofNameAtPlace
+  }
+
+  private func keys(of place: Place) -> [(key: Key, limit: Int)] {
+    let site = Key.site(place.site)
+    let isCrowded = failures.wait(for: site, upTo: limits.ofPlace) != nil
+    let (most, isTooLarge) = limits.ofPlace.multipliedReportingOverflow(by: Self.placesOfSite)
+    return [
+      (.place(place), isCrowded ? min(Self.few, limits.ofPlace) : limits.ofPlace),
+      (site, isTooLarge ? .max : most),
+    ]
   }
 
   /// Refuses a login that has to wait.
   func refuseIfTooMany(_ login: Login, isFamiliar: Bool) throws(RequestRefusal) {
-    let limit = limit(of: login, isFamiliar: isFamiliar)
-    var wait = failures.wait(for: Key.login(login), upTo: limit) ?? 0
-    if !isFamiliar {
-      wait = max(wait, failures.wait(for: Key.place(login.place), upTo: limits.ofPlace) ?? 0)
+    var wait = 0
+    for (key, limit) in keys(of: login, isFamiliar: isFamiliar) {
+      wait = max(wait, failures.wait(for: key, upTo: limit) ?? 0)
     }
     if wait > 0 { throw .tooMany(retryAfter: wait) }
   }
@@ -104,8 +126,15 @@ final class FailedLogins: Sendable {
   ///
   /// - Returns: the keys that it was counted by, to be given to ``refund(_:)`` if it succeeds.
   func begin(_ login: Login, isFamiliar: Bool) throws(RequestRefusal) -> [Key] {
-    var keys = [(Key.login(login), limit(of: login, isFamiliar: isFamiliar))]
-    if !isFamiliar { keys += [(.place(login.place), limits.ofPlace), (.name(login.name), .max)] }
+    try count(keys(of: login, isFamiliar: isFamiliar))
+  }
+
+  /// Counts a guess of nobody's name at a place as failed when its check begins.
+  ///
+  /// - Returns: the keys that it was counted by, to be given to ``refund(_:)`` if it succeeds.
+  func begin(at place: Place) throws(RequestRefusal) -> [Key] { try count(keys(of: place)) }
+
+  private func count(_ keys: [(key: Key, limit: Int)]) throws(RequestRefusal) -> [Key] {
     var counted: [Key] = []
     for (key, limit) in keys {
       if let seconds = failures.count(key, upTo: limit) {
@@ -117,25 +146,15 @@ final class FailedLogins: Sendable {
     return counted
   }
 
-  /// Counts a guess of nobody's name at a place as failed when its check begins.
-  ///
-  /// - Returns: the keys that it was counted by, to be given to ``refund(_:)`` if it succeeds.
-  func begin(at place: Place) throws(RequestRefusal) -> [Key] {
-    let seconds = failures.count(Key.place(place), upTo: limits.ofPlace)
-    if let seconds { throw .tooMany(retryAfter: seconds) }
-    return [.place(place)]
-  }
-
   /// Counts a login that has failed on another node.
   func record(_ failure: Failure) {
-    _ = failures.count(Key.login(failure.login), upTo: limits.ofNameAtPlace)
-    guard !failure.isFamiliar else { return }
-    _ = failures.count(Key.name(failure.login.name), upTo: .max)
-    _ = failures.count(Key.place(failure.login.place), upTo: limits.ofPlace)
+    for (key, limit) in keys(of: failure.login, isFamiliar: failure.isFamiliar) {
+      _ = failures.count(key, upTo: limit)
+    }
   }
 
   /// Takes back the count of a login that didn't fail.
-  func refund(_ keys: [Key]) { for key in keys { failures.uncount(key) } }
+  func refund(_ keys: [Key]) { for key in keys { failures.refund(key) } }
 }
 
 extension FailedLogins.Place {
@@ -144,15 +163,21 @@ extension FailedLogins.Place {
   /// The place in words, as nodes tell each other.
   var words: String {
     switch self {
-    case .site(let site): site
+    case .network(let network): network?.description ?? ""
     case .device(let digest): Self.devicePrefix + digest
     }
   }
 
-  init(words: String) {
-    self =
-      words.hasPrefix(Self.devicePrefix)
-      ? .device(String(words.dropFirst(Self.devicePrefix.count))) : .site(words)
+  /// Reads a place; nil if the words are none.
+  init?(words: String) {
+    if words.hasPrefix(Self.devicePrefix) {
+      self = .device(String(words.dropFirst(Self.devicePrefix.count)))
+    } else if words.isEmpty {
+      self = .network(nil)
+    } else {
+      guard let address = IPAddress(String(words.prefix { $0 != "/" })) else { return nil }
+      self = .network(ClientNetwork(of: address))
+    }
   }
 }
 
@@ -185,22 +210,22 @@ final class RegistrationLimits: Sendable {
   func begin(in network: ClientNetwork?) throws(RequestRefusal) {
     if let seconds = day.count(network, upTo: limits.perDay) { throw .tooMany(retryAfter: seconds) }
     if let seconds = minute.count(network, upTo: limits.perMinute) {
-      day.uncount(network)
+      day.refund(network)
       throw .tooMany(retryAfter: seconds)
     }
     guard let network else { return }
     let (product, isTooLarge) = limits.perDay.multipliedReportingOverflow(by: Self.networksOfSite)
     let seconds = day.count(network.site, upTo: isTooLarge ? .max : product)
     guard let seconds else { return }
-    day.uncount(network)
-    minute.uncount(network)
+    day.refund(network)
+    minute.refund(network)
     throw .tooMany(retryAfter: seconds)
   }
 
   /// Takes back the count of an account that wasn't made.
   func refund(in network: ClientNetwork?) {
-    minute.uncount(network)
-    day.uncount(network)
-    if let network { day.uncount(network.site) }
+    minute.refund(network)
+    day.refund(network)
+    if let network { day.refund(network.site) }
   }
 }

@@ -61,7 +61,7 @@ final class PasswordVerifier: Sendable {
     on device: DeviceID? = nil
   ) async throws -> PasswordHash {
     do {
-      let login = FailedLogins.Login(name: name, place: FailedLogins.Place(network))
+      let login = FailedLogins.Login(name: name, place: FailedLogins.Place.network(network))
       do {
         return try await verify(password, login, from: network)
       } catch RequestRefusal.tooMany(let wait) {
@@ -131,7 +131,7 @@ final class PasswordVerifier: Sendable {
   ) {
     verified.insert(verified.proof(name, password, hash), of: name, hash)
     failures.recordSuccess(
-      FailedLogins.Login(name: name, place: FailedLogins.Place(network)))
+      FailedLogins.Login(name: name, place: FailedLogins.Place.network(network)))
   }
 
   /// Checks something else than a password; what is forbidden counts as a failed login of the network, which the operator
@@ -140,7 +140,7 @@ final class PasswordVerifier: Sendable {
     _ name: @autoclosure () -> UserName, from network: ClientNetwork?,
     _ check: () async throws -> Value
   ) async throws -> Value {
-    let place = FailedLogins.Place(network)
+    let place = FailedLogins.Place.network(network)
     let counted = try failures.begin(at: place)
     do {
       let value = try await check()

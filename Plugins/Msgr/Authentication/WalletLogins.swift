@@ -21,7 +21,7 @@ struct WalletProof: Sendable {
 struct WalletLogins: Sendable {
   /// The time for which a nonce is good.
   private static let lifetime = Duration.seconds(300)
-  /// The most times in an hour that the endpoints of chains are asked for one network.
+  /// The most times in an hour that the endpoints of chains are asked for one site.
   private static let callsPerHour = 60
 
   let rules: SignInRules
@@ -95,8 +95,8 @@ struct WalletLogins: Sendable {
       throw refusal("the signature is not 0x and hexadecimal digits", network)
     }
     let verdict = await checker.judge(
-      bytes, of: message.hash, by: proof.address, on: proof.chain
-    ) { [calls] in calls.count(network, upTo: Self.callsPerHour) == nil }
+      bytes, of: message.hash, by: proof.address, on: proof.chain, from: network
+    ) { [calls] in calls.count(network?.siteKey, upTo: Self.callsPerHour) == nil }
     switch verdict {
     case .key, .contract: return proof
     case .wrong: throw refusal("the signature is not the account's", network)

@@ -58,7 +58,8 @@ struct StreamRegistry: MemberRegistry {
       else { return }
       hub.showRead(from: sender, upTo: last, to: name, besides: device)
     case .failure(let place, let isFamiliar):
-      let login = FailedLogins.Login(name: name, place: FailedLogins.Place(words: place))
+      guard let place = FailedLogins.Place(words: place) else { return }
+      let login = FailedLogins.Login(name: name, place: place)
       passwords.record(FailedLogins.Failure(login: login, isFamiliar: isFamiliar))
     }
   }

@@ -56,7 +56,9 @@ func digits(_ number: Int, _ count: Int) -> String {
         SELECT 1 FROM push_outbox WHERE service = 'msgr' AND device = ?1) THEN 0 ELSE 1 END)
     """, Array(digits(number % recipients, 64).utf8), Array(recipient.utf8),
     "9c1185a5-c5e9-4f61-8f3e-0123456789ab",
-    Array("\(id) 1 0 - 0\nuser\(number % tasks)\n\n\n\(text)".utf8), id, now, now + week)
+    Array(
+      #"{"Id":"\#(digits(Int(id), 16))","Badge":1,"UserFrom":"user\#(number % tasks)","Message":"\#(text)"}"#
+        .utf8), id, now, now + week)
 }
 
 let folder = temporaryFolder()
