@@ -37,8 +37,8 @@ package final class AttemptTable: Sendable {
     /// Counts events into the present step.
     mutating func add(_ amount: Int) { if let newest { counts[place(newest)] += amount } }
 
-    /// Takes back the last event.
-    mutating func takeBack() {
+    /// Removes the last event.
+    mutating func removeLast() {
       guard let newest else { return }
       for back in 0..<Int64(counts.count) where counts[place(newest - back)] > 0 {
         counts[place(newest - back)] -= 1
@@ -108,8 +108,8 @@ package final class AttemptTable: Sendable {
     }
   }
 
-  /// Takes back the last event of a key.
-  package func uncount(_ key: some Hashable) {
+  /// Removes the last event of a key, which came to nothing.
+  package func refund(_ key: some Hashable) {
     let now = clock().milliseconds
     entries.withLock { entries in
       let hash = key.hashValue
@@ -118,7 +118,7 @@ package final class AttemptTable: Sendable {
       }
       guard let known else { return }
       entries[known].advance(to: now / step)
-      entries[known].takeBack()
+      entries[known].removeLast()
     }
   }
 

@@ -236,7 +236,7 @@ struct LogRates {
   /// Removes the sums of the spans that are over.
   ///
   /// - Parameter now: the present, or nil for the end of all spans.
-  mutating func takeSums(at now: ContinuousClock.Instant?) -> [Sum] {
+  mutating func drainSums(at now: ContinuousClock.Instant?) -> [Sum] {
     guard isCounting else { return [] }
     var sums: [Sum] = []
     for (event, count) in counts where count.further > 0 && now.map({ $0 >= count.end }) ?? true {

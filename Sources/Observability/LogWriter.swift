@@ -112,7 +112,7 @@ private final class LineQueue: Sendable {
       defer { (state.lines, state.bytes, state.dropped, state.isWriting) = ([], 0, 0, true) }
       return (
         state.lines, state.dropped,
-        state.rates.takeSums(at: state.isClosed ? nil : ContinuousClock.now)
+        state.rates.drainSums(at: state.isClosed ? nil : ContinuousClock.now)
       )
     }
     for line in lines { write(line) }
@@ -128,7 +128,7 @@ private final class LineQueue: Sendable {
 
   func waitUntilWritten(within limit: Duration) {
     let sums = state.withLock(when: { $0.isEmpty && !$0.isWriting }, within: limit) { state in
-      state.rates.takeSums(at: nil)
+      state.rates.drainSums(at: nil)
     }
     for sum in sums { write(line(sum)) }
   }

@@ -85,7 +85,7 @@ public final class MetricHistory: Sendable {
     }
     state.withLock { state in
       state.order = sums.map(\.key)
-      for (key, sample) in sums { note(sample, in: &state.tracks[key]) }
+      for (key, sample) in sums { record(sample, in: &state.tracks[key]) }
     }
   }
 
@@ -106,7 +106,7 @@ public final class MetricHistory: Sendable {
     return MetricSample(name: first.name, help: first.help, labels: labels, value: value)
   }
 
-  private func note(_ sample: MetricSample, in track: inout Track?) {
+  private func record(_ sample: MetricSample, in track: inout Track?) {
     let kind: Series.Kind =
       switch sample.value {
       case .level: .level

@@ -73,7 +73,7 @@ final class PushOutbox: Sendable {
       while !Task.isCancelled {
         for action in machine.advance(arrived, at: store.clock()) { perform(action, in: &group) }
         let now = store.clock()
-        arrived = await events.take(within: now.duration(to: machine.wakeTime(at: now)))
+        arrived = await events.next(within: now.duration(to: machine.wakeTime(at: now)))
       }
       // The attempts under way end with the group.
       group.cancelAll()
@@ -98,7 +98,7 @@ final class PushOutbox: Sendable {
   /// Completes the last pushes, and returns the unfinished ones to the outbox.
   private func finish(_ machine: inout OutboxMachine) async {
     let now = store.clock()
-    for action in machine.advance(events.takeNow(), at: now) {
+    for action in machine.advance(events.drain(), at: now) {
       if case .complete(let push, let completion) = action { await complete(push, completion) }
     }
     for push in machine.unfinished { await complete(push, .retried(at: now)) }

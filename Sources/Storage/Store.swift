@@ -19,7 +19,7 @@ internal import Platform
   private let closed: Promise<Void>
   private let thread: WorkerThread
   /// The failures for want of room after which there was room again.
-  let settledFailures = Atomic(0)
+  let recoveredFailures = Atomic(0)
 
   /// Opens a database, and brings its schema up to date.
   ///

@@ -82,7 +82,7 @@ extension Store {
     }
     // PostgreSQL changes that row in its place, also on a disk that is full.
     let failures = statistics.groupsWithoutRoom
-    guard failures > settledFailures.load(ordering: .relaxed) else { return }
+    guard failures > recoveredFailures.load(ordering: .relaxed) else { return }
     try await write(isolation: .rowLocks) { transaction in
       try transaction.execute(
         """
@@ -90,7 +90,7 @@ extension Store {
         SELECT repeat(md5(i::text), 32) FROM generate_series(1, 1024) i
         """)
     }
-    settledFailures.store(failures, ordering: .relaxed)
+    recoveredFailures.store(failures, ordering: .relaxed)
   }
 
   /// Asks PostgreSQL for the time, by which all nodes go.

@@ -38,10 +38,10 @@ internal import Platform
   @Test func eventsAreTakenBack() {
     let table = AttemptTable(span: .seconds(10), clock: { Timestamp(milliseconds: 5) })
     #expect(table.count("a", upTo: 1) == nil)
-    table.uncount("a")
+    table.refund("a")
     #expect(table.count("a", upTo: 1) == nil)
     #expect(table.count("a", upTo: 1) == 12)
-    table.uncount("never seen")
+    table.refund("never seen")
   }
 
   @Test func aLimitOfNoneIsReachedBeforeTheFirstEvent() {

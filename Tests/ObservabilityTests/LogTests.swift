@@ -101,13 +101,13 @@ internal import Platform
     let start = ContinuousClock.now
     for _ in 0..<150 { _ = rates.admit(event, at: start) }
     #expect(rates.isCounting)
-    let early = rates.takeSums(at: start + .seconds(9))
-    let sums = rates.takeSums(at: start + .seconds(10))
+    let early = rates.drainSums(at: start + .seconds(9))
+    let sums = rates.drainSums(at: start + .seconds(10))
     #expect(early.isEmpty && sums.map(\.count) == [50])
     #expect(!rates.isCounting)
     let isAdmitted = rates.admit(event, at: start + .seconds(10))
     #expect(isAdmitted)
-    let rest = rates.takeSums(at: nil)
+    let rest = rates.drainSums(at: nil)
     #expect(rest.isEmpty)
   }
 
@@ -118,7 +118,7 @@ internal import Platform
       let event = LogEvent(level: .info, message: "\(kind)", service: "")
       for _ in 0..<101 { _ = rates.admit(event, at: start) }
     }
-    let sums = rates.takeSums(at: start + .seconds(10))
+    let sums = rates.drainSums(at: start + .seconds(10))
     #expect(sums.count == 257)
     #expect(sums.filter { $0.event.message == "events of many kinds" }.map(\.count) == [44 * 101])
     #expect(!rates.isCounting)

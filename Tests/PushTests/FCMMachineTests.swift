@@ -15,7 +15,7 @@ struct FCMMachineTests {
     _ status: Int, _ code: String? = nil, retryAfter: Int? = nil, isOfToken: Bool = false,
     attempts: Int = 1, isProven: Bool = true, again: Bool = false
   ) throws -> [OutboxMachine.Action] {
-    let push = try LeasedPush.test(attempts: attempts)
+    let push = LeasedPush.test(attempts: attempts)
     var machine = OutboxMachine(
       OutboxMachine.Limits(of: .fcm), of: .fcm, isProven: isProven, random: \.upperBound)
     _ = machine.advance([], at: start)
@@ -34,7 +34,7 @@ struct FCMMachineTests {
   private func completed(_ completion: PushCompletion, attempts: Int = 1) throws
     -> OutboxMachine.Action
   {
-    .complete(try LeasedPush.test(attempts: attempts), completion)
+    .complete(LeasedPush.test(attempts: attempts), completion)
   }
 
   private func retried(after seconds: Int, attempts: Int = 1) throws -> OutboxMachine.Action {
@@ -123,7 +123,7 @@ struct FCMMachineTests {
   }
 
   @Test func aBrokenConnectionIsTriedAgainAndNoneAtAllPauses() throws {
-    let push = try LeasedPush.test()
+    let push = LeasedPush.test()
     for (outcome, last) in [
       (PushOutcome.disconnected, try retried(after: 20)),
       (.unreachable("no access token: x"), try retried(after: 1)),

@@ -41,7 +41,7 @@ struct OutboxMachineTests {
 
   @Test func sendsWhatIsDueAtMostSoManyAtOnce() throws {
     var machine = machine(inFlight: 2)
-    let pushes = try (1...2).map { try LeasedPush.test(Int64($0), device: $0) }
+    let pushes = (1...2).map { LeasedPush.test(Int64($0), device: $0) }
     #expect(
       machine.advance([.leased(pushes, next: start)], at: start) == pushes.map(Action.send))
     #expect(machine.advance([.queued], at: start) == [])
@@ -83,7 +83,7 @@ struct OutboxMachineTests {
   @Test(arguments: [429, 500, 503, 599])
   func triesAgainAfterTwiceAsLongEachTimeUpToALimit(status: Int) throws {
     for (attempts, wait) in [(1, 1), (2, 2), (5, 16), (10, 512), (11, 600), (1000, 600)] {
-      let push = try LeasedPush.test(attempts: attempts)
+      let push = LeasedPush.test(attempts: attempts)
       var machine = sending(push)
       #expect(
         machine.advance([.tried(1, response(status, "Shutdown"))], at: start)
@@ -92,7 +92,7 @@ struct OutboxMachineTests {
   }
 
   @Test func spreadsTheNextTries() throws {
-    let push = try LeasedPush.test(attempts: 5)
+    let push = LeasedPush.test(attempts: 5)
     var machine = OutboxMachine(OutboxMachine.Limits(), isProven: true, random: \.lowerBound)
     _ = machine.advance([], at: start)
     _ = machine.advance([.leased([push], next: nil)], at: start)
@@ -103,7 +103,7 @@ struct OutboxMachineTests {
 
   @Test(arguments: [(1, 1), (100, 100), (1_000_000, 86_400)])
   func waitsAsLongAsItIsToldToForADayAtMost(told: Int, wait: Int) throws {
-    let push = try LeasedPush.test()
+    let push = LeasedPush.test()
     var machine = sending(push)
     #expect(
       machine.advance([.tried(1, response(429, retryAfter: told))], at: start)
@@ -111,7 +111,7 @@ struct OutboxMachineTests {
   }
 
   @Test func aBrokenConnectionIsTriedAgain() throws {
-    let push = try LeasedPush.test()
+    let push = LeasedPush.test()
     var machine = sending(push)
     #expect(
       machine.advance([.tried(1, .disconnected)], at: start)
@@ -119,12 +119,12 @@ struct OutboxMachineTests {
   }
 
   @Test func dropsWhatWouldComeTooLate() throws {
-    let late = try LeasedPush.test(expires: start.seconds)
+    let late = LeasedPush.test(expires: start.seconds)
     var machine = machine()
     #expect(
       machine.advance([.leased([late], next: nil)], at: start)
         == [.report(.expired), .complete(late, .dropped(.expired))])
-    let soon = try LeasedPush.test(expires: start.seconds + 100)
+    let soon = LeasedPush.test(expires: start.seconds + 100)
     machine = sending(soon)
     #expect(
       machine.advance([.tried(1, response(503, retryAfter: 100))], at: start)
@@ -132,7 +132,7 @@ struct OutboxMachineTests {
   }
 
   @Test func aTokenThatHasExpiredIsRenewedOnce() throws {
-    let push = try LeasedPush.test()
+    let push = LeasedPush.test()
     var machine = sending(push)
     let expired = response(403, "ExpiredProviderToken")
     #expect(
@@ -147,7 +147,7 @@ struct OutboxMachineTests {
   }
 
   @Test func aDeviceThatIsGoneIsUnboundIfItWasGoneAfterItWasBound() throws {
-    let push = try LeasedPush.test()
+    let push = LeasedPush.test()
     var machine = sending(push)
     #expect(
       machine.advance(
@@ -164,7 +164,7 @@ struct OutboxMachineTests {
 
   @Test(arguments: ["BadDeviceToken", "DeviceTokenNotForTopic"])
   func aBadDeviceIsUnboundByAProvenPushServiceOnly(reason: String) throws {
-    let push = try LeasedPush.test()
+    let push = LeasedPush.test()
     var machine = sending(push)
     #expect(
       machine.advance([.tried(1, response(400, reason))], at: start).last
@@ -179,14 +179,14 @@ struct OutboxMachineTests {
     #expect(machine.wakeTime(at: start) == start + .seconds(1))
     var now = start + .seconds(1)
     #expect(machine.advance([], at: now) == [.lease(atMost: 1, .untriedAccountsNewestFirst)])
-    let second = try LeasedPush.test(2, device: 2)
+    let second = LeasedPush.test(2, device: 2)
     _ = machine.advance([.leased([second], next: nil)], at: now)
     let again = machine.advance([.tried(2, response(400, reason))], at: now)
     #expect(again.first == .report(.targetInDoubt(reason: reason, pause: .seconds(2))))
     now = now + .seconds(2)
     #expect(
       machine.advance([.completed(2)], at: now) == [.lease(atMost: 1, .untriedAccountsOldestFirst)])
-    let third = try LeasedPush.test(3, device: 3)
+    let third = LeasedPush.test(3, device: 3)
     _ = machine.advance([.leased([third], next: nil)], at: now)
     _ = machine.advance([.tried(3, response(200))], at: now)
     #expect(machine.advance([.completed(3)], at: now) == [.lease(atMost: 10)])
@@ -197,7 +197,7 @@ struct OutboxMachineTests {
   }
 
   @Test func aPushServiceThatCantBeReachedPausesAll() throws {
-    let pushes = try (1...2).map { try LeasedPush.test(Int64($0), device: $0) }
+    let pushes = (1...2).map { LeasedPush.test(Int64($0), device: $0) }
     var machine = machine()
     _ = machine.advance([.leased(pushes, next: nil)], at: start)
     let pause = start + .seconds(1)
@@ -221,7 +221,7 @@ struct OutboxMachineTests {
       (403, "InvalidProviderToken"), (403, nil), (400, "TopicDisallowed"), (400, "BadTopic"),
     ] as [(Int, String?)])
   func whatTheOperatorHasToMendPausesAll(status: Int, reason: String?) throws {
-    let push = try LeasedPush.test()
+    let push = LeasedPush.test()
     var machine = sending(push)
     let pause = Duration.seconds(1)
     #expect(
@@ -239,7 +239,7 @@ struct OutboxMachineTests {
       (405, nil), (200 + 1, nil), (302, nil),
     ] as [(Int, String?)])
   func anythingElseIsDropped(status: Int, reason: String?) throws {
-    let push = try LeasedPush.test()
+    let push = LeasedPush.test()
     var machine = sending(push)
     #expect(
       machine.advance([.tried(1, response(status, reason))], at: start)
@@ -250,7 +250,7 @@ struct OutboxMachineTests {
   }
 
   @Test func whatWasInterruptedIsGivenBack() throws {
-    let push = try LeasedPush.test(attempts: 9)
+    let push = LeasedPush.test(attempts: 9)
     var machine = sending(push)
     #expect(
       machine.advance([.tried(1, .cancelled)], at: start) == [.complete(push, .retried(at: start))])
@@ -263,7 +263,7 @@ struct OutboxMachineTests {
     var now = start
     // Fifty accounts with bad devices, one after the other.
     for number in 1...50 {
-      let push = try LeasedPush.test(Int64(number), device: number, account: "bad \(number)")
+      let push = LeasedPush.test(Int64(number), device: number, account: "bad \(number)")
       _ = machine.advance([.leased([push], next: nil)], at: now)
       let actions = machine.advance(
         [.tried(push.id, response(400, "BadDeviceToken"))], at: now)
@@ -276,7 +276,7 @@ struct OutboxMachineTests {
     // One account's further ones wait longer and longer.
     var pauses: [Duration] = []
     for number in 51...54 {
-      let push = try LeasedPush.test(Int64(number), device: number, account: "bad 1")
+      let push = LeasedPush.test(Int64(number), device: number, account: "bad 1")
       _ = machine.advance([.leased([push], next: nil)], at: now)
       _ = machine.advance([.tried(push.id, response(400, "BadDeviceToken"))], at: now)
       let next = machine.wakeTime(at: now)

@@ -1,7 +1,6 @@
 internal import Platform
 internal import Storage
 internal import TestSupport
-internal import Testing
 
 @testable import Push
 
@@ -10,12 +9,12 @@ extension LeasedPush {
   static func test(
     _ id: Int64 = 1, device: Int = 1, account: String = "", expires: Int64 = 1_700_600_000,
     attempts: Int = 1
-  ) throws -> LeasedPush {
+  ) -> LeasedPush {
     let digits = String(device, radix: 16)
     let token = String(repeating: "0", count: 64 - digits.count) + digits
     return LeasedPush(
       id: id, service: "test", device: Array(token.utf8), account: Array(account.utf8),
-      address: try #require(PushAddress(stored: .apns, Array(token.utf8))),
+      address: PushAddress(stored: .apns, Array(token.utf8)),
       pushID: "4a1e7f32-7a3c-4a0b-9b1c-0123456789ab", content: Array("hello".utf8), urgency: .high,
       collapseKey: nil, created: Timestamp(milliseconds: 0), expires: Timestamp(seconds: expires),
       attempts: attempts)
@@ -52,7 +51,7 @@ struct OutboxFixture: Sendable {
     _ device: String, of account: String, kind: PushKind = .apns, life: Duration = .seconds(3600)
   ) async throws {
     let now = clock.now
-    let address = try #require(PushAddress(stored: kind, Array(device.utf8)))
+    let address = PushAddress(stored: kind, Array(device.utf8))
     try await store.write { [queue] transaction in
       try queue.queue(
         [], to: address, of: Array(device.utf8), for: Array(account.utf8), created: now, due: now,

@@ -19,7 +19,7 @@ package final class Mailbox<Element: Sendable>: Sendable {
   /// Only one task at a time may wait.
   ///
   /// - Returns: the elements in order; none if the time is over or the task is cancelled.
-  package func take(within limit: Duration) async -> [Element] {
+  package func next(within limit: Duration) async -> [Element] {
     state.withLock { $0.isOver = false }
     await withTaskCancellationHandler {
       await withDiscardingTaskGroup { group in
@@ -33,13 +33,13 @@ package final class Mailbox<Element: Sendable>: Sendable {
     } onCancel: {
       wake { $0.isOver = true }
     }
-    return takeNow()
+    return drain()
   }
 
   /// Removes the elements that are there, without waiting.
   ///
   /// - Returns: the elements in order.
-  package func takeNow() -> [Element] { state.withLock { exchange(&$0.elements, with: []) } }
+  package func drain() -> [Element] { state.withLock { exchange(&$0.elements, with: []) } }
 
   private func wait() async {
     await withCheckedContinuation { continuation in

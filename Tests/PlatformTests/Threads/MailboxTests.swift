@@ -5,23 +5,23 @@ internal import Platform
   @Test func givesElementsInOrder() async {
     let mailbox = Mailbox<Int>()
     for number in 0..<5 { mailbox.put(number) }
-    #expect(await mailbox.take(within: .seconds(100)) == [0, 1, 2, 3, 4])
-    #expect(await mailbox.take(within: .zero) == [])
+    #expect(await mailbox.next(within: .seconds(100)) == [0, 1, 2, 3, 4])
+    #expect(await mailbox.next(within: .zero) == [])
   }
 
   @Test func wakesTheTaskThatWaits() async {
     let mailbox = Mailbox<Int>()
-    async let taken = mailbox.take(within: .seconds(100))
+    async let taken = mailbox.next(within: .seconds(100))
     mailbox.put(1)
     #expect(await taken == [1])
   }
 
   @Test func endsTheWaitOfACancelledTask() async {
     let mailbox = Mailbox<Int>()
-    let task = Task { await mailbox.take(within: .seconds(100)) }
+    let task = Task { await mailbox.next(within: .seconds(100)) }
     task.cancel()
     #expect(await task.value == [])
-    async let taken = mailbox.take(within: .seconds(100))
+    async let taken = mailbox.next(within: .seconds(100))
     mailbox.put(2)
     #expect(await taken == [2])
   }
@@ -30,7 +30,7 @@ internal import Platform
   @Test(.timeLimit(.minutes(1))) func noWaitOutlastsAShortLimit() async {
     let mailbox = Mailbox<Int>()
     for nanoseconds in 0..<20_000 {
-      #expect(await mailbox.take(within: .nanoseconds(nanoseconds - 1000)).isEmpty)
+      #expect(await mailbox.next(within: .nanoseconds(nanoseconds - 1000)).isEmpty)
     }
   }
 }
