@@ -53,11 +53,8 @@ internal import Testing
   @Test func sectionsNobodyReadsCanBeIgnored() throws {
     let reader = try reader("[msgr]\nx = 1\n[msgr.apns]\ny = 2", ["AWD_MSGR_X": "1"])
     #expect(problems(reader, ignoring: ["msgr", "apptimist"]) == "")
-    #expect(
-      problems(reader) == """
-        awd.toml:1:2: msgr: unknown key
-        AWD_MSGR_X: is for no known key, did you mean AWD_SERVER_DATA?
-        """)
+    // A variable of a section that nobody reads may be another program's.
+    #expect(problems(reader) == "awd.toml:1:2: msgr: unknown key")
     _ = reader.section("msgr").string("z", default: "")
     #expect(
       problems(reader, ignoring: ["msgr"]) == """
@@ -155,12 +152,39 @@ internal import Testing
     for key in ["a", "b", "c", "d"] { _ = section.string(key, default: "") }
     #expect(
       problems(reader) == """
-        AWD_FILE: is for no known key, did you mean AWD_S_A?
         AWD_S_A_FILE: cannot read /nowhere/a: No such file or directory
         AWD_S_B_FILE: is set together with AWD_S_B; only one of them may be
         AWD_S_C_FILE: \(binary.path) is not UTF-8 text
         AWD_S_D_FILE: cannot read /tmp: Is a directory
         """)
+  }
+
+  /// Kubernetes and Docker set such variables for a service that is called awd.
+  @Test func variablesOfContainerPlatformsAreIgnored() throws {
+    let reader = try reader(
+      "",
+      [
+        "AWD_SERVICE_HOST": "10.0.0.1", "AWD_SERVICE_PORT": "8080", "AWD_PORT": "tcp://10.0.0.1:80",
+        "AWD_PORT_8080_TCP_ADDR": "10.0.0.1", "AWD_CONFIG": "/etc/awd/awd.toml",
+        "AWD_SEVER_THREADS": "2",
+      ])
+    _ = ServerConfiguration(reader, knownServices: ["tokenscript"])
+    #expect(problems(reader) == "")
+    #expect(reader.doubtfulVariables.map(\.name) == ["AWD_SEVER_THREADS"])
+    #expect(reader.doubtfulVariables.map(\.meant) == ["AWD_SERVER_THREADS"])
+  }
+
+  @Test func variablesGiveTheKeysOfATable() throws {
+    let file = try TemporaryFile(Array("https://two.example\n".utf8))
+    let reader = try reader(
+      "[chains]\n1 = 'https://file.example'",
+      ["AWD_CHAINS__10": "https://ten.example", "AWD_CHAINS__2_FILE": file.path])
+    let section = reader.section("chains")
+    #expect(section.names == ["1", "10", "2"])
+    #expect(
+      section.names.map { section.string($0, default: "") }
+        == ["https://file.example", "https://ten.example", "https://two.example"])
+    #expect(problems(reader) == "")
   }
 
   @Test func variablesOfOthersAreLeftAlone() throws {

@@ -10,7 +10,7 @@ internal import WalletClient
 /// `awd backup` beside a busy server, `awd restore` into an empty site, and a server there.
 @Suite(.withOtherPrograms, .timeLimit(.minutes(2))) struct BackupTests {
   private func modified(_ site: Site) async throws -> String? {
-    let answer = try await HTTPClient().send(
+    let answer = try await WebClient().send(
       OutgoingRequest(.get, "\(site.url)/\(Site.namespace)/\(Site.contract)"))
     return answer.fields.first(.lastModified)
   }
@@ -109,7 +109,7 @@ internal import WalletClient
     }
     func path(_ contract: Int) -> String { "/2020/06/chain/1/\(address(contract))" }
     func answer(_ contract: Int, at site: Site) async throws -> IncomingResponse {
-      try await HTTPClient().send(OutgoingRequest(.get, site.url + path(contract)))
+      try await WebClient().send(OutgoingRequest(.get, site.url + path(contract)))
     }
     let kept = try await file(1, by: "first")
     let gone = try await file(2, by: "first")

@@ -78,7 +78,7 @@ internal import WalletClient
     for (variables, text) in [
       (["AWD_SERVER_THREADS_FILE": "\(site.folder)/none"], "AWD_SERVER_THREADS_FILE"),
       (["AWD_SERVER_THREADS": "many"], "AWD_SERVER_THREADS"),
-      (["AWD_NO_SUCH_KEY": "1"], "AWD_NO_SUCH_KEY"),
+      (["AWD_SERVER_NO_SUCH_KEY": "1"], "AWD_SERVER_NO_SUCH_KEY"),
     ] {
       for command in ["serve", "check"] {
         let refused = try await runAwd(
@@ -126,7 +126,7 @@ internal import WalletClient
     #expect(try await site.run("check").code == 0)
     #expect(!FileManager.default.fileExists(atPath: site.data))
     try await site.serving { _ in }
-    let checked = try await site.run("check")
+    let checked = try await site.run("check", "--verbose")
     #expect(checked.code == 0 && checked.output.contains("# apptimist: good: keys \(site.data)/"))
     try site.configure(server: "trusted_proxies = [\"127.0.0.1\"]")
     #expect(try await site.run("check").output.contains("# apptimist: doubtful: identity: open"))

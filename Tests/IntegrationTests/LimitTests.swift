@@ -7,7 +7,7 @@ internal import Testing
 @Suite(.timeLimit(.minutes(2))) struct LimitTests {
   private func post(_ count: Int, to url: String) async throws -> UInt16 {
     let request = OutgoingRequest(.post, url, body: [UInt8](repeating: 0x78, count: count))
-    return try await HTTPClient().send(request).status.code
+    return try await WebClient().send(request).status.code
   }
 
   @Test func bodiesAreAsLongAsConfigured() async throws {

@@ -104,12 +104,12 @@ final class Site: Sendable {
 
   /// Sends a request, and returns the status of the response.
   func status(_ method: HTTPProtocol.Method = .get, _ path: String) async throws -> UInt16 {
-    try await HTTPClient().send(OutgoingRequest(method, url + path)).status.code
+    try await WebClient().send(OutgoingRequest(method, url + path)).status.code
   }
 
   /// Sends a request that must be answered with 200, and returns the body.
   func get(_ path: String) async throws -> String {
-    let answer = try await HTTPClient().send(OutgoingRequest(.get, url + path))
+    let answer = try await WebClient().send(OutgoingRequest(.get, url + path))
     guard answer.status == .ok else { throw Unexpected("\(path): \(answer.status.code)") }
     return String(decoding: answer.body, as: UTF8.self)
   }
@@ -145,7 +145,7 @@ final class Site: Sendable {
   }
 
   func identity() async throws -> ServiceIdentity {
-    try await ServicePin.fetch(from: siren, client: HTTPClient()).identity
+    try await ServicePin.fetch(from: siren, client: WebClient()).identity
   }
 
   /// Runs a device of Apptimist. With a name, it makes an account.

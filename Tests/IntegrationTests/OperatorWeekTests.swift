@@ -1,0 +1,341 @@
+internal import Cryptography
+internal import Foundation
+internal import HTTPClient
+internal import HTTPProtocol
+internal import TestSupport
+internal import Testing
+internal import WalletClient
+
+/// What an operator meets in the first week: commands in the wrong place, lost keys, backups, a database that is away.
+@Suite(.timeLimit(.minutes(3))) struct OperatorWeekTests {
+  private func exists(_ path: String) -> Bool { FileManager.default.fileExists(atPath: path) }
+
+  // MARK: - Keys
+
+  @Test func lostKeysAreNeverReplacedSilently() async throws {
+    let site = try Site()
+    let backup = "\(site.folder)/awd.backup"
+    let keys = "\(site.data)/apptimist.keys"
+    let identity = try await site.serving { _ in
+      _ = try await site.device("Anna")
+      let made = try await site.run("backup", backup)
+      #expect(made.code == 0, "\(made)")
+      return try await site.identity()
+    }
+    try FileManager.default.moveItem(atPath: keys, toPath: "\(site.folder)/kept.keys")
+    for command in [["serve"], ["check"], ["keys", "new"]] {
+      let refused = try await runAwd(
+        command + ["--config", site.configuration], home: site.folder)
+      let text = refused.output + refused.errors
+      #expect(refused.code == 1 && text.contains("awd restore --keys"), "\(command): \(refused)")
+      #expect(!exists(keys), "\(command)")
+    }
+    // A mistyped path is a lost file, too.
+    try FileManager.default.moveItem(atPath: "\(site.folder)/kept.keys", toPath: keys)
+    try site.configure(rest: #"keys = "aptimist.keys""#)
+    let mistyped = try await site.run("serve")
+    #expect(mistyped.code == 1 && mistyped.errors.contains("apptimist.keys"), "\(mistyped)")
+    #expect(!exists("\(site.data)/aptimist.keys"))
+    try site.configure()
+
+    try FileManager.default.removeItem(atPath: keys)
+    let restored = try await site.run("restore", "--keys", backup)
+    #expect(restored.code == 0 && restored.output.contains(keys), "\(restored)")
+    try await site.serving { _ in
+      let found = try await site.identity()
+      #expect(found == identity)
+    }
+
+    // On purpose, when they are lost for good.
+    try FileManager.default.removeItem(atPath: keys)
+    let accepted = try await site.run("keys", "replace")
+    #expect(accepted.code == 0 && accepted.output.contains("the next start makes new keys"))
+    try await site.serving { _ in
+      let found = try await site.identity()
+      #expect(found != identity)
+    }
+  }
+
+  @Test func shownKeysHaveTheProofOfVersion2() async throws {
+    let site = try Site()
+    try await site.serving { _ in
+      let shown = try await site.run("keys", "show", "--json")
+      #expect(shown.output.contains("signature2"), "\(shown)")
+    }
+  }
+
+  // MARK: - The right store
+
+  @Test func onlyTheServerMakesAStore() async throws {
+    let site = try Site()
+    let folder = "\(site.folder)/.local"
+    for words in [["user", "list"], ["invite", "new"], ["backup", "\(site.folder)/b"]] {
+      let result = try await runAwd(words, home: site.folder)
+      #expect(result.code == 1 && result.output.isEmpty, "\(words): \(result)")
+      #expect(result.errors.contains("there is no store at \(folder)/state/awd/awd.sqlite3"))
+      #expect(result.errors.contains("this is the development setting"))
+    }
+    #expect(!exists(folder) && !exists("\(site.folder)/b"))
+    let refused = try await site.run("user", "list")
+    #expect(refused.code == 1 && refused.errors.contains("there is no store at \(site.data)/"))
+    #expect(!exists(site.data))
+    try await site.serving { _ in
+      let environment = ["AWD_CONFIG": site.configuration]
+      let added = try await runAwd(
+        ["user", "add", "anna"], home: site.folder, environment: environment, input: "a password\n")
+      #expect(added.code == 0 && added.errors.isEmpty, "\(added)")
+      let listed = try await runAwd(["user", "list"], home: site.folder, environment: environment)
+      #expect(listed.output.hasPrefix("anna\t"))
+    }
+  }
+
+  /// What root types leaves no file that the service can't open.
+  @Test(.enabled(if: geteuid() == 0)) func rootWorksAsTheDatasOwner() async throws {
+    let site = try Site()
+    try await site.serving { _ in }
+    let nobody = try #require(unsafe getpwnam("nobody"))
+    let (user, group) = unsafe (nobody.pointee.pw_uid, nobody.pointee.pw_gid)
+    func give(_ path: String) throws {
+      try FileManager.default.setAttributes(
+        [.ownerAccountID: user, .groupOwnerAccountID: group], ofItemAtPath: path)
+    }
+    // The way to the folder must be open for nobody.
+    chmod(site.folder, 0o755)
+    try give(site.data)
+    for name in try FileManager.default.subpathsOfDirectory(atPath: site.data) {
+      try give("\(site.data)/\(name)")
+    }
+    let refused = try await site.run("serve")
+    #expect(refused.code == 1 && refused.errors.contains("sudo -u nobody"), "\(refused)")
+    let added = try await site.run("user", "add", "anna", input: "a password\n")
+    #expect(added.code == 0, "\(added)")
+    let backup = try await site.run("backup", "\(site.data)/mine.backup")
+    #expect(backup.code == 0, "\(backup)")
+    for name in try FileManager.default.subpathsOfDirectory(atPath: site.data) {
+      let owner = try FileManager.default.attributesOfItem(atPath: "\(site.data)/\(name)")[
+        .ownerAccountID]
+      #expect((owner as? NSNumber)?.uint32Value == user, "\(name)")
+    }
+    let elsewhere = try await site.run("backup", "/root/awd.backup")
+    #expect(elsewhere.code == 1 && elsewhere.errors.contains("awd backup - > FILE"), "\(elsewhere)")
+  }
+
+  // MARK: - Backups
+
+  @Test func aBackupGoesToStandardOutputAndHoldsNoEarlierOne() async throws {
+    let site = try Site()
+    try await site.serving { _ in
+      let first = try await site.run("backup", "\(site.data)/first.backup")
+      #expect(first.code == 0, "\(first)")
+      let second = try await site.run("backup", "\(site.data)/second.backup")
+      #expect(second.code == 0 && !second.output.contains("first.backup"), "\(second)")
+      let piped = try await ChildProcess.run(
+        "/bin/sh",
+        [
+          "-c", #""$0" backup - --config "$1" > "$2""#, try ChildProcess.built("awd"),
+          site.configuration, "\(site.folder)/piped.backup",
+        ], home: site.folder)
+      #expect(piped.code == 0 && piped.errors.contains("the store"), "\(piped)")
+      let checked = try await site.run("restore", "--check", "\(site.folder)/piped.backup")
+      #expect(checked.code == 0 && checked.output.contains("The backup is whole"), "\(checked)")
+      #expect(checked.output.contains("in the way") && checked.output.contains("install -d"))
+      #expect(
+        try FileManager.default.contentsOfDirectory(atPath: site.data)
+          .allSatisfy { !$0.hasSuffix(".tmp") })
+      // A disk that isn't mounted isn't replaced by a folder.
+      let unmounted = try await site.run("backup", "\(site.folder)/disk/awd.backup")
+      #expect(unmounted.code == 1 && unmounted.errors.contains("there is no folder"))
+      #expect(!exists("\(site.folder)/disk"))
+      let metrics = try await site.get("/metrics")
+      #expect(metrics.contains("awd_backup_last_timestamp_seconds 1"))
+      #expect(metrics.contains("awd_disk_free_bytes "))
+    }
+  }
+
+  /// The way that the refusal of a restoration names leads to a restored server.
+  @Test func movesToAMachineThatHasStartedOnce() async throws {
+    let site = try Site()
+    let copy = try Site()
+    let backup = "\(site.folder)/awd.backup"
+    let identity = try await site.serving { _ in
+      #expect(try await site.run("backup", backup).code == 0)
+      return try await site.identity()
+    }
+    try await copy.serving { _ in }
+    let refused = try await copy.run("restore", backup)
+    #expect(refused.code == 1, "\(refused)")
+    let line = try #require(
+      refused.errors.split(separator: "\n").first { $0.contains("install -d") })
+    let moved = try await ChildProcess.run("/bin/sh", ["-c", String(line)])
+    #expect(moved.code == 0, "\(moved)")
+    let restored = try await copy.run("restore", backup)
+    #expect(restored.code == 0, "\(restored)")
+    try await copy.serving { _ in
+      let found = try await copy.identity()
+      #expect(found == identity)
+    }
+  }
+
+  @Test func outputThatCannotBeWrittenIsAFailure() async throws {
+    let full = try await ChildProcess.run(
+      "/bin/sh", ["-c", #""$0" version > /dev/full"#, try ChildProcess.built("awd")])
+    #expect(full.code == 1 && full.errors.contains("the output can't be written"), "\(full)")
+  }
+
+  // MARK: - A database that is away
+
+  @Test(.withOtherPrograms) func theServerWaitsForItsDatabase() async throws {
+    let server = try PostgreSQLServer()
+    let database = try server.makeDatabase()
+    let site = try Site()
+    var text = try String(contentsOfFile: site.configuration, encoding: .utf8)
+    text = "[store]\nurl = \"\(server.url(of: database))\"\n" + text
+    try text.write(toFile: site.configuration, atomically: true, encoding: .utf8)
+    try server.stop()
+    let child = try ChildProcess.awd(["serve", "--config", site.configuration], home: site.folder)
+    _ = try await child.line(with: "the database can't be reached; awd waits for it")
+    try await waitUntil { (try? await site.status(.get, "/healthz")) == 200 }
+    #expect(try await site.status(.get, "/readyz") == 503)
+    #expect(try await site.status(.get, "/\(Site.namespace)/\(Site.contract)") == 503)
+    try server.start()
+    _ = try await child.line(with: "the database is reached")
+    _ = try await child.line(with: "listening at=")
+    #expect(try await site.status(.get, "/readyz") == 200)
+    try await child.stop()
+
+    // SIGTERM ends the waiting, and a lasting error isn't waited for.
+    try server.stop()
+    let other = try ChildProcess.awd(["serve", "--config", site.configuration], home: site.folder)
+    _ = try await other.line(with: "awd waits for it")
+    try await other.stop()
+    try server.start()
+    try text.replacing("/\(database)?", with: "/nowhere?")
+      .write(toFile: site.configuration, atomically: true, encoding: .utf8)
+    let lasting = try await site.run("serve")
+    #expect(lasting.code == 1 && lasting.errors.contains("does not exist"), "\(lasting)")
+  }
+
+  // MARK: - The first minute
+
+  private func page(_ site: Site, _ path: String, accept: String) async throws -> IncomingResponse {
+    var fields = HeaderFields()
+    fields.append(.accept, accept)
+    return try await WebClient().send(OutgoingRequest(.get, site.url + path, fields: fields))
+  }
+
+  @Test func theFrontDoorIsForBrowsersAlone() async throws {
+    let site = try Site()
+    try site.configure(server: "name = \"Anna's <server>\"")
+    let browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+    try await site.serving { child in
+      let door = try await page(site, "/", accept: browser)
+      let html = String(decoding: door.body, as: UTF8.self)
+      #expect(door.status == .ok && html.contains("<h1>Anna&#39;s &lt;server&gt;</h1>"), "\(html)")
+      for path in ["/msgr/", "/siren/app/", "/tokenscripts", "/status"] {
+        #expect(html.contains("href=\"\(path)\""), "\(path)")
+        #expect(try await page(site, path, accept: browser).status == .ok, "\(path)")
+      }
+      let json = try await page(site, "/", accept: "application/json")
+      #expect(json.fields.first(.contentType)?.hasPrefix("application/json") == true)
+      #expect(
+        !String(decoding: try await page(site, "/", accept: "*/*").body, as: UTF8.self)
+          .contains("What you can do here"))
+      let missing = try await page(site, "/no/such/page/here", accept: browser)
+      #expect(missing.status == .notFound)
+      #expect(String(decoding: missing.body, as: UTF8.self).contains("<a href=\"/\">"))
+      #expect(child.output.contains("Open in a browser"))
+      #expect(child.output.contains("\(site.url)/  what runs here"))
+    }
+  }
+
+  @Test func logsInJSONHaveTheStandardOutputToThemselves() async throws {
+    let site = try Site()
+    let child = try ChildProcess.awd(
+      ["serve", "--config", site.configuration], home: site.folder,
+      environment: ["AWD_LOG_FORMAT": "json"])
+    _ = try await child.line(with: "listening")
+    try await child.stop()
+    for line in (child.output + child.errors).split(separator: "\n") {
+      _ = try JSONSerialization.jsonObject(with: Data(line.utf8))
+    }
+    #expect(child.errors.split(separator: "\n").first?.contains("\"commit\":") == true)
+  }
+
+  @Test func aSocketHasTheModeOfTheConfiguration() async throws {
+    let site = try Site()
+    let path = "\(site.folder)/awd.sock"
+    try site.configure(listen: "unix:awd.sock", server: "socket_mode = \"0606\"")
+    let child = try await site.serve()
+    let attributes = try FileManager.default.attributesOfItem(atPath: path)
+    #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o606)
+    try await child.stop()
+    try site.configure(listen: "unix:none/awd.sock")
+    let refused = try await site.run("serve")
+    #expect(refused.code == 1 && refused.errors.contains("no folder for the socket"), "\(refused)")
+    #expect(!refused.errors.contains("port"), "\(refused)")
+  }
+
+  @Test func theCheckSeesAPortInUse() async throws {
+    let site = try Site()
+    let other = try Site()
+    try other.configure(listen: "127.0.0.1:\(site.port)")
+    try await site.serving { _ in
+      let own = try await site.run("check")
+      #expect(own.code == 0, "\(own)")
+      let used = try await other.run("check")
+      #expect(used.code == 1 && used.output.contains("is in use"), "\(used)")
+    }
+  }
+
+  // MARK: - Administration
+
+  @Test(arguments: [false, true])
+  func accountsInvitationsAndTokensAreAdministered(isShared: Bool) async throws {
+    let site = try Site(isShared: isShared)
+    try await site.serving { _ in
+      let phone = try await site.device("Anna Adams")
+      let list = try await site.run("apptimist", "user", "list", "--json")
+      #expect(list.code == 0 && list.output.contains("Anna Adams"), "\(list)")
+      let key = phone.user.hex
+      let shown = try await site.run("apptimist", "user", "show", key)
+      #expect(shown.code == 0 && shown.output.contains("Anna Adams"), "\(shown)")
+      let export = try await site.run("apptimist", "user", "export", key)
+      #expect(export.code == 0 && export.output.contains("\"mailbox\""), "\(export)")
+      #expect(try await site.run("apptimist", "user", "disable", key).code == 0)
+      #expect(
+        try await site.run("apptimist", "user", "show", key).output.contains("disabled"))
+      #expect(try await site.run("apptimist", "user", "disable", key).code == 1)
+      #expect(try await site.run("apptimist", "user", "enable", key).code == 0)
+
+      for service in ["msgr", "apptimist"] {
+        #expect(try await site.run("invite", "new", "--service", service).code == 0)
+      }
+      let invitations = try await site.run("invite", "list")
+      let ids = invitations.output.split(separator: "\n").map { String($0.prefix { $0 != "\t" }) }
+      #expect(ids.count == 2, "\(invitations)")
+      for id in ids { #expect(try await site.run("invite", "revoke", id).code == 0) }
+      #expect(try await site.run("invite", "list").output.isEmpty)
+
+      for name in ["anna", "bert"] {
+        let added = try await site.run("user", "add", name, input: "a password\n")
+        #expect(added.code == 0, "\(added)")
+      }
+      #expect(try await site.run("token", "new", "anna", "--name", "cron").code == 0)
+      #expect(try await site.run("token", "list").output.contains("anna/cron"))
+      #expect(try await site.run("user", "show", "anna").output.contains("cron"))
+      #expect(try await site.run("token", "revoke", "anna/cron").code == 0)
+      #expect(try await site.run("token", "revoke", "anna/cron").code == 1)
+
+      let trial = try await site.run("user", "erase", "anna", "--check")
+      #expect(trial.code == 0 && trial.output.contains("account anna"), "\(trial)")
+      #expect(try await site.run("user", "list").output.contains("anna"))
+      let erased = try await site.run("user", "erase", "anna", "--json")
+      #expect(erased.code == 0 && erased.output.contains("account anna"), "\(erased)")
+      #expect(!(try await site.run("user", "list").output.contains("anna")))
+      #expect(try await site.run("user", "erase", "anna").code == 1)
+      let gone = try await site.run("user", "erase", key)
+      #expect(gone.code == 0 && gone.output.contains("account \(key)"), "\(gone)")
+      #expect(try await site.run("apptimist", "user", "show", key).code == 1)
+    }
+  }
+}
