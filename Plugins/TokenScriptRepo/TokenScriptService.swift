@@ -9,7 +9,9 @@ package import Storage
 internal import Platform
 
 /// Serves signed TokenScripts to wallets, from a repository of files that is indexed by their contracts.
-package struct TokenScriptService: Migrating, Commanding, Demonstrating, Running, Reloading {
+package struct TokenScriptService: Migrating, Commanding, Demonstrating, Presenting, Running,
+  Reloading
+{
   /// `tokenscript`.
   package static let name = "tokenscript"
   /// `awd repo …`, `awd wallet fetch` and `awd wallet open`.
@@ -29,6 +31,7 @@ package struct TokenScriptService: Migrating, Commanding, Demonstrating, Running
   let indexer: RepositoryIndexer
   let scheduler: ChainScheduler
   private let repository: Repository
+  private let responder: RepositoryResponder
   private let listing: IndexListing
   private let places: LocationsResponder
   private let verification: VerificationResponder
@@ -62,7 +65,7 @@ package struct TokenScriptService: Migrating, Commanding, Demonstrating, Running
     // One thread that gives way to those that serve.
     let pageThreads = ThreadPool(named: "awd-page", width: 1, queue: 64, niceness: 10)
     listing = IndexListing(repository.headers, on: pageThreads)
-    let responder = RepositoryResponder(repository: repository)
+    responder = RepositoryResponder(repository: repository)
     places = LocationsResponder(responder: responder, threads: pageThreads)
     verification = VerificationResponder(responder: responder)
     reports = ReportResponder(repository)
@@ -96,7 +99,6 @@ package struct TokenScriptService: Migrating, Commanding, Demonstrating, Running
   package func register(on router: inout Router) {
     router.errorFields = repository.headers.errors
     router.optionsFields = repository.headers.options
-    let responder = RepositoryResponder(repository: repository)
     let version = "/{year:digits(4)}/{month:digits(2)}"
     for place in ["/{address:prefix(0x)}", "/chain/{chain}/{address:prefix(0x)}"] {
       addFiles(place, responder.bare, to: &router)
@@ -114,11 +116,17 @@ package struct TokenScriptService: Migrating, Commanding, Demonstrating, Running
     for pattern in ["/{name}", "/tokenscript/{name}"] {
       router.get(version + pattern, responder.schema)
     }
+    router.get("/{path...:suffix(.tsml)}") { [responder] request, _ in
+      try responder.link(request)
+    }
     places.register(on: &router)
-    router.get("/") { [listing, repository] request, _ in
-      try await listing.response(
-        to: request, for: repository.index.value,
-        links: request.isLocal ? repository.context.operatorPages : [])
+    // In a browser `/` is the front door of the whole server.
+    for page in ["/", IndexPage.path] {
+      router.get(page) { [listing, repository] request, _ in
+        try await listing.response(
+          to: request, for: repository.index.value,
+          links: request.isLocal ? repository.context.operatorPages : [])
+      }
     }
     for place in ["/favicon.svg", "/favicon.ico"] { router.get(place) { _, _ in Favicon.response } }
     router.post("/api/v1/verifyXMLDSig", bodyLimit: VerificationQueue.bodyLimit) {
@@ -136,6 +144,15 @@ package struct TokenScriptService: Migrating, Commanding, Demonstrating, Running
     router.readiness("index") {
       repository.index.value.generation == 0 ? "the index is not made yet" : nil
     }
+  }
+
+  /// The page of the index.
+  package var cards: [ServiceCard] {
+    [
+      ServiceCard(
+        "TokenScripts", "Look up the signed TokenScripts that this server keeps for contracts.",
+        path: IndexPage.path)
+    ]
   }
 
   /// Adds a route to files, whose contents may have to be read first for some seconds after the start.
@@ -175,7 +192,7 @@ package struct TokenScriptService: Migrating, Commanding, Demonstrating, Running
     try await withThrowingTaskGroup { group in
       group.addTask { try await follow() }
       group.addTask {
-        await scheduler.run({ repository.index.value.questions }) { try await remake() }
+        await scheduler.run({ repository.index.value.chainRequests }) { try await remake() }
       }
       group.addTask { await followStore() }
       group.addTask { await deletePreviews() }
@@ -201,7 +218,8 @@ package struct TokenScriptService: Migrating, Commanding, Demonstrating, Running
             hasFailed = false
           } catch {
             if !hasFailed {
-              context.log.warning("publications aren't seen", ["reason": "\(error)"])
+              context.log.warning(
+                "publications of other nodes could not be read; retrying", ["reason": "\(error)"])
             }
             hasFailed = true
             try? await Task.sleep(for: .seconds(2))
@@ -243,7 +261,8 @@ package struct TokenScriptService: Migrating, Commanding, Demonstrating, Running
       try await indexer.index()
     } catch let error as RepositoryError {
       // A missing root is watched too, so its return is the next change.
-      context.log.error("the old index stays", ["reason": "\(error)"])
+      context.log.error(
+        "the repository could not be read; the old index stays", ["reason": "\(error)"])
     }
   }
 

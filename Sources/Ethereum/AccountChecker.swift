@@ -1,5 +1,6 @@
 internal import HTTPClient
 internal import HTTPProtocol
+package import Formats
 
 /// Checks the signatures of Ethereum accounts: of keys without a chain, of contracts by one call at the chain's endpoint.
 package struct AccountChecker: Sendable {
@@ -11,7 +12,7 @@ package struct AccountChecker: Sendable {
     case contract
     /// The signature is wrong, or there is no endpoint to be asked.
     case wrong
-    /// The endpoint fails, for a reason in words.
+    /// The endpoint fails or is not reached in time, for a reason in words.
     case unknown(String)
     /// The endpoint may not be asked.
     case tooMany
@@ -21,6 +22,11 @@ package struct AccountChecker: Sendable {
   package let endpoints: [ChainID: ChainEndpoint]
   /// Nil without an endpoint.
   private let client: WebClient?
+  /// A site whose contracts are slow has one call under way and delays nobody else's.
+  private let turns = CallTurns(width: 8, widthOfSite: 2, queueLimit: 64)
+
+  /// The time for a contract's answer, from the request on.
+  private static let answerTime = Duration.seconds(10)
 
   /// Makes a checker that may ask some endpoints.
   ///
@@ -40,8 +46,9 @@ package struct AccountChecker: Sendable {
   ///   - mayAsk: says whether the endpoint may be asked; asked only then.
   package func judge(
     _ signature: [UInt8], of hash: [UInt8], by address: EthereumAddress, on chain: ChainID,
-    mayAsk: @Sendable () -> Bool
+    from network: ClientNetwork? = nil, mayAsk: @Sendable () -> Bool
   ) async -> Verdict {
+    let deadline = ContinuousClock.now + Self.answerTime
     // A key that gives this very address is the account's, whatever a contract says.
     if WalletSignature.signer(of: hash, signature) == address { return .key }
     guard endpoints[chain] != nil else { return .wrong }
@@ -51,7 +58,11 @@ package struct AccountChecker: Sendable {
       isUndeployed
       ? CallBatch(.validation(by: address, hash, signature), to: nil)
       : CallBatch(.isValidSignature(hash, signature), to: address)
-    switch await outcomes(of: call, on: chain).first {
+    let answered = await turns.run(for: network?.siteKey, until: deadline) {
+      await within(deadline - .now) { await outcomes(of: call, on: chain) }
+    }
+    guard let answered else { return .unknown("too many others wait for the endpoint") }
+    switch answered.first {
     case .returned(let data)?:
       return (isUndeployed ? data.isValidation : data.isGoodSignature) ? .contract : .wrong
     case .none?, nil: return .wrong

@@ -32,7 +32,8 @@ struct ChainEndpointTests {
       [tokenscript.chains]
       1 = { url = "http://127.0.0.1:\(words[1])", registry = "\(words[5])" }
       """, publicURL: "https://repo.example")
-    #expect(try await server.service.scheduler.askAll(server.service.indexer.current.questions))
+    #expect(
+      try await server.service.scheduler.requestAll(server.service.indexer.current.chainRequests))
     try await server.service.reload()
     let found = server.service.scheduler.answers.value.byOrigin
     func word(_ index: Int) throws -> ChainAnswer {
@@ -50,7 +51,8 @@ struct ChainEndpointTests {
     // An endpoint that is gone leaves the last word.
     process.closeInput()
     _ = try await process.ended()
-    #expect(try await !server.service.scheduler.askAll(server.service.indexer.current.questions))
+    #expect(
+      try await !server.service.scheduler.requestAll(server.service.indexer.current.chainRequests))
     #expect(server.service.scheduler.answers.value.byOrigin == found)
   }
 }

@@ -158,7 +158,7 @@ extension ChainSuite {
         publicURL: "https://repo.example")
       try await body(server) {
         let survey = server.service.scheduler
-        let hasChanged = try await survey.askAll(server.service.indexer.current.questions)
+        let hasChanged = try await survey.requestAll(server.service.indexer.current.chainRequests)
         if hasChanged { try await server.service.reload() }
         return hasChanged
       }

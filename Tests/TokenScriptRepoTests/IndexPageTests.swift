@@ -108,8 +108,8 @@ internal import Platform
       #expect(IndexPage(index, number: number).number == nearest)
     }
     let html = IndexPage(index, query: ".TSML", number: 2).html
-    #expect(html.contains("rel=\"prev\" href=\"/?q=.TSML\""))
-    #expect(html.contains("rel=\"next\" href=\"/?q=.TSML&amp;page=3\""))
+    #expect(html.contains("rel=\"prev\" href=\"/tokenscripts?q=.TSML\""))
+    #expect(html.contains("rel=\"next\" href=\"/tokenscripts?q=.TSML&amp;page=3\""))
     #expect(html.contains("Page 2 of 3"))
     #expect(!IndexPage(mixed).html.contains("<nav"))
   }

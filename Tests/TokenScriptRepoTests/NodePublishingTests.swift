@@ -99,7 +99,8 @@ internal import XMLSecurity
         try await expect(second, .ok, file)
         chain.set(contract, .name, Encoded.string("Heard"))
         chain.set(contract, FunctionCall.hasRoles(key)[0], Encoded.word(1))
-        _ = try await first.service.scheduler.askAll(first.service.indexer.current.questions)
+        _ = try await first.service.scheduler.requestAll(
+          first.service.indexer.current.chainRequests)
         try await first.service.reload()
         let deadline = ContinuousClock.now + .seconds(1)
         while second.service.indexer.current.rows.first?.contractName == nil, .now < deadline {

@@ -102,7 +102,7 @@ internal import Platform
       let response = try await post(server, body("\(Self.base)/\(bob)", digest))
       #expect(response.text == "{\"known\":true}")
     }
-    #expect(log.contains("a wallet has not taken a file") && log.contains("the reported file"))
+    #expect(log.contains("a wallet refused a file") && log.contains("the reported file"))
   }
 
   private static func text(_ parts: String...) -> [UInt8] { Array(parts.joined().utf8) }

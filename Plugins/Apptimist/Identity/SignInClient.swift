@@ -1,11 +1,12 @@
 internal import ApptimistProtocol
 internal import Ethereum
 internal import Cryptography
+internal import Formats
 internal import HTTPProtocol
 internal import Routing
 internal import Platform
 
-/// Judges the holders of Ethereum accounts by messages that their wallets have signed for the keys of an account (ERC-4361).
+/// Checks the holders of Ethereum accounts by messages that their wallets have signed for the keys of an account (ERC-4361).
 struct SignInClient: Sendable {
   private let rules: SignInRules
   private let checker: AccountChecker
@@ -14,14 +15,18 @@ struct SignInClient: Sendable {
   /// Makes a client that asks chains by a checker.
   init(
     _ rules: SignInRules, _ checker: AccountChecker, clock: @escaping @Sendable () -> Timestamp
-  ) { (self.rules, self.checker, self.clock) = (rules, checker, clock) }
+  ) {
+    self.rules = rules
+    self.checker = checker
+    self.clock = clock
+  }
 
   /// The identity of an account (CAIP-10). Its address is in lower case, as devices have no Keccak.
   private static func uid(of address: EthereumAddress, on chain: ChainID) -> String {
     "eip155:\(chain):\(address.lowercase)"
   }
 
-  /// Judges somebody by a token: the length of the message in two bytes, the message, and its signature.
+  /// Checks somebody by a token: the length of the message in two bytes, the message, and its signature.
   ///
   /// - Parameter mayAsk: says whether a chain's endpoint may be asked.
   func evaluate(
@@ -51,38 +56,82 @@ struct SignInClient: Sendable {
     } catch { return .refused(reason: error.rawValue) }
   }
 
-  /// The text that a wallet is to sign, and the identity that it proves.
-  private struct Answer: Encodable {
+  /// The response to a request without a signature.
+  private struct SignInText: Encodable {
     let message: String
     let uid: String
   }
 
-  /// Writes the text that a wallet is to sign for an account's keys; nothing of it is kept.
+  /// The response to a request with one.
+  private struct KnownWallet: Encodable {
+    let known: Bool
+  }
+
+  /// Responds to `POST <path>/siwe`: with the text that a wallet is to sign, or, to who shows the wallet's signature of such a
+  /// text, whether the wallet has an account.
   ///
-  /// - Parameter body: JSON with `address`, `chain`, `encryptionKey` and `authenticationKey`.
-  func message(for body: [UInt8]) throws -> Response {
-    func fault(_ field: String, _ expected: String) throws -> Response {
-      try Response(.badRequest, json: ["error": "\(field): expected \(expected)", "field": field])
-    }
+  /// - Parameters:
+  ///   - body: JSON with `address`, `chain`, `encryptionKey` and `authenticationKey`, or with `message` and `signature`.
+  ///   - isKnown: tells whether there is an account with a uid for which its wallet has signed.
+  ///   - mayAsk: says whether a chain's endpoint may be asked.
+  func respond(
+    to body: [UInt8], isKnown: (String) async throws -> Bool, mayAsk: @Sendable () -> Bool
+  ) async throws -> Response {
     let fields = Claims(parsing: body)
-    guard let address = fields?.text("address").flatMap({ EthereumAddress($0) }) else {
-      return try fault("address", "0x and 40 hexadecimal digits")
+    guard let signature = fields?.text("signature") else { return try text(for: fields) }
+    guard let message = fields?.text("message") else {
+      return try Self.fault("message", "the text that the wallet has signed")
+    }
+    guard signature.hasPrefix("0x"), let bytes = Hex.decode(signature.utf8.dropFirst(2)),
+      !bytes.isEmpty
+    else { return try Self.fault("signature", "0x and hexadecimal digits") }
+    let signed: SignInMessage
+    let chain: ChainID
+    do throws(SignInRefusal) {
+      signed = try SignInMessage(parsing: Array(message.utf8))
+      chain = try rules.check(signed, nonce: signed.nonce, at: clock())
+    } catch { throw HTTPError(.forbidden, error.rawValue) }
+    switch await checker.judge(
+      bytes, of: signed.hash, by: signed.address, on: chain, mayAsk: mayAsk)
+    {
+    case .key, .contract: break
+    case .wrong: throw HTTPError(.forbidden, "the signature is wrong")
+    case .unknown: throw HTTPError(.serviceUnavailable, "the chain's endpoint fails")
+    case .tooMany: throw HTTPError(.tooManyRequests, retryAfter: 3600)
+    }
+    let uid = Self.uid(of: signed.address, on: chain)
+    return try Response(.ok, json: KnownWallet(known: try await isKnown(uid)))
+  }
+
+  private static func fault(_ field: String, _ expected: String) throws -> Response {
+    try Response(.badRequest, json: ["error": "\(field): expected \(expected)", "field": field])
+  }
+
+  /// Writes the text that a wallet is to sign for an account's keys; nothing of it is kept.
+  private func text(for fields: Claims?) throws -> Response {
+    let addressText = fields?.text("address") ?? ""
+    guard let address = EthereumAddress(addressText) else {
+      return try Self.fault("address", "0x and 40 hexadecimal digits")
+    }
+    guard EthereumAddress.checksum(of: addressText.utf8) != .wrong else {
+      return try Self.fault("address", "letters whose case is the checksum (ERC-55)")
     }
     let number = fields?.number("chain").flatMap { Int64(exactly: $0) }
     guard let chain = number.flatMap({ ChainID($0) }), rules.chains.contains(chain) else {
-      return try fault("chain", "one of \(rules.chains)")
+      return try Self.fault("chain", "one of \(rules.chains)")
     }
     guard let key = fields?.text("encryptionKey").flatMap({ EncryptionPublicKey(hex: $0) }) else {
-      return try fault("encryptionKey", "64 hexadecimal digits")
+      return try Self.fault("encryptionKey", "64 hexadecimal digits")
     }
     let authenticationKey = fields?.text("authenticationKey")
     guard let signer = authenticationKey.flatMap({ AuthenticationPublicKey(hex: $0) }) else {
-      return try fault("authenticationKey", "64 hexadecimal digits")
+      return try Self.fault("authenticationKey", "64 hexadecimal digits")
     }
     let text = SignInMessage.text(
       for: rules, address, on: chain,
       statement: "Make an account with the keys that the nonce names.",
       nonce: Version2.tokenNonce(key, signer), at: clock(), for: .seconds(600))
-    return try Response(.ok, json: Answer(message: text, uid: Self.uid(of: address, on: chain)))
+    return try Response(
+      .ok, json: SignInText(message: text, uid: Self.uid(of: address, on: chain)))
   }
 }

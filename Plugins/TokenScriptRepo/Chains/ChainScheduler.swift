@@ -1,18 +1,21 @@
 internal import Ethereum
+internal import Formats
 internal import HTTPClient
 internal import Observability
 internal import Platform
 
-/// Asks the chains about contracts, in the background: about those of the index every hour, and about those that somebody
-/// publishes for at once.
+/// Schedules requests to chains about contracts, in the background: about those of the index every hour, and about those that
+/// somebody publishes for at once.
 ///
 /// A failing endpoint leaves the last answers, with their age.
 actor ChainScheduler {
   private static let interval = Duration.seconds(3600)
   private static let width = 8
+  /// The number of requests at once that publications of one site have led to.
+  private static let widthOfSite = 2
   /// The longest response of an endpoint, in bytes.
   private static let responseLimit = 256 << 10
-  /// The time for a response.
+  /// The time for all that is asked about one contract. What a slow contract has not answered by then stays as it was.
   private static let responseTime = Duration.seconds(10)
   /// The number of contracts that are asked about in an hour.
   static let contractLimit = 10_000
@@ -26,15 +29,25 @@ actor ChainScheduler {
   private let log: Log
   private let clock: @Sendable () -> Timestamp
   private let client: WebClient?
-  private let queue: AsyncStream<ChainRequest>
-  private let continuation: AsyncStream<ChainRequest>.Continuation
+  /// The turns of the sites whose publications have led to requests.
+  private let turns = CallTurns(
+    width: width, widthOfSite: widthOfSite, queueLimit: queueLimit)
+  /// The keys to ask about, by the contracts that wait for their turn.
+  private let pending = Lock<[Origin: [EthereumAddress]]>([:])
   /// The last change of an answer in the store that is in service.
   private var change: Int64
+  /// What ``run(_:changed:)`` was given.
+  private var requests: (@Sendable () -> [ChainRequest])?
+  private var changed: (@Sendable () async throws -> Void)?
+  /// True if an answer has changed since ``changed`` was last called, and while it runs.
+  private var hasChanged = false
+  private var isReporting = false
   /// The answers in service.
   nonisolated let answers: AtomicReference<ChainAnswers>
 
-  /// Makes a survey with the answers that are stored.
+  /// Makes a scheduler with the answers that are stored.
   ///
+  /// - Parameter endpoints: the endpoints; with none nothing is asked.
   /// - Throws: the store's error, or ``HTTPClientError`` if there is no room for connections.
   init(
     _ endpoints: [ChainID: ChainEndpoint], store: ContractStore, log: Log,
@@ -44,8 +57,6 @@ actor ChainScheduler {
     self.store = store
     self.log = log
     self.clock = clock
-    (queue, continuation) = AsyncStream.makeStream(
-      bufferingPolicy: .bufferingOldest(Self.queueLimit))
     var options = HTTPClientOptions()
     options.bodyLimit = Self.responseLimit
     options.timeout = Self.responseTime
@@ -55,66 +66,104 @@ actor ChainScheduler {
     answers = AtomicReference(ChainAnswers(stored.answers))
   }
 
-  /// Asks until the task is cancelled: at once and then every hour, with some jitter, and whenever there is something new.
+  /// Asks about the index until the task is cancelled: at once and then every hour, with some jitter.
   ///
   /// - Parameters:
-  ///   - questions: returns the contracts of the index in service, the most important ones first, with its files' keys.
-  nonisolated func run(
-    _ questions: @escaping @Sendable () -> [ChainRequest],
+  ///   - requests: returns the contracts of the index in service, the most important ones first, with its files' keys.
+  ///   - changed: is called after an answer has changed, also after one that was requested at once.
+  func run(
+    _ requests: @escaping @Sendable () -> [ChainRequest],
     changed: @escaping @Sendable () async throws -> Void
   ) async {
     guard !endpoints.isEmpty else { return }
-    async let hourly: Void = {
-      while !Task.isCancelled {
-        await self.attempt { if try await self.askAll(questions()) { try await changed() } }
-        try? await Task.sleep(for: Self.interval * Double.random(in: 0.9...1.1))
-      }
-    }()
-    for await asked in queue where isUnasked(asked) {
-      let known = questions().first { $0.origin == asked.origin }?.keys ?? []
-      let question = ChainRequest(origin: asked.origin, keys: known + asked.keys)
-      await attempt { if try await self.ask([question]) { try await changed() } }
+    self.requests = requests
+    self.changed = changed
+    while !Task.isCancelled {
+      await attempt { if try await self.requestAll(requests()) { try await changed() } }
+      try? await Task.sleep(for: Self.interval * Double.random(in: 0.9...1.1))
     }
-    await hourly
   }
 
   /// Does something that a full disk must not keep from being done again later.
-  private nonisolated func attempt(_ body: () async throws -> Void) async {
+  private func attempt(_ body: () async throws -> Void) async {
     do { try await body() } catch is CancellationError {} catch {
-      log.warning("the chains’ answers are not stored", ["reason": "\(error)"])
+      log.warning("answers of chains could not be stored", ["reason": "\(error)"])
     }
   }
 
+  // MARK: - At once
+
   /// Returns whether a contract's chain has an endpoint that wasn't asked about it, or about one of the keys, yet.
-  nonisolated func isUnasked(_ question: ChainRequest) -> Bool {
-    guard endpoints[question.origin.chain] != nil else { return false }
-    guard let answer = answers.value.byOrigin[question.origin] else { return true }
-    return question.keys.contains { answer.roles[$0] == nil }
+  nonisolated func isUnasked(_ request: ChainRequest) -> Bool {
+    guard endpoints[request.origin.chain] != nil else { return false }
+    guard let answer = answers.value.byOrigin[request.origin] else { return true }
+    return request.keys.contains { answer.roles[$0] == nil }
   }
 
-  /// Has the unasked ones of some contracts asked about soon, unless too many wait.
-  nonisolated func ask(soon questions: [ChainRequest]) {
-    for question in questions where isUnasked(question) { continuation.yield(question) }
+  /// Returns whether a contract waits to be asked about, or is being asked about.
+  nonisolated func isPending(_ request: ChainRequest) -> Bool {
+    pending.withLock { $0[request.origin] != nil }
   }
+
+  /// Has the unasked ones of some contracts asked about at once, in turns with other sites, unless too many wait.
+  ///
+  /// - Parameter site: the site whose publication needs the answers; nil for the machine itself.
+  nonisolated func request(atOnce requests: [ChainRequest], for site: ClientSite?) {
+    for request in requests where isUnasked(request) {
+      let isNew = pending.withLock { pending in
+        let isNew = pending[request.origin] == nil
+        guard !isNew || pending.count < Self.queueLimit else { return false }
+        pending[request.origin, default: []] += request.keys
+        return isNew
+      }
+      guard isNew else { continue }
+      Task {
+        _ = await turns.run(for: site) { await self.makePendingRequest(about: request.origin) }
+        pending.withLock { $0[request.origin] = nil }
+      }
+    }
+  }
+
+  private func makePendingRequest(about origin: Origin) async {
+    let asked = pending.withLock { $0[origin] ?? [] }
+    let known = requests?().first { $0.origin == origin }?.keys ?? []
+    let request = ChainRequest(origin: origin, keys: known + asked)
+    guard isUnasked(request) else { return }
+    await attempt { if try await self.perform([request]) { try await self.reportChange() } }
+  }
+
+  /// Has the index made anew, once for all answers that come meanwhile.
+  private func reportChange() async throws {
+    hasChanged = true
+    guard !isReporting, let changed else { return }
+    isReporting = true
+    defer { isReporting = false }
+    while hasChanged {
+      hasChanged = false
+      try await changed()
+    }
+  }
+
+  // MARK: - Every hour
 
   /// Asks about all contracts of the index, and forgets the answers about others. Of too many those come first that it has not
   /// asked about for the longest time; the answers about the rest stay.
   ///
   /// - Returns: whether an answer has changed.
-  func askAll(_ questions: [ChainRequest]) async throws -> Bool {
+  func requestAll(_ requests: [ChainRequest]) async throws -> Bool {
     let known = answers.value.byOrigin
-    let wanted = Set(questions.map(\.origin))
+    let wanted = Set(requests.map(\.origin))
     let never = Timestamp(seconds: 0)
-    var asked = questions.filter { endpoints[$0.origin.chain] != nil }
+    var asked = requests.filter { endpoints[$0.origin.chain] != nil }
     if asked.count > Self.contractLimit {
       asked.sort { known[$0.origin]?.time ?? never < known[$1.origin]?.time ?? never }
     }
-    return try await ask(
+    return try await perform(
       Array(asked.prefix(Self.contractLimit)),
       forgetting: known.keys.filter { !wanted.contains($0) })
   }
 
-  /// Takes over the answers that other nodes have stored since the last look.
+  /// Takes over the answers that other nodes have stored since the last time.
   ///
   /// - Returns: whether an answer has changed.
   func adopt() async throws -> Bool {
@@ -135,13 +184,13 @@ actor ChainScheduler {
     return new.contains { !$0.value.agrees(with: before[$0.key]) }
   }
 
-  /// Asks about some contracts.
+  /// Asks about some contracts, and stores the answers.
   ///
   /// - Returns: whether an answer has changed.
-  private func ask(
-    _ asked: [ChainRequest], forgetting forgotten: [Origin] = []
+  private func perform(
+    _ requests: [ChainRequest], forgetting forgotten: [Origin] = []
   ) async throws -> Bool {
-    let answers = await ask(about: asked)
+    let answers = await answers(to: requests)
     try Task.checkCancellation()
     try await store.remember(answers, forgetting: forgotten)
     return replace(answers, forgetting: forgotten)
@@ -150,17 +199,24 @@ actor ChainScheduler {
   /// A contract's answer, or the reason why there is none.
   private typealias Answer = Result<ChainAnswer, ChainClient.Failure>
 
+  /// The failures at one chain's endpoint.
+  private struct Failures {
+    var inRow = 0
+    var contracts = 0
+    var reason = ""
+  }
+
   /// Asks about several contracts at once. An endpoint that keeps failing is left alone.
-  private nonisolated func ask(about questions: [ChainRequest]) async -> [Origin: ChainAnswer] {
-    var failures: [ChainID: (inRow: Int, contracts: Int, reason: String)] = [:]
+  private nonisolated func answers(to requests: [ChainRequest]) async -> [Origin: ChainAnswer] {
+    var failures: [ChainID: Failures] = [:]
     var answers: [Origin: ChainAnswer] = [:]
     await withTaskGroup(of: (Origin, Answer).self) { group in
-      var rest = questions[...]
+      var rest = requests[...]
       func next() {
-        while let question = rest.popFirst() {
-          let origin = question.origin
+        while let request = rest.popFirst() {
+          let origin = request.origin
           guard failures[origin.chain]?.inRow ?? 0 < Self.failureLimit else { continue }
-          group.addTask { (origin, await self.answer(to: question)) }
+          group.addTask { (origin, await self.answer(to: request)) }
           return
         }
       }
@@ -171,10 +227,11 @@ actor ChainScheduler {
           answers[origin] = answer
           failures[origin.chain]?.inRow = 0
         case .failure(let failure):
-          let (inRow, contracts, _) = failures[origin.chain] ?? (0, 0, "")
-          failures[origin.chain] = (
-            failure.isEndpoints ? inRow + 1 : 0, contracts + 1, failure.reason
-          )
+          var known = failures[origin.chain] ?? Failures()
+          known.inRow = failure.isEndpoints ? known.inRow + 1 : 0
+          known.contracts += 1
+          known.reason = failure.reason
+          failures[origin.chain] = known
         }
         next()
       }
@@ -183,22 +240,24 @@ actor ChainScheduler {
     for (chain, failure) in failures where failure.contracts > 0 {
       // The endpoint's URL may hold a secret.
       log.warning(
-        "chain not asked",
+        "a chain's endpoint failed; former answers stay",
         ["chain": chain.description, "contracts": failure.contracts, "reason": failure.reason])
     }
     return answers
   }
 
-  private nonisolated func answer(to question: ChainRequest) async -> Answer {
-    guard let client, let endpoint = endpoints[question.origin.chain] else {
+  private nonisolated func answer(to request: ChainRequest) async -> Answer {
+    guard let client, let endpoint = endpoints[request.origin.chain] else {
       return .failure(ChainClient.Failure(reason: "no endpoint", isEndpoints: true))
     }
-    let inquiry = ChainClient(
-      client: client, endpoint: endpoint, question: question,
-      last: answers.value.byOrigin[question.origin])
-    do throws(ChainClient.Failure) { return .success(try await inquiry.answer(at: clock())) } catch
-    {
-      return .failure(error)
+    let chain = ChainClient(
+      client: client, endpoint: endpoint, question: request,
+      last: answers.value.byOrigin[request.origin])
+    let time = clock()
+    return await within(Self.responseTime) {
+      do throws(ChainClient.Failure) { return .success(try await chain.answer(at: time)) } catch {
+        return .failure(error)
+      }
     }
   }
 }

@@ -78,6 +78,12 @@ extension TokenScriptConfiguration: Checking, BackedUp {
     } catch { return [.wrong("\(error)".printable)] }
     let index = inspection.index
     var findings = [ContentFinding.good("\(repository): \(index.sum)")]
+    if isExposed, rules.signature == .off {
+      findings.append(
+        .doubtful(
+          "signature = \"off\" serves files that nobody has signed, and other machines reach the "
+            + "server; set it to \"require\""))
+    }
     findings += index.refusals.map { path, refusal in
       // Nobody is asked here who the owners are.
       let isOwners = refusal.reason == TokenScriptReader.untrusted && !chains.isEmpty

@@ -13,13 +13,18 @@ internal import XMLSecurity
 
 /// Publishes and withdraws files over HTTP: verifies them, has the store decide by ``PublicationRules``, and has the index made.
 final class PublicationResponder: Sendable {
-  private static let questionsPerHour = 30
+  /// The number of contracts in an hour that refused publications of one site ask chains about.
+  private static let requestsPerHour = 30
+  /// The number of times in an hour that a chain is asked anew about one of these, whose answer failed.
+  private static let repetitionsPerHour = 60
 
   private let repository: Repository
   private let indexer: RepositoryIndexer
   private let scheduler: ChainScheduler
-  /// The questions to chains that refused publications have led to.
-  private let questions: AttemptTable
+  /// The contracts that refused publications have led to requests about, by site.
+  private let requests: AttemptTable
+  /// The requests about each of them.
+  private let repetitions: AttemptTable
   private let queue = VerificationQueue(named: "awd-publish")
 
   /// Makes a publisher.
@@ -27,7 +32,8 @@ final class PublicationResponder: Sendable {
     self.repository = repository
     self.indexer = indexer
     self.scheduler = scheduler
-    questions = AttemptTable(span: .seconds(3600), size: 1 << 12, clock: repository.clock)
+    requests = AttemptTable(span: .seconds(3600), size: 1 << 12, clock: repository.clock)
+    repetitions = AttemptTable(span: .seconds(3600), size: 1 << 12, clock: repository.clock)
   }
 
   /// Responds to `PUT`, which publishes the body.
@@ -52,46 +58,92 @@ final class PublicationResponder: Sendable {
     _ now: Timestamp
   ) async throws -> Response {
     let index = repository.index.value
-    var rules = index.rules
-    rules.signature = .require
-    let publicationRules = PublicationRules(
-      policy: repository.configuration.publicationPolicy, catalogue: rules, index: index, now: now)
-    let keys = submission.file.signer?.addresses ?? []
-    let questions = submission.file.namedOrigins.map {
-      ChainRequest(origin: $0.origin, keys: keys)
-    }
+    var catalogue = index.rules
+    catalogue.signature = .require
+    let rules = PublicationRules(
+      policy: repository.configuration.publicationPolicy, catalogue: catalogue, index: index,
+      now: now, refusesStrangers: repository.context.disk.refusesStrangers)
     let decision: PublicationRules.Decision
     do {
       decision = try await change {
         try await repository.store.publish(
-          submission, at: target, from: request.origin.client?.site, by: publicationRules)
+          submission, at: target, from: request.origin.client?.site, by: rules)
       }
     } catch var refusal as PublicationRefusal where refusal.status == .forbidden {
-      // The signer may stand for the contract, which the chain has not told yet.
-      if questions.contains(where: scheduler.isUnasked), mayAsk(request) {
-        scheduler.ask(soon: questions)
+      // The signer may stand for the contract, which the chain has not said yet.
+      if requestChain(about: submission.file, first: target, by: catalogue, for: request) {
         refusal.reason += "; the chain is being asked for its owner"
         refusal.retryAfter = 5
       }
       throw refusal
     }
     switch decision {
-    case .present(let path): return try response(.ok, path, target)
+    case .present(let path, let publication):
+      return try response(.ok, path, target, publication, submission)
     case .write(let publication, _, let isFirst):
-      scheduler.ask(soon: questions)
+      scheduler.request(
+        atOnce: Self.requests(about: submission.file), for: request.origin.client?.siteKey)
       repository.log.info(
         "published",
         [
           "path": publication.path.text, "key": publication.slot.signer,
           "peer": request.origin.peer,
         ])
-      return try response(isFirst ? .created : .ok, publication.path, target)
+      return try response(
+        isFirst ? .created : .ok, publication.path, target, publication, submission)
     }
   }
 
-  private func mayAsk(_ request: Request) -> Bool {
-    guard let client = request.origin.client else { return true }
-    return questions.count(client, upTo: Self.questionsPerHour) == nil
+  /// The requests to chains about all contracts that a file names as its origins.
+  private static func requests(about file: TokenScriptFile) -> [ChainRequest] {
+    let keys = file.signer?.addresses ?? []
+    return file.namedOrigins.map { ChainRequest(origin: $0.origin, keys: keys) }
+  }
+
+  /// Has a chain asked whether the signer of a file that was refused stands for its contracts: at first about the contract in
+  /// the URL alone, as anybody can name many slow ones, and about the others once the signer stands for one.
+  ///
+  /// - Returns: whether it is being asked.
+  private func requestChain(
+    about file: TokenScriptFile, first target: PublicationTarget, by catalogue: RepositoryRules,
+    for request: Request
+  ) -> Bool {
+    let all = Self.requests(about: file).filter { !$0.origin.isNativeCurrency }
+    var unasked = all.filter(scheduler.isUnasked)
+    guard !unasked.isEmpty else { return false }
+    let isKnown = all.contains { catalogue.answers[$0.origin]?.proof(of: file) == .signer }
+    if !isKnown {
+      let first = unasked.first { $0.origin.contract == target.contract } ?? unasked[0]
+      unasked = [first]
+    }
+    let site = request.origin.client?.siteKey
+    var isAsked = false
+    for wanted in unasked {
+      // Who comes back for the answer, as Retry-After says, isn't charged again.
+      if scheduler.isPending(wanted) {
+        isAsked = true
+        continue
+      }
+      guard mayRequest(wanted, for: site) else { break }
+      scheduler.request(atOnce: [wanted], for: site)
+      isAsked = true
+    }
+    return isAsked
+  }
+
+  /// A contract that a site has asked about.
+  private struct SiteRequest: Hashable {
+    let site: ClientSite
+    let origin: Origin
+  }
+
+  /// Counts a request to a chain, if the site may make it.
+  private func mayRequest(_ wanted: ChainRequest, for site: ClientSite?) -> Bool {
+    guard let site else { return true }
+    let key = SiteRequest(site: site, origin: wanted.origin)
+    let isNew = repetitions.wait(for: key, upTo: 1) == nil
+    if isNew, requests.count(site, upTo: Self.requestsPerHour) != nil { return false }
+    return repetitions.count(key, upTo: Self.repetitionsPerHour) == nil
   }
 
   /// Changes the publications, tells the other nodes, and waits for the new index.
@@ -110,7 +162,44 @@ final class PublicationResponder: Sendable {
     return value
   }
 
-  /// Responds with the row of a file.
+  /// Responds with the row of a file as it was put, also when its signer has replaced it meanwhile.
+  private func response(
+    _ status: Status, _ path: RepositoryPath, _ target: PublicationTarget,
+    _ publication: Publication?, _ submission: PublicationRules.Submission
+  ) throws -> Response {
+    let index = repository.index.value
+    let present = index.rows.first {
+      $0.path == path && $0.contract == target.contract && $0.digest == submission.digest
+    }
+    if present == nil, let publication {
+      return try response(status, toReplaced: publication, submission, target, index)
+    }
+    return try response(status, path, target)
+  }
+
+  /// Responds with the row that a file would have that is already replaced.
+  private func response(
+    _ status: Status, toReplaced publication: Publication,
+    _ submission: PublicationRules.Submission, _ target: PublicationTarget, _ index: ContractIndex
+  ) throws -> Response {
+    let file = RepositoryFile(
+      publication, content: Content(Bytes(submission.bytes), digest: submission.digest),
+      reading: .success(submission.file))
+    var builder = IndexBuilder(
+      rules: index.rules, headers: repository.headers, now: repository.clock().wholeSecond,
+      sightings: [:])
+    let own = builder.build([file], generation: index.generation)
+    guard var row = own.rows.first(where: { $0.contract == target.contract }) else {
+      throw HTTPError(.serviceUnavailable, "the index is not made yet", retryAfter: 1)
+    }
+    if row.state == .served { row.state = .shadowed(by: publication.path) }
+    var response = try repository.headers.json(status, row)
+    response.fields.append(.entityTag, EntityTag(submission.digest.hex).text)
+    response.fields.append(.lastModified, HTTPDate(publication.time.seconds).text)
+    return response
+  }
+
+  /// Responds with the row of a file in the index.
   private func response(
     _ status: Status, _ path: RepositoryPath, _ target: PublicationTarget
   ) throws -> Response {

@@ -41,7 +41,9 @@ struct PublicationRules: Sendable {
   /// The decision on a file that isn't refused.
   enum Decision: Sendable {
     /// The same bytes are there already, at this path.
-    case present(RepositoryPath)
+    ///
+    /// The publication is nil for a file of the operator's.
+    case present(RepositoryPath, Publication?)
     /// The file is to be stored; whether its signer is the issuer of all its contracts; whether it is the signer's first
     /// at this target.
     case write(Publication, isIssuers: Bool, isFirst: Bool)
@@ -55,6 +57,8 @@ struct PublicationRules: Sendable {
   let index: ContractIndex
   /// The present time.
   let now: Timestamp
+  /// True if so little of the disk is free that only known signers publish.
+  var refusesStrangers = false
 
   /// Decides on a file.
   ///
@@ -76,6 +80,14 @@ struct PublicationRules: Sendable {
         .badRequest,
         "the file names more than \(PublicationQuota.originsOfFile) contracts as its origins")
     }
+    for origin in origins {
+      guard !origin.isNativeCurrency else {
+        throw PublicationRefusal(
+          .forbidden,
+          "\(origin.contract) stands for the chain's own currency, for which nobody publishes over HTTP",
+          signer: signer.publisher, known: [])
+      }
+    }
     for origin in origins { try authorize(signer, for: origin, known) }
     try checkTime(of: signer, submission)
     if let refusal = catalogue.evaluate(file).refusal {
@@ -92,14 +104,14 @@ struct PublicationRules: Sendable {
     }
     let here = (known.publications[published] ?? []).filter { isOwn($0) && !$0.isWithdrawn }
     if let same = here.first(where: { $0.digest == submission.digest }) {
-      return .present(same.path)
+      return .present(same.path, same)
     }
     let isOperators = { (candidate: Candidate) in
       candidate.meaning.schema == target.schema && candidate.signer?.publisher == signer.publisher
     }
     let operatorsHere = candidates(for: published).filter(isOperators)
     if let same = operatorsHere.first(where: { $0.content.digest == submission.digest }) {
-      return .present(same.file.path)
+      return .present(same.file.path, nil)
     }
     let accepted = try acceptance(
       of: signer, known, after: own, origins.flatMap { candidates(for: $0) }.filter(isOperators))
@@ -107,6 +119,10 @@ struct PublicationRules: Sendable {
       slot: Publication.Slot(signer: signer.publisher, schema: target.schema, origin: published),
       digest: submission.digest, size: submission.bytes.count, signed: signer.time,
       accepted: accepted, origins: file.namedOrigins, originCount: origins.count)
+    if refusesStrangers, own.isEmpty, !catalogue.isIssuers(file) {
+      throw PublicationRefusal(
+        .insufficientStorage, "the disk is nearly full; only signers with files here publish now")
+    }
     try checkQuota(of: publication, signer, known, isReplacement: own, catalogue.isIssuers(file))
     return .write(
       publication, isIssuers: catalogue.isIssuers(file),

@@ -14,7 +14,7 @@ extension ContractStore {
   ///
   /// - Parameters:
   ///   - network: the client's network, or nil if it has none.
-  /// - Throws: ``PublicationRefusal`` if the network has put up too many, or this one takes more than any other network's;
+  /// - Throws: ``PublicationRefusal`` if this one takes more than any other network's;
   ///   ``StoreError``.
   func add(
     _ preview: Preview, named name: String, _ bytes: [UInt8], until end: Timestamp,
@@ -23,9 +23,6 @@ extension ContractStore {
     let facts = String(decoding: try JSONEncoder().encode(preview), as: UTF8.self)
     try await store.write(isolation: .rowLocks) { transaction in
       _ = try Self.lock(transaction)
-      if let wait = try Self.count(.preview, from: network, at: now, transaction) {
-        throw PublicationRefusal(tooMany: "previews", retryAfter: wait)
-      }
       try transaction.execute(
         """
         INSERT INTO tokenscript_previews (id, size, expires, facts, network, content)

@@ -1,5 +1,6 @@
 internal import Cryptography
 internal import Ethereum
+internal import HTTPProtocol
 internal import Observability
 internal import Platform
 internal import Synchronization
@@ -24,6 +25,8 @@ final class ContractIndex: Sendable {
   private let storedSearch = LazyReference<IndexSearch>()
   /// The number of files in each state; a file that is served for some contract counts as served.
   let counts: [IndexRow.Summary: Int]
+  /// The URLs by address of the folder's files `*.tsml`, by their paths; only files whose bytes are served have one.
+  let links: [RepositoryPath: String]
   /// The earliest expiry of a signer's certificate among the served files, or nil.
   let firstExpiry: Timestamp?
 
@@ -49,12 +52,43 @@ final class ContractIndex: Sendable {
       states[row.path] = states[row.path].map { $0 == .served ? $0 : state } ?? state
     }
     counts = Dictionary(grouping: states.values, by: \.self).mapValues(\.count)
+    links = Self.links(to: files, rows, editions)
     firstExpiry =
       files.compactMap { file in
         guard file.content != nil, case .success(let meaning) = file.reading else { return nil }
         return meaning.signer?.expires
       }.min()
     if contents.allSatisfy({ $0.bytes != nil }) { contentsAreRead() }
+  }
+
+  private static func links(
+    to files: [RepositoryFile], _ rows: [IndexRow], _ editions: [ContractKey: [Edition]]
+  ) -> [RepositoryPath: String] {
+    var urls: [SHA256.Digest: String] = [:]
+    for row in rows where row.state == .served {
+      guard let digest = row.digest, urls[digest] == nil else { continue }
+      urls[digest] = url(of: row, in: editions)
+    }
+    var links: [RepositoryPath: String] = [:]
+    for file in files where file.publication == nil && file.path.bytes.hasSuffix(".tsml") {
+      links[file.path] = file.digest.flatMap { urls[$0] }
+    }
+    return links
+  }
+
+  /// Returns the URL, a path and a query, that gives the file of a served row.
+  func url(of row: IndexRow) -> String? { Self.url(of: row, in: editions) }
+
+  private static func url(of row: IndexRow, in editions: [ContractKey: [Edition]]) -> String? {
+    guard row.state == .served, let contract = row.contract, let schema = row.schema else {
+      return nil
+    }
+    let chains = editions[ContractKey(contract)]?.first { $0.schema == schema }?.chains ?? []
+    let served = chains.first { $0.chosen.contains { $0.file.path == row.path } }
+    let chain = chains.count > 1 ? served.map { "chain/\($0.chain)/" } ?? "" : ""
+    let isChoice = (served?.chosen.count ?? 1) > 1
+    let signer = isChoice ? row.signer.map { "?signer=\(PercentEncoding.encode($0.key))" } : nil
+    return "/\(schema)/\(chain)\(contract.checksummed)\(signer ?? "")"
   }
 
   /// True if the bytes of all contents are there.
@@ -72,20 +106,20 @@ final class ContractIndex: Sendable {
 
   /// The contracts that files name as their origins, served or not, on each of their chains, with their files' keys: first
   /// those of the operator's own files.
-  var questions: [ChainRequest] {
+  var chainRequests: [ChainRequest] {
     var places: [Origin: Int] = [:]
-    var questions: [ChainRequest] = []
+    var requests: [ChainRequest] = []
     for row in rows.filter({ !$0.isPublished }) + rows.filter(\.isPublished) {
       guard let contract = row.contract else { continue }
       for chain in row.chains {
         let origin = Origin(contract, on: chain)
-        let place = places[origin] ?? questions.count
-        if place == questions.count { questions.append(ChainRequest(origin: origin, keys: [])) }
+        let place = places[origin] ?? requests.count
+        if place == requests.count { requests.append(ChainRequest(origin: origin, keys: [])) }
         places[origin] = place
-        questions[place].keys += row.signer?.addresses ?? []
+        requests[place].keys += row.signer?.addresses ?? []
       }
     }
-    return questions
+    return requests
   }
 
   /// The contents of all files and schemas that are served.
@@ -232,7 +266,7 @@ extension ContractIndex {
     took: Duration
   ) {
     for problem in listing.problems where problem.path.kind == nil {
-      log.warning("left out", ["path": problem.path.text, "reason": problem.message])
+      log.warning("file can't be read", ["path": problem.path.text, "reason": problem.message])
     }
     let known = Set(last.refusals.map { "\($0.path)\u{0}\($0.reason.words)" })
     for (path, reason) in refusals where !known.contains("\(path)\u{0}\(reason.words)") {
@@ -241,7 +275,8 @@ extension ContractIndex {
     let stopped = Set(last.files.filter { $0.overrun != nil }.map(\.digest))
     for file in files {
       if let overrun = file.overrun, !stopped.contains(file.digest) {
-        log.warning("too much work", ["path": file.path.text, "reason": overrun.words])
+        log.warning(
+          "refused: checking takes too long", ["path": file.path.text, "reason": overrun.words])
       }
       if let newer = file.replacedBy {
         log.warning("its last good version stays", ["path": file.path.text, "reason": newer.words])

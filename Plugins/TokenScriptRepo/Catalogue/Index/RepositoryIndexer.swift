@@ -141,7 +141,9 @@ actor RepositoryIndexer {
   private func read(_ index: ContractIndex, by pass: ContentPass) async {
     if await pass.hasRead() { return index.contentsAreRead() }
     guard index.contents.contains(where: \.isStale) else { return }
-    do { try await self.index() } catch { log.error("the old index stays", ["reason": "\(error)"]) }
+    do { try await self.index() } catch {
+      log.error("the repository could not be read; the old index stays", ["reason": "\(error)"])
+    }
   }
 
   /// Stores readings and times before they are published, so that a restart knows whatever was in service.

@@ -37,7 +37,7 @@ actor IndexListing {
   ///
   /// - Parameters:
   ///   - request: the request. Its `Accept`, or `format=json` in its query, decides between JSON and
-  ///     HTML, which is the default; `page` selects the rows, and for HTML `q`.
+  ///     HTML, which is the default; `page` and `q` select the rows.
   ///   - links: the links to further pages that the client may see.
   /// - Returns: 200 with a page.
   /// - Throws: ``HTTPError`` with status 400 for a malformed query or too long a search, or 503 if too many requests
@@ -52,7 +52,7 @@ actor IndexListing {
     let accept = AcceptList(head, .accept)
     let isJSON = form["format"] == "json" || accept.prefers("application/json", to: "text/html")
     let number = form["page"].flatMap { Int($0) } ?? 1
-    let query = isJSON ? "" : form["q"] ?? ""
+    let query = form["q"] ?? ""
     guard !IndexPage.isTooLong(query) else {
       throw HTTPError(
         .badRequest,
@@ -71,7 +71,9 @@ actor IndexListing {
     let made = try await threads.run(
       for: request.origin.client, orRefuseWith: "too many pages of the index are being made"
     ) { [headers] in
-      if isJSON { return try Self.rows(index, key.number, of: last, headers) }
+      if isJSON {
+        return try Self.rows(index, isSearch ? query : "", isSearch ? number : key.number, headers)
+      }
       var page = IndexPage(index, query: query, number: isSearch ? number : key.number)
       page.links = links
       return Self.shared(Response(page: page.html, .index).with(headers.common))
@@ -81,11 +83,16 @@ actor IndexListing {
   }
 
   private static func rows(
-    _ index: ContractIndex, _ number: Int, of last: Int, _ headers: ResponseHeaders
+    _ index: ContractIndex, _ query: String, _ number: Int, _ headers: ResponseHeaders
   ) throws -> Response {
-    let next = number < last ? "/?format=json&page=\(number + 1)" : nil
+    let words = query.lowercased().split(separator: " ").map(String.init)
+    let found = words.isEmpty ? index.rows : index.search.rows(with: words).map { index.rows[$0] }
+    let last = max(1, (found.count + rowLimit - 1) / rowLimit)
+    let number = min(max(1, number), last)
+    let search = words.isEmpty ? "" : "&q=\(PercentEncoding.encode(query))"
+    let next = number < last ? "/?format=json\(search)&page=\(number + 1)" : nil
     let page: JSONObject = [
-      "contracts": Array(index.rows.dropFirst((number - 1) * rowLimit).prefix(rowLimit)),
+      "contracts": Array(found.dropFirst((number - 1) * rowLimit).prefix(rowLimit)),
       "next": next,
     ]
     var response = try Response(.ok, json: page.withoutNulls).with(

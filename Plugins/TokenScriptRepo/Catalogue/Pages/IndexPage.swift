@@ -6,6 +6,8 @@ internal import WebApps
 
 /// One page of the index: the rows that match a search, in parts.
 struct IndexPage: Sendable {
+  /// The path of the page.
+  static let path = "/tokenscripts"
   /// The largest number of rows on a page.
   static let limit = 500
 
@@ -93,7 +95,7 @@ extension IndexPage {
     let fields = [
       query.isEmpty ? nil : "q=\(PercentEncoding.encode(query))", page == 1 ? nil : "page=\(page)",
     ].compactMap(\.self)
-    return fields.isEmpty ? "/" : "/?\(fields.joined(separator: "&"))"
+    return fields.isEmpty ? path : "\(path)?\(fields.joined(separator: "&"))"
   }
 
   /// Returns the values of rows, with a file's warnings at the first of its rows only.
@@ -117,7 +119,7 @@ extension IndexPage {
       }
       values["address"] = address
       values["name"] = row.name
-      values["url"] = url(of: row)
+      values["url"] = index.url(of: row)
       values["chains"] = chains.joined(separator: ", ")
       values["schema"] = row.schema?.path ?? "–"
       values["time"] = row.time.map(Markup.time) ?? "–"
@@ -129,19 +131,6 @@ extension IndexPage {
       }
       return values
     }
-  }
-
-  /// Returns the URL that gives the file of a served row.
-  private func url(of row: IndexRow) -> String? {
-    guard row.state == .served, let contract = row.contract, let schema = row.schema else {
-      return nil
-    }
-    let chains = index.edition(of: ContractKey(contract), schema)?.chains ?? []
-    let served = chains.first { $0.chosen.contains { $0.file.path == row.path } }
-    let chain = chains.count > 1 ? served.map { "chain/\($0.chain)/" } ?? "" : ""
-    let isChoice = (served?.chosen.count ?? 1) > 1
-    let query = isChoice ? row.signer.map { "?signer=\(PercentEncoding.encode($0.key))" } ?? "" : ""
-    return "/\(schema)/\(chain)\(contract.checksummed)\(query)"
   }
 }
 

@@ -1,3 +1,4 @@
+internal import FoundationEssentials
 internal import XMLSecurity
 
 extension XMLElement {
@@ -27,6 +28,15 @@ extension XMLElement {
     let parts = child(named: "meta", in: namespace)?.children(named: name, in: namespace) ?? []
     let text = Self.englishFirst(parts).first?.text.shown(limit: limit)
     return text?.isEmpty == true ? nil : text
+  }
+
+  /// Returns the icon below the element's `meta`: a URL that may be opened, or a small picture in a `data:` URL.
+  ///
+  /// - Parameter allowingClearText: whether `http:` is allowed.
+  func icon(allowingClearText: Bool) -> String? {
+    // One more character than is allowed shows that the text was cut.
+    guard let text = meta("iconUrl", limit: PictureURL.lengthLimit + 4) else { return nil }
+    return allowingClearText && text.hasPrefix("http:") ? text.openable : text.openableIcon
   }
 
   /// The number of texts that are read of a label.
@@ -62,6 +72,39 @@ extension String {
     return isOpenable ? self : nil
   }
 
-  /// The text if it is the URL of an icon, which is not fetched in the clear.
-  var openableIcon: String? { hasPrefix("http:") ? nil : openable }
+  /// The text if it is the URL of an icon, which is not fetched in the clear, or a small picture in a `data:` URL.
+  var openableIcon: String? {
+    if hasPrefix("data:") { return PictureURL.isPicture(self) ? self : nil }
+    return hasPrefix("http:") ? nil : openable
+  }
+}
+
+/// A picture in a URL (RFC 2397), of the kinds that browsers show without running anything.
+enum PictureURL {
+  /// The largest picture in bytes.
+  private static let sizeLimit = 16 << 10
+  /// The longest URL: the picture in base64, with the type before it.
+  static let lengthLimit = (sizeLimit + 2) / 3 * 4 + 32
+
+  /// The types, and the bytes that a picture of each begins with.
+  private static let types: [(type: String, beginning: [[UInt8]])] = [
+    ("png", [[0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]]),
+    ("jpeg", [[0xff, 0xd8, 0xff]]),
+    ("gif", [Array("GIF87a".utf8), Array("GIF89a".utf8)]),
+    ("webp", [Array("RIFF".utf8)]),
+  ]
+
+  /// Returns whether a text is a picture's URL, and the bytes begin as its type says.
+  static func isPicture(_ text: String) -> Bool {
+    guard text.utf8.count <= lengthLimit else { return false }
+    for (type, beginnings) in types {
+      let head = "data:image/\(type);base64,"
+      guard text.hasPrefix(head) else { continue }
+      guard let data = Data(base64Encoded: String(text.dropFirst(head.count))),
+        data.count <= sizeLimit, beginnings.contains(where: { data.starts(with: $0) })
+      else { return false }
+      return type != "webp" || data.dropFirst(8).starts(with: "WEBP".utf8)
+    }
+    return false
+  }
 }

@@ -1,3 +1,4 @@
+internal import Cryptography
 internal import Ethereum
 internal import Platform
 
@@ -119,6 +120,12 @@ struct Origin: Hashable, Sendable {
 }
 
 extension Origin {
+  /// True for an address that wallets write for the chain's own currency, and that no key can stand for.
+  var isNativeCurrency: Bool {
+    contract == EthereumAddress()
+      || contract == EthereumAddress([UInt8](repeating: 0xee, count: 20))
+  }
+
   /// Returns the URL of a page about the contract elsewhere, or nil if none is known.
   ///
   /// - Parameter configured: the pages that the configuration names, with `{address}` in them.

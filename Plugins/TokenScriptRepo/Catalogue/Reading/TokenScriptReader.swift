@@ -116,7 +116,7 @@ struct TokenScriptReader: Sendable {
     guard root.name == "token" else { return file }
     file.title = root.attribute("name")?.shown(limit: textLimit)
     file.labels = Array(root.labels(limit: textLimit).prefix(labelLimit))
-    file.icon = root.meta("iconUrl", limit: 2048)?.openableIcon
+    file.icon = root.icon(allowingClearText: false)
     let lists = root.children(named: "origins", in: namespace)
     let origins = Set(
       lists.flatMap { $0.children(named: "ethereum", in: namespace) }

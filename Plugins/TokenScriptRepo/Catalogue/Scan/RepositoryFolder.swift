@@ -239,7 +239,7 @@ struct RepositoryPath: Hashable, Comparable, Sendable {
   }
 
   private static func isTokenScript(_ name: ArraySlice<UInt8>) -> Bool {
-    name.suffix(4) == Array(".xml".utf8)[...] || name.suffix(5) == Array(".tsml".utf8)[...]
+    name.hasSuffix(".xml") || name.hasSuffix(".tsml")
   }
 }
 
@@ -300,5 +300,13 @@ extension FileStatus {
       kind: Self.kinds[status.st_mode & S_IFMT] ?? .other, size: Int(status.st_size),
       identity: Identity(device: UInt64(status.st_dev), inode: UInt64(status.st_ino)),
       modified: Self.nanoseconds(status.st_mtim), changed: Self.nanoseconds(status.st_ctim))
+  }
+}
+
+extension Collection<UInt8> where Self: BidirectionalCollection {
+  /// Returns whether the bytes end with those of a text.
+  func hasSuffix(_ text: StaticString) -> Bool {
+    let count = text.utf8CodeUnitCount
+    return text.withUTF8Buffer { unsafe suffix(count).elementsEqual($0) }
   }
 }

@@ -153,7 +153,7 @@ enum TokenView {
       "label": root.labels(limit: textLimit).first,
       "meta": [
         "description": root.meta("description", limit: textLimit), "aboutUrl": url("aboutUrl"),
-        "iconUrl": url("iconUrl"), "imageUrl": url("imageUrl"),
+        "iconUrl": root.icon(allowingClearText: true), "imageUrl": url("imageUrl"),
         "backgroundImageUrl": url("backgroundImageUrl"),
       ] as JSONObject,
       "signed": isSigned, "actions": cards.prefix(actionLimit).map(action), "cssStr": "",
@@ -165,9 +165,12 @@ enum TokenView {
 
   private static func action(_ card: XMLElement) -> JSONObject {
     func attribute(_ name: String) -> String? { card.attribute(name)?.shown(limit: textLimit) }
+    // The engine reads it from the first view; on the card it means nothing.
+    let view = card.child(named: "view", in: card.namespace)
+    let isFullScreen = view?.attribute("fullScreen") == "true"
     return [
       "name": attribute("name"), "label": card.labels(limit: textLimit).first ?? "Unnamed Card",
-      "type": attribute("type"), "fullScreen": attribute("fullScreen") == "true",
+      "type": attribute("type"), "fullScreen": isFullScreen,
       "buttonClass": attribute("buttonClass"),
     ]
   }

@@ -71,8 +71,28 @@ struct RepositoryResponder: Sendable {
   func schema(_ request: Request, _ parameters: RouteParameters) throws -> Response {
     guard let version = SchemaVersion(year: parameters["year"], month: parameters["month"]),
       let document = index.documents.document(version, parameters["name"])
-    else { throw HTTPError(.notFound) }
+    else {
+      // A folder of the repository may be named like a version.
+      return try link(request)
+    }
     return try document.response(to: request.head, now: HTTPDate(repository.clock().seconds))
+  }
+
+  /// Responds to the path of a file `*.tsml` in the repository's folder, as old links have it, with a redirect to its URL by
+  /// address.
+  ///
+  /// - Throws: ``HTTPError`` with status 404 unless the file's bytes are served by address too.
+  func link(_ request: Request) throws -> Response {
+    let raw = request.head.path.dropFirst()
+    // No name in a folder has a slash, however it is written.
+    let names = raw.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+      .map { PercentEncoding.decode($0) ?? [] }
+    guard names.allSatisfy({ !$0.contains(UInt8(ascii: "/")) }),
+      let url = index.links[RepositoryPath(bytes: Array(names.joined(separator: "/".utf8)))]
+    else { throw HTTPError(.notFound) }
+    var response = Response(.permanentRedirect, fields: repository.headers.common)
+    response.fields.append(.location, url)
+    return response
   }
 
   /// Returns the places of a contract's files, the version first that suits the client.

@@ -3,6 +3,7 @@ internal import Formats
 internal import HTTPProtocol
 internal import Observability
 internal import Routing
+internal import ServiceKit
 internal import Storage
 internal import Platform
 
@@ -40,10 +41,17 @@ struct PreviewResponder: Sendable {
       }
       let name = Preview.randomName()
       let expires = (now + Preview.lifetime).wholeSecond
+      let site = request.origin.client?.site
+      guard !repository.context.disk.refusesStrangers else {
+        throw PublicationRefusal(.insufficientStorage, "the disk is nearly full; try another day")
+      }
+      // Counted apart: a preview that finds no room has cost as much.
+      if let wait = try await repository.store.count(.preview, from: site, at: now) {
+        throw PublicationRefusal(tooMany: "previews", retryAfter: wait)
+      }
       do {
         try await repository.store.add(
-          preview, named: name, request.body, until: expires, from: request.origin.client?.site,
-          at: now)
+          preview, named: name, request.body, until: expires, from: site, at: now)
       } catch let error as StoreError where error.code == .full {
         throw PublicationRefusal(.insufficientStorage, "there is no room left")
       }

@@ -52,6 +52,9 @@ struct ReportResponder: Sendable {
     guard let place = TokenScriptLocation(report.url, at: base) else {
       throw HTTPError(.badRequest, "url: expected the URL of a file of this server")
     }
+    guard !repository.context.disk.refusesStrangers else {
+      throw HTTPError(.insufficientStorage, "the disk is nearly full; no reports are taken now")
+    }
     let index = repository.index.value
     let now = repository.clock()
     let query = FileQuery(signer: place.signer, chain: place.chain)
@@ -75,7 +78,7 @@ struct ReportResponder: Sendable {
     ]
     if let file, let content = file.content {
       counters.known.add()
-      repository.log.info("a wallet has not taken a file", words)
+      repository.log.info("a wallet refused a file", words)
       if try await repository.store.count(.verification, from: digest.hex, at: now) == nil {
         await verify(content, file.path, by: index.rules, now)
       }
