@@ -97,7 +97,8 @@ struct StatusPage {
   private var sections: [PageTemplate.Values] {
     let parts =
       [
-        ("Process", ["process"]), ("Connections", ["http", "websocket"]), ("Store", ["store"]),
+        ("Process", ["process"]), ("Disk, backup and certificate", ["disk", "backup", "tls"]),
+        ("Connections", ["http", "websocket"]), ("Store", ["store"]),
         ("Pushes", ["push"]),
       ] + services.map { ($0, [$0]) }
     return parts.compactMap { title, names in

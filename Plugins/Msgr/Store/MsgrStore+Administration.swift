@@ -129,47 +129,59 @@ extension MsgrStore {
   ///   - person: the account's name, or an Ethereum address that logs in to it.
   ///   - isTrial: whether nothing is deleted.
   func erase(_ person: String, isTrial: Bool) async throws -> [ErasedPart] {
-    try await store.write { transaction in
+    let name = UnicodeText.normalized(person) ?? person
+    return try await store.write { transaction in
       let names: [String] = try transaction.values(
         """
         SELECT username FROM msgr_users WHERE username = ?1
           OR username IN (SELECT username FROM msgr_wallets WHERE address = ?2)
-        """, UnicodeText.normalized(person) ?? person, person.lowercased())
+        """, name, person.lowercased())
       var parts: [ErasedPart] = []
-      func delete(_ kind: String, _ rows: StaticString, _ count: StaticString, _ name: String)
-        throws
-      {
-        let number: Int = try transaction.value(count, name) ?? 0
-        if number > 0 { parts.append(ErasedPart(kind, number)) }
-        if !isTrial { try transaction.execute(rows, name) }
-      }
       for name in names {
         parts.append(ErasedPart("account \(name.printable)", 1))
-        try delete(
-          "messages in inboxes of others",
-          """
-          DELETE FROM msgr_messages WHERE recipient <> ?1
-            AND (sender = ?1 OR substr(sender, 1, length(?1) + 1) = ?1 || '/')
-          """,
-          """
-          SELECT count(*) FROM msgr_messages WHERE recipient <> ?1
-            AND (sender = ?1 OR substr(sender, 1, length(?1) + 1) = ?1 || '/')
-          """, name)
-        try delete(
-          "copies of what others sent to it", "DELETE FROM msgr_sent WHERE recipient = ?",
-          "SELECT count(*) FROM msgr_sent WHERE recipient = ?", name)
-        try delete(
-          "blocks by others", "DELETE FROM msgr_blocks WHERE blocked = ?",
-          "SELECT count(*) FROM msgr_blocks WHERE blocked = ?", name)
-        try delete(
-          "acquaintances of others", "DELETE FROM msgr_acquaintances WHERE other = ?",
-          "SELECT count(*) FROM msgr_acquaintances WHERE other = ?", name)
-        // What refers to the account goes with it.
-        try delete(
-          "messages of its inbox", "DELETE FROM msgr_users WHERE username = ?",
-          "SELECT count(*) FROM msgr_messages WHERE recipient = ?", name)
+        for traces in Traces.all {
+          let count: Int = try transaction.value(traces.count, name) ?? 0
+          if count > 0 { parts.append(ErasedPart(traces.kind, count)) }
+          if !isTrial { try transaction.execute(traces.deletion, name) }
+        }
       }
       return parts
     }
   }
+}
+
+/// A kind of rows that belong to an account, be they its own or in the hands of others.
+private struct Traces {
+  let kind: String
+  let count: StaticString
+  let deletion: StaticString
+
+  /// All kinds. The account itself is last: what refers to it goes with it.
+  static let all = [
+    Traces(
+      kind: "messages in inboxes of others",
+      count: """
+        SELECT count(*) FROM msgr_messages WHERE recipient <> ?1
+          AND (sender = ?1 OR substr(sender, 1, length(?1) + 1) = ?1 || '/')
+        """,
+      deletion: """
+        DELETE FROM msgr_messages WHERE recipient <> ?1
+          AND (sender = ?1 OR substr(sender, 1, length(?1) + 1) = ?1 || '/')
+        """),
+    Traces(
+      kind: "copies of what others sent to it",
+      count: "SELECT count(*) FROM msgr_sent WHERE recipient = ?",
+      deletion: "DELETE FROM msgr_sent WHERE recipient = ?"),
+    Traces(
+      kind: "blocks by others", count: "SELECT count(*) FROM msgr_blocks WHERE blocked = ?",
+      deletion: "DELETE FROM msgr_blocks WHERE blocked = ?"),
+    Traces(
+      kind: "acquaintances of others",
+      count: "SELECT count(*) FROM msgr_acquaintances WHERE other = ?",
+      deletion: "DELETE FROM msgr_acquaintances WHERE other = ?"),
+    Traces(
+      kind: "messages of its inbox",
+      count: "SELECT count(*) FROM msgr_messages WHERE recipient = ?",
+      deletion: "DELETE FROM msgr_users WHERE username = ?"),
+  ]
 }
