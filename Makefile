@@ -224,6 +224,7 @@ faults: build test-deps ## end the server amid writes FAULT_ROUNDS (10) times; n
 
 NODES_SECONDS ?= 600
 nodes: build test-deps ## end nodes, proxies' backends and PostgreSQL under load, NODES_SECONDS (600) of it; nothing may be lost
+	@/usr/bin/python3 -B Tests/System/Plans/plans.py
 	@/usr/bin/python3 -B Tests/System/Nodes/bad.py $(AWD)
 	@/usr/bin/python3 -B Tests/System/Nodes/proxies.py $(AWD)
 	@/usr/bin/python3 -B Tests/System/Nodes/pooler.py $(AWD)
