@@ -1,7 +1,9 @@
 package import Routing
 package import ServiceKit
 
+internal import Budgets
 internal import Cluster
+internal import Observability
 internal import WebApps
 
 /// Msgr: accounts, contacts and messages between them, pushed to phones or streamed.
@@ -49,7 +51,7 @@ package struct MsgrService: Migrating, Commanding, Confidential, Running, Speaki
         : nil,
       streamPing: configuration.streamPing,
       minimumPassword: configuration.minimumPassword,
-      origins: OriginPolicy(listed: Set(configuration.origins)),
+      origins: Self.originPolicy(context, configuration),
       description: ServiceDescription(clock: context.clock))
   }
 
@@ -58,6 +60,22 @@ package struct MsgrService: Migrating, Commanding, Confidential, Running, Speaki
     guard webApp != nil else { return [] }
     let sentence = "Read and send messages, and follow topics, in this browser."
     return [ServiceCard("Msgr", sentence, path: "/msgr/")]
+  }
+
+  /// Makes the policy, which logs an origin that is refused, some of them at a time.
+  private static func originPolicy(
+    _ context: ServiceContext, _ configuration: MsgrConfiguration
+  ) -> OriginPolicy {
+    let lines = AttemptTable(span: .seconds(600), size: 64, clock: context.clock)
+    return OriginPolicy(
+      listed: Set(configuration.origins), own: context.publicURL.flatMap(WebOrigin.init)
+    ) { [log = context.log] origin, host in
+      guard lines.count(0, upTo: 20) == nil, lines.count(origin, upTo: 1) == nil else { return }
+      log.warning(
+        "a page's request was refused for its origin: if the page is this server's, set public_url "
+          + "or let the proxy pass Host on; if it is another's that may call, list it in origins",
+        ["origin": origin, "host": host])
+    }
   }
 
   /// Registers its requests, whose responses are JSON.

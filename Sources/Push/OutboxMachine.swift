@@ -53,7 +53,11 @@ struct OutboxMachine: Sendable {
     /// A push was not delivered in time.
     case expired
     /// A push service rejects this server's key, and the push is dropped.
-    case unauthorized(status: Int)
+    case unauthorized(status: Int, reason: String, origin: String)
+    /// Pushes wait, as the push service can't take them now; the status is 0 where the connection broke.
+    case waiting(status: Int, reason: String)
+    /// The push service has enough of this server's requests.
+    case overloaded(status: Int, reason: String, pause: Duration)
     /// The push service refuses this server's credentials or settings.
     case misconfigured(status: Int, reason: String, pause: Duration)
     /// Firebase has no key to push to an app's devices, and the push is dropped.
@@ -231,7 +235,10 @@ struct OutboxMachine: Sendable {
     case .forbidden(let why):
       actions.append(.report(.refused(status: 0, reason: why)))
       complete(push, .dropped(.refused), &actions)
-    case .disconnected, .postponed: retry(push, at: now + backOff(push), &actions)
+    case .disconnected:
+      actions.append(.report(.waiting(status: 0, reason: "the connection broke")))
+      retry(push, at: now + backOff(push), &actions)
+    case .postponed: retry(push, at: now + backOff(push), &actions)
     case .cancelled: retry(push, at: now, &actions)
     case .unreachable(let why):
       pause(at: now, &actions) { .unreachable(why, pause: $0) }
@@ -242,7 +249,7 @@ struct OutboxMachine: Sendable {
   /// What a response of a push service means. For how long to wait, FCM has a time of its own if it names none.
   private enum Meaning {
     case accepted, oldCredentials, badSetting, badDevice, appLacksKey, unauthorized, tooLong,
-      refused
+      overloaded, refused
     case gone(boundBefore: Timestamp?)
     case later(after: Duration? = nil)
   }
@@ -254,6 +261,8 @@ struct OutboxMachine: Sendable {
     case (410, _): response.timestamp.map { .gone(boundBefore: $0) } ?? .refused
     case (400, "BadDeviceToken"), (400, "DeviceTokenNotForTopic"): .badDevice
     case (403, _), (400, "TopicDisallowed"), (400, "BadTopic"): .badSetting
+    // Of this server, not of a device: each device that tried for itself would make it worse.
+    case (429, "TooManyProviderTokenUpdates"): .overloaded
     case (429, _), (500...599, _): .later()
     default: .refused
     }
@@ -325,7 +334,9 @@ struct OutboxMachine: Sendable {
       actions.append(.report(.appLacksKey))
       complete(push, .dropped(.refused), &actions)
     case .unauthorized:
-      actions.append(.report(.unauthorized(status: response.status)))
+      let origin = WebPushSubscription(push.address)?.endpoint.origin ?? ""
+      actions.append(
+        .report(.unauthorized(status: response.status, reason: reason, origin: origin)))
       complete(push, .dropped(.refused), &actions)
     case .tooLong where !push.isShort:
       var short = push
@@ -335,7 +346,13 @@ struct OutboxMachine: Sendable {
     case .tooLong, .refused:
       actions.append(.report(.refused(status: response.status, reason: reason)))
       complete(push, .dropped(.refused), &actions)
+    case .overloaded:
+      pause(at: now, &actions) {
+        .overloaded(status: response.status, reason: reason, pause: $0)
+      }
+      retry(push, at: pausedUntil, &actions)
     case .later(let wait):
+      actions.append(.report(.waiting(status: response.status, reason: reason)))
       retry(push, at: now + pause(after: response, default: wait, of: push), &actions)
     }
   }

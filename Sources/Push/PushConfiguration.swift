@@ -93,6 +93,8 @@ package struct PushConfiguration: Sendable {
 
   /// The path of the key that subscriptions of browsers are bound to.
   package var webKey: String { web.key }
+  /// What push services will make of the contact for browsers' pushes; nil if all is well.
+  package var contactDoubt: String? { web.contactDoubt }
 
   /// The kinds of addresses that have a push service.
   package var kinds: Set<PushKind> {

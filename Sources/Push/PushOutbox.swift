@@ -28,6 +28,8 @@ final class PushOutbox: Sendable {
   private let owner: [UInt8]
   private let services: [String: Service]
   private let lines: AttemptTable
+  /// The reasons for which pushes wait that were reported lately.
+  private let waits: AttemptTable
   private let events = Mailbox<OutboxMachine.Event>()
   /// True if something was committed since the store was last asked for pushes.
   private let hasNews = Atomic<Bool>(false)
@@ -52,6 +54,7 @@ final class PushOutbox: Sendable {
     self.log = log
     self.metrics = metrics
     lines = AttemptTable(span: .seconds(60), size: 64, clock: store.clock)
+    waits = AttemptTable(span: .seconds(600), size: 64, clock: store.clock)
   }
 
   /// The name of the push service, for its proof.
@@ -183,14 +186,22 @@ final class PushOutbox: Sendable {
       words = "the push service can't be reached"
       fields = ["target": target, "cause": why, "pause": pause]
     case .misconfigured(let status, let reason, let pause):
-      words = "the push service refuses this server: check credentials, topic and project"
+      words =
+        reason == "ExpiredProviderToken"
+        ? "the push service calls a new token expired: check this machine's clock"
+        : "the push service refuses this server: check credentials, topic and project"
       fields = ["target": target, "status": status, "reason": reason, "pause": pause]
     case .refused(let status, let reason):
       words = "a push was refused and is dropped"
       fields = ["status": status, "reason": reason]
-    case .unauthorized(let status):
+    case .unauthorized(let status, let reason, let origin):
       words = "a push service rejects this server's key; the push is dropped"
-      fields = ["status": status]
+      fields = ["status": status, "reason": reason, "origin": origin]
+    case .waiting(let status, let reason):
+      return reportWaiting(status, reason)
+    case .overloaded(let status, let reason, let pause):
+      words = "pushes wait: the push service has enough of this server's requests"
+      fields = ["target": target, "status": status, "reason": reason, "pause": pause]
     case .appLacksKey:
       words = "Firebase lacks the key for an app's pushes: a push is dropped"
       fields = ["status": 401]
@@ -204,5 +215,14 @@ final class PushOutbox: Sendable {
       fields = ["reason": reason]
     }
     if lines.count(words, upTo: most) == nil { log.write(level, words, fields) }
+  }
+
+  /// Says why pushes wait, for each reason at first and then every ten minutes. Strangers' push services have one line for all.
+  private func reportWaiting(_ status: Int, _ reason: String) {
+    let key = kind == .web ? "" : "\(status) \(reason)"
+    guard waits.count(key, upTo: 1) == nil else { return }
+    log.warning(
+      "pushes wait: the push service can't take them now",
+      ["target": target, "status": status, "reason": reason])
   }
 }

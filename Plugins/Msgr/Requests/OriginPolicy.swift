@@ -15,6 +15,10 @@ struct OriginPolicy: Sendable {
 
   /// The origins, besides the server's own, whose pages may call.
   let listed: Set<WebOrigin>
+  /// The origin of `public_url`, which is the server's own whatever a proxy makes of `Host`.
+  var own: WebOrigin?
+  /// Reports a refused origin, and the `Host` of the request.
+  var report: @Sendable (_ origin: String, _ host: String) -> Void = { _, _ in }
 
   /// Checks the origin of a request.
   ///
@@ -22,9 +26,9 @@ struct OriginPolicy: Sendable {
   /// - Throws: 403 if it is another site's page that calls.
   func check(_ head: RequestHead) throws(HTTPError) -> HeaderFields {
     guard let text = head.value(.origin) else { return HeaderFields() }
-    guard let origin = WebOrigin(text) else { throw Self.foreign }
+    guard let origin = WebOrigin(text) else { throw refusal(of: text, head) }
     if listed.contains(origin) { return Self.fields(for: origin) }
-    guard origin.isOf(host: head.authority) else { throw Self.foreign }
+    guard origin == own || origin.isOf(host: head.authority) else { throw refusal(of: text, head) }
     return HeaderFields()
   }
 
@@ -39,7 +43,10 @@ struct OriginPolicy: Sendable {
     return Response(.noContent, fields: fields)
   }
 
-  private static let foreign = HTTPError(.forbidden, "this page's origin is not among the allowed")
+  private func refusal(of origin: String, _ head: RequestHead) -> HTTPError {
+    report(String(origin.prefix(200)), head.authority)
+    return HTTPError(.forbidden, "this page's origin is not among the allowed")
+  }
 
   private static func fields(for origin: WebOrigin) -> HeaderFields {
     var fields = HeaderFields()

@@ -43,13 +43,13 @@ final class WebPushProvider: PushProvider {
     guard let key = SigningKey(pair) else {
       throw PushSetupError(message: "\(configuration.key): OpenSSL can't use the key")
     }
-    let contact = configuration.contact ?? publicURL
-    let subject = contact.map { #","sub":"\#($0.escapedInJSON)""# } ?? ""
+    let subject = VAPIDSubject(contact: configuration.contact, publicURL: publicURL).text
     tokens = PushTokens(
       key, header: ["typ": "JWT"], lifetime: Self.tokenLifetime - .seconds(3600), clock: clock
     ) { origin, now in
       let end = now + Self.tokenLifetime
-      return #"{"aud":"\#(origin.escapedInJSON)","exp":\#(end.seconds)\#(subject)}"#
+      return
+        #"{"aud":"\#(origin.escapedInJSON)","exp":\#(end.seconds),"sub":"\#(subject.escapedInJSON)"}"#
     }
     publicKey = Base64URL.encode(pair.publicKey.bytes)
     var options = HTTPClientOptions()
@@ -233,6 +233,62 @@ private final class PushRequest: Sendable {
   }
 }
 
+/// Who answers for this server's pushes to browsers, as each push says it (RFC 8292 section 2.1).
+///
+/// Apple refuses every push whose subject is missing, or whose host can't be one on the Internet.
+struct VAPIDSubject: Sendable, Hashable {
+  /// A subject of the right form that is nobody's.
+  private static let placeholder = "mailto:nobody@example.com"
+  private static let localDomains: Set<String> = [
+    "local", "localhost", "invalid", "test", "lan", "home", "internal", "localdomain", "intranet",
+  ]
+
+  /// The subject, which is always of the form that push services want.
+  let text: String
+  /// What is wrong with what the operator has set, or that nothing is; nil if all is well.
+  let doubt: String?
+
+  /// Chooses the contact that is configured, else the server's own URL, else something of the right form.
+  init(contact: String?, publicURL: String?) {
+    let isPublicURLGood = publicURL.map(Self.isValid) ?? false
+    if let contact, Self.isValid(contact) {
+      text = contact
+      doubt = nil
+    } else if let contact {
+      text = isPublicURLGood ? publicURL ?? Self.placeholder : Self.placeholder
+      doubt =
+        "[push.web] contact \(contact) is not accepted by Apple (BadJwtToken), as its host is none "
+        + "on the Internet: set an address such as mailto:you@example.org, or iPhones get no pushes "
+        + "in your name"
+    } else if let publicURL, isPublicURLGood {
+      text = publicURL
+      doubt = nil
+    } else {
+      text = Self.placeholder
+      doubt =
+        "[push.web] contact is not set, and public_url can't stand for it: Apple refuses pushes to "
+        + "iPhones without one (BadJwtToken); set an address such as mailto:you@example.org"
+    }
+  }
+
+  private static func isValid(_ text: String) -> Bool {
+    let host: Substring
+    if text.hasPrefix("mailto:") {
+      guard let sign = text.lastIndex(of: "@") else { return false }
+      host = text[text.index(after: sign)...].prefix { $0 != "?" }
+    } else if text.hasPrefix("https://") {
+      host = text.dropFirst("https://".count).prefix { !"/:?#".contains($0) }
+    } else {
+      return false
+    }
+    let labels = host.lowercased().split(separator: ".", omittingEmptySubsequences: false)
+    guard labels.count > 1, labels.allSatisfy({ !$0.isEmpty }), let last = labels.last,
+      last.contains(where: \.isLetter)
+    else { return false }
+    return !localDomains.contains(String(last))
+  }
+}
+
 /// The section `[push.web]`.
 package struct WebPushConfiguration: Sendable {
   /// A `mailto:` or `https:` URL that a push service's operator may turn to, or nil for the server's own URL.
@@ -243,10 +299,13 @@ package struct WebPushConfiguration: Sendable {
   let roots: String
   /// The path of the key that pushes are signed with.
   package let key: String
+  /// What push services will make of ``contact``, or of what stands in its place; nil if all is well.
+  package let contactDoubt: String?
 
   /// Makes a configuration with all defaults.
   init(dataFolder: String) {
     contact = nil
+    contactDoubt = nil
     allowed = []
     roots = ""
     key = Self.defaultKey(in: dataFolder)
@@ -260,6 +319,8 @@ package struct WebPushConfiguration: Sendable {
       let isPlain = text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7f }
       return isPlain && (text.hasPrefix("mailto:") || text.hasPrefix("https:")) ? text : nil
     }
+    contactDoubt =
+      VAPIDSubject(contact: contact, publicURL: section.publicURL?.description).doubt
     allowed = Set(
       section.values(
         "allow", default: [HostAndPort](), expected: "a host such as push.lan:8443",
