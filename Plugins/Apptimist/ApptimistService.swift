@@ -109,14 +109,24 @@ package struct ApptimistService: Migrating, Commanding, Demonstrating, Presentin
       return Response(.ok, fields: fields, body: .array(content))
     }
     if case .siwe(let client) = services.accounts.identity {
-      router.post("\(configuration.path)/siwe", bodyLimit: 4096) { request, _ in
-        var response = try client.message(for: request.body)
+      router.post("\(configuration.path)/siwe", bodyLimit: 16 << 10) { [services] request, _ in
+        let network = request.origin.client
+        var response = try await client.respond(to: request.body) { uid in
+          try await services.store.hasSigned(uid: uid)
+        } mayAsk: {
+          services.clients.may(.askChain, network)
+        }
         response.fields.append(.cacheControl, "no-store")
         return response
       }
     }
     guard let webApp else { return }
     router.register(webApp)
+    router.get("\(configuration.path)/") { [path = configuration.path] _, _ in
+      var response = Response(.seeOther)
+      response.fields.append(.location, "\(path)/app/")
+      return response
+    }
     router.get("\(configuration.path)/app/settings.json") {
       [configuration, services] _, _ in
       var oidc: [String: String] = [:]
@@ -157,10 +167,11 @@ package struct ApptimistService: Migrating, Commanding, Demonstrating, Presentin
       if let link = services.nodes?.link { group.addTask { await link.run() } }
       group.addTask { [services, pause = min(.seconds(60), configuration.gateInterval)] in
         await Self.repeatWork(
-          every: pause, orLog: "gates wait", in: services.log, services.gates.recheckGates)
+          every: pause, orLog: "token gates could not be re-checked; retrying", in: services.log,
+          services.gates.recheckGates)
       }
       await Self.repeatWork(
-        every: .seconds(60), orLog: "old rows can't be deleted yet", in: services.log,
+        every: .seconds(60), orLog: "expired rows could not be deleted; retrying", in: services.log,
         services.deleteExpired)
       group.cancelAll()
     }

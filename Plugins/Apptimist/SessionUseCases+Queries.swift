@@ -26,7 +26,7 @@ extension SessionUseCases {
         maxEntries: store.limits.pageEntries, login: login)
     } catch {
       if isFailure(error) {
-        log.error("stream ended: the queue can't be read", ["cause": "\(error)"])
+        log.error("stream ended: the mailbox can't be read", ["cause": "\(error)"])
       }
       return nil
     }

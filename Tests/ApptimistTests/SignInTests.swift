@@ -113,11 +113,18 @@ internal import Platform
     #expect(await decision(others) == .refused(reason: SignInRefusal.nonce.rawValue))
   }
 
-  @Test func messagesAreWritten() throws {
+  @Test func messagesAreWritten() async throws {
     let client = try Self.client()
-    func respond(_ fields: [String: Any]) throws -> (Status, [String: String]) {
+    func respond(to body: [UInt8]) async throws -> Response {
+      try await client.respond(to: body) { _ in
+        true
+      } mayAsk: {
+        true
+      }
+    }
+    func respond(_ fields: [String: Any]) async throws -> (Status, [String: String]) {
       let body = try JSONSerialization.data(withJSONObject: fields)
-      let response = try client.message(for: Array(body))
+      let response = try await respond(to: Array(body))
       guard case .array(let bytes) = response.body else { return (response.status, [:]) }
       return (
         response.status, try JSONDecoder().decode([String: String].self, from: Data(bytes))
@@ -128,23 +135,65 @@ internal import Platform
       "address": address, "chain": 1, "encryptionKey": vectors.encryptionKey,
       "authenticationKey": vectors.authenticationKey,
     ]
-    let (status, members) = try respond(good)
+    let (status, members) = try await respond(good)
     let times = { (text: String) in
       text.replacing("12:00:00Z", with: "12:05:00Z").replacing("12:10:00Z", with: "12:15:00Z")
     }
     #expect(status == .ok && members == ["uid": vectors.uid, "message": times(vectors.message)])
     for (field, values) in [
-      "address": ["", "0x12", 1, NSNull()], "chain": [0, 2, "1", 1.5, -1, 1e300, NSNull()],
+      "address": ["", "0x12", 1, NSNull(), Self.withWrongChecksum(address)],
+      "chain": [0, 2, "1", 1.5, -1, 1e300, NSNull()],
       "encryptionKey": ["", "00", 1], "authenticationKey": ["zz", true],
     ] as [String: [Any]] {
       for value in values {
         var bad = good
         bad[field] = value
-        let (status, members) = try respond(bad)
+        let (status, members) = try await respond(bad)
         #expect(status == .badRequest && members["field"] == field)
       }
     }
-    #expect(try client.message(for: Array("[".utf8)).status == .badRequest)
+    #expect(try await respond(to: Array("[".utf8)).status == .badRequest)
+  }
+
+  /// An address whose mixed case is not its checksum.
+  private static func withWrongChecksum(_ address: String) -> String {
+    let right = EthereumAddress(address)?.checksummed ?? ""
+    let swapped = right.dropFirst(2).map { $0.isUppercase ? $0.lowercased() : $0.uppercased() }
+    return "0x" + swapped.joined()
+  }
+
+  /// Only who shows the wallet's signature learns whether it has an account.
+  @Test func walletsAreKnownToWhoSignsForThem() async throws {
+    let client = try Self.client()
+    let token = try #require(Hex.decode(vectors.token.utf8))
+    let length = token.prefix(2).reduce(0) { $0 << 8 | Int($1) }
+    let signature = "0x" + Hex.encode(token[(2 + length)...])
+    func respond(
+      _ fields: [String: String], isKnown: Bool
+    ) async throws -> [String: Bool]? {
+      let body = try JSONSerialization.data(withJSONObject: fields)
+      let response = try await client.respond(to: Array(body)) { [uid = vectors.uid] wanted in
+        #expect(wanted == uid)
+        return isKnown
+      } mayAsk: {
+        false
+      }
+      guard response.status == .ok, case .array(let bytes) = response.body else { return nil }
+      return try JSONDecoder().decode([String: Bool].self, from: Data(bytes))
+    }
+    let good = ["message": vectors.message, "signature": signature]
+    for isKnown in [true, false] {
+      #expect(try await respond(good, isKnown: isKnown) == ["known": isKnown])
+    }
+    #expect(try await respond(["signature": signature], isKnown: true) == nil)
+    #expect(
+      try await respond(["message": vectors.message, "signature": "0x"], isKnown: true) == nil)
+    let other = ["message": vectors.message, "signature": signature.dropLast(2) + "00"]
+    await #expect(throws: HTTPError.self) { try await respond(other, isKnown: true) }
+    let old = vectors.message.replacing("T12:", with: "T09:")
+    await #expect(throws: HTTPError.self) {
+      try await respond(["message": old, "signature": signature], isKnown: true)
+    }
   }
 
   /// Makes an account, as a session would.

@@ -62,7 +62,7 @@ final class Acknowledgements: Sendable {
     } catch {
       guard (error as? StoreError)?.code != .closed else { return }
       // The devices get again what they had.
-      log.error("acknowledged positions are not written", ["cause": "\(error)"])
+      log.error("acknowledged positions could not be stored", ["cause": "\(error)"])
     }
   }
 }

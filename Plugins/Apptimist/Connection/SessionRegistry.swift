@@ -175,7 +175,7 @@ struct SharedSessions: Sendable {
               SessionRegistry.Message.evicted(evicted).content, of: user, on: [evicted.node])
           }
         }
-      } catch { log.warning("a session isn't noted yet", ["cause": "\(error)"]) }
+      } catch { log.warning("a session could not be recorded; retrying", ["cause": "\(error)"]) }
     }
   }
 

@@ -108,7 +108,8 @@ struct GateService: Sendable {
     let isEnough = zip(holders, outcomes).map { gate.admits($0.value, by: $1) }
     if case .failed(let reason)? = outcomes.first, isEnough.allSatisfy({ $0 == nil }) {
       log.warning(
-        "a gate's chain was not asked", ["chain": gate.chain.description, "reason": reason])
+        "token gates could not be re-checked; retrying",
+        ["chain": gate.chain.description, "reason": reason])
       return nil
     }
     return Set(readers).subtracting(zip(holders, isEnough).filter { $1 != false }.map(\.0.key))

@@ -140,6 +140,15 @@ extension ApptimistStore {
       """, login.user, StoredKind.user, login.authenticationKey, login.isVersion1)
   }
 
+  /// Returns whether there is a user with a uid for which the user's wallet has signed.
+  func hasSigned(uid: String) async throws -> Bool {
+    try await store.read(isOneQuery: true) { snapshot in
+      try snapshot.exists(
+        "SELECT 1 FROM apptimist_users WHERE uid = ? AND kind = ? AND uid_proof <> 0 LIMIT 1",
+        StoredUID(uid), StoredKind.user)
+    }
+  }
+
   /// Looks up the number of a user.
   func userNumber(
     of key: EncryptionPublicKey, _ database: borrowing some Queryable & ~Copyable
@@ -274,7 +283,7 @@ extension ApptimistStore {
       try snapshot.one(
         """
         SELECT kind = ?, authentication_key, is_closed FROM apptimist_users
-        WHERE key = ? AND kind <> ?
+        WHERE key = ? AND kind < ?
         """, StoredKind.forum, key, StoredKind.deleted
       ) { KnownAccount(isForum: try $0[0], authenticationKey: try $0[1], isClosed: try $0[2]) }
     }

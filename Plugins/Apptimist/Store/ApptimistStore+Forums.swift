@@ -116,7 +116,7 @@ extension ApptimistStore {
           LEFT JOIN apptimist_files m ON m.directory = u.id AND m.name = 'moderators'
           LEFT JOIN apptimist_files s ON s.directory = u.id AND s.name = 'subscribers'
           LEFT JOIN apptimist_secrets k ON k.forum = u.id
-        WHERE u.key = ? AND u.kind <> ?
+        WHERE u.key = ? AND u.kind < ?
         """, key, StoredKind.deleted
       ) { row in
         guard let author: EncryptionPublicKey = try row[0] else { return .user }

@@ -212,7 +212,7 @@ extension ApptimistStore {
   ) async throws -> (user: Version2.User, place: SearchPlace)? {
     try await store.read { snapshot in
       let number: AccountNumber? = try snapshot.value(
-        "SELECT id FROM apptimist_users WHERE key = ? AND kind <> ?", key, StoredKind.deleted)
+        "SELECT id FROM apptimist_users WHERE key = ? AND kind < ?", key, StoredKind.deleted)
       return try number.flatMap { try account(SearchPlace(number: $0, group: .whole), snapshot) }
     }
   }

@@ -143,8 +143,9 @@ extension Mailboxes {
       """
       SELECT q.owner, q.last_position, q.entries, q.bytes,
         EXISTS (SELECT 1 FROM apptimist_addresses a WHERE a.owner = q.owner)
-      FROM apptimist_users u JOIN apptimist_queues q ON q.owner = u.id WHERE u.key = ?
-      """, user
+      FROM apptimist_users u JOIN apptimist_queues q ON q.owner = u.id
+      WHERE u.key = ? AND u.kind = ?
+      """, user, StoredKind.user
     ) { row in
       PendingDeliveries.Mailbox(
         user: try row[0], last: try row[1], entries: try row[2], bytes: try row[3],
@@ -310,6 +311,11 @@ extension Mailboxes {
   ) throws {
     let removed = deliveries.remove(for: recipient)
     guard let user = removed.first?.user else { return }
+    guard try transaction.exists("SELECT 1 FROM apptimist_queues WHERE owner = ?", user) else {
+      // The account was deleted by another program.
+      for delivery in removed { try release(delivery.message, transaction) }
+      return deliveries.forget(recipient)
+    }
     var mailbox = try state(of: user, transaction)
     var holders: [AccountNumber: ShareHolder] = [:]
     for delivery in removed {

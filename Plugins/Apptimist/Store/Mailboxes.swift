@@ -301,7 +301,7 @@ struct Mailboxes: Sendable {
   }
 
   /// Deletes a message from the message log with the last entry that has it.
-  private func release(_ message: LogNumber?, _ transaction: borrowing Transaction) throws {
+  func release(_ message: LogNumber?, _ transaction: borrowing Transaction) throws {
     guard let message else { return }
     try transaction.execute("DELETE FROM apptimist_contents WHERE id = ? AND holders = 1", message)
     guard transaction.changes == 0 else { return }

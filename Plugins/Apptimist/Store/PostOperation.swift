@@ -147,7 +147,7 @@ private struct PostBatch {
         """
         SELECT k.n, q.owner, q.last_position, q.entries, q.bytes, u.is_closed
         FROM unnest(?) WITH ORDINALITY AS k (key, n)
-          JOIN apptimist_users u ON u.key = k.key
+          JOIN apptimist_users u ON u.key = k.key AND u.kind = 0
           JOIN apptimist_queues q ON q.owner = u.id
         ORDER BY q.owner FOR NO KEY UPDATE OF q
         """, keys
