@@ -25,6 +25,10 @@ final class Description: @unchecked Sendable {
     if path.hasPrefix("/msgr/") { path.removeFirst("/msgr".count) }
     // Wallets are not for all clients, and described in the guide.
     if ["/wallet-challenge", "/wallet-login", "/wallet", "/find"].contains(path) { return }
+    // Gotify's clients get their own form.
+    if path == "/message", response.object.keys.contains(where: ["appid", "errorCode"].contains) {
+      return
+    }
     let operation =
       paths[path.hasPrefix("/publish/") ? "/publish/{name}" : path]?["post"] as? [String: Any]
     let responses = try #require(operation?["responses"] as? [String: Any], "\(path)")

@@ -113,6 +113,7 @@ private struct Site {
       location, migrations: MsgrService.migrations, configuration: configuration)
     var limits = MsgrStore.Limits()
     limits.inbox = Self.inbox
+    limits.clientIDs = 9
     let node = NodeID(rawValue: 1)
     if store.isShared {
       try await NodeRegistry(node, named: "test", version: "1", in: store).stay()

@@ -119,7 +119,7 @@ internal import Platform
       #expect(json["Message"] == text)
       #expect(json.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count } <= 4096)
     }
-    func json(_ push: Push, at time: Timestamp) throws -> String {
+    func json(_ push: LeasedPush, at time: Timestamp) throws -> String {
       let data = FCMMessage.data(of: try #require(push.message))
       return String(decoding: FCMProvider.message(push, data, "", at: time), as: UTF8.self)
     }
@@ -321,7 +321,7 @@ internal import Platform
     try await fixture.store.store.write { transaction in
       try transaction.execute("UPDATE msgr_devices SET bound_at = ?", now)
     }
-    try await fixture.settle(push, .unbound(boundBefore: gone.timestamp))
+    try await fixture.complete(push, .unbound(boundBefore: gone.timestamp))
     #expect(try await fixture.count("msgr_devices") == 1)
     #expect(try await fixture.count("push_outbox") == 0)
   }

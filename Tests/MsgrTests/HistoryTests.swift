@@ -116,7 +116,7 @@ internal import Platform
     // As if the sender had named that many less one since the second.
     try await fixture.store.write { transaction in
       try transaction.execute(
-        "UPDATE msgr_users SET named = ? WHERE username = 'anna'", MsgrStore.clientIDs)
+        "UPDATE msgr_users SET named = ? WHERE username = 'anna'", MsgrStore.Limits().clientIDs)
     }
     try await fixture.send("third", from: "anna", to: "bert", as: "third")
     for name in ["second", "first"] {

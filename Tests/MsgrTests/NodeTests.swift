@@ -216,7 +216,7 @@ internal import Platform
                   // A second time would break the rule of the key.
                   try transaction.execute("INSERT INTO push_targets VALUES (?)", push.pushID)
                 }
-                try await store.settle(
+                try await store.complete(
                   push, owner: owner, .dropped(.refused), target: "t", source)
               }
             }

@@ -290,8 +290,8 @@ internal import Platform
       log: Log(level: .error, descriptor: -1), showsPayloads: true, clock: { fixture.clock.now })
     let id = try await fixture.send("a \"quoted\" text", to: "bert", isAddRequest: true)
     let time = fixture.clock.now
-    func note(_ push: Push) {
-      #expect(provider.note(push, of: fixture.source) == .logged)
+    func note(_ push: LeasedPush) {
+      #expect(provider.record(push, of: fixture.source) == .logged)
     }
     for push in try await fixture.lease() { note(push) }
     let body = provider.recent

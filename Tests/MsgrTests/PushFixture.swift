@@ -98,25 +98,25 @@ struct PushFixture: Sendable {
 
   func lease(
     _ count: Int = 100, owner: [UInt8] = PushFixture.owner, of kind: PushKind = .apns
-  ) async throws -> [Push] {
+  ) async throws -> [LeasedPush] {
     try await loan(count, owner: owner, of: kind).pushes.sorted { $0.id < $1.id }
   }
 
   func loan(
     _ count: Int = 1, owner: [UInt8] = PushFixture.owner, of kind: PushKind = .apns
-  ) async throws -> (pushes: [Push], next: Timestamp?) {
+  ) async throws -> (pushes: [LeasedPush], next: Timestamp?) {
     try await outbox.lease(atMost: count, owner: owner, of: kind, for: [MsgrService.name])
   }
 
   /// Tries to push, with the payload that the service makes.
-  static func push(_ push: Push, by provider: any PushProvider) async throws -> PushOutcome {
+  static func push(_ push: LeasedPush, by provider: any PushProvider) async throws -> PushOutcome {
     await provider.push(push, try #require(push.payload))
   }
 
-  func settle(
-    _ push: Push, _ settlement: PushSettlement, owner: [UInt8] = PushFixture.owner
+  func complete(
+    _ push: LeasedPush, _ settlement: PushCompletion, owner: [UInt8] = PushFixture.owner
   ) async throws {
-    try await outbox.settle(push, owner: owner, settlement, target: "target", source)
+    try await outbox.complete(push, owner: owner, settlement, target: "target", source)
   }
 
   /// Returns the number of pushes that an outbox has under way.
@@ -155,12 +155,12 @@ struct PushFixture: Sendable {
     _ id: Int64 = 1, device: DeviceID = Self.device(1), text: String = "hello",
     from sender: String = "anna", isAddRequest: Bool = false, badge: Int = 1,
     expires: Int64 = 1_700_600_000, attempts: Int = 1, parts: MessageParts = MessageParts()
-  ) throws -> Push {
+  ) throws -> LeasedPush {
     let message = PushedMessage(
       id: MessageID(rawValue: 0x18c), sender: UserName(stored: sender),
       text: try MessageText(text), created: Timestamp(milliseconds: 0),
       isAddRequest: isAddRequest, badge: badge, isDeclarative: false, parts: parts)
-    return Push(
+    return LeasedPush(
       id: id, service: MsgrService.name, device: Array(device.text.utf8), account: [],
       address: try #require(device.pushAddress), pushID: "4a1e7f32-7a3c-4a0b-9b1c-0123456789ab",
       content: message.content, urgency: parts.isLow ? .low : .high,
@@ -169,13 +169,13 @@ struct PushFixture: Sendable {
   }
 
   /// A push to one of Apple's devices that no store has seen.
-  static func push(_ id: Int64, device: Int) throws -> Push {
+  static func push(_ id: Int64, device: Int) throws -> LeasedPush {
     try push(id, device: Self.device(device))
   }
 }
 
 // What a push holds for this service.
-extension Push {
+extension LeasedPush {
   var deviceID: DeviceID { DeviceID(stored: String(decoding: device, as: UTF8.self)) }
   var message: PushedMessage? { PushedMessage(self) }
   var text: String? { message?.text.text }

@@ -72,7 +72,7 @@ struct PushOutboxStoreTests {
     for _ in 1...3 {
       for push in try await fixture.lease() {
         if push.deviceID == PushFixture.device(1) { badges.append(push.message?.badge ?? 0) }
-        try await fixture.settle(push, .delivered)
+        try await fixture.complete(push, .delivered)
       }
     }
     #expect(badges == [1, 1, 2])
@@ -88,9 +88,9 @@ struct PushOutboxStoreTests {
     #expect(second.map(\.pushID) == first.map(\.pushID))
     #expect(second.map(\.attempts) == [2, 2])
     // A late settlement changes nothing.
-    for push in first { try await fixture.settle(push, .delivered) }
+    for push in first { try await fixture.complete(push, .delivered) }
     #expect(try await fixture.count("push_outbox") == 2)
-    for push in second { try await fixture.settle(push, .delivered, owner: [2]) }
+    for push in second { try await fixture.complete(push, .delivered, owner: [2]) }
     #expect(try await fixture.count("push_outbox") == 0)
   }
 
@@ -113,13 +113,13 @@ struct PushOutboxStoreTests {
       seen += pushes.compactMap(\.text)
       // A failure in between lets nothing overtake.
       for push in pushes {
-        try await fixture.settle(push, .retried(at: fixture.clock.now + .seconds(5)))
+        try await fixture.complete(push, .retried(at: fixture.clock.now + .seconds(5)))
       }
       #expect(try await fixture.lease().allSatisfy { $0.deviceID != PushFixture.device(1) })
       fixture.clock.advance(by: .seconds(5))
       for push in try await fixture.lease() where push.deviceID == PushFixture.device(1) {
         #expect(push.attempts == 2)
-        try await fixture.settle(push, .delivered)
+        try await fixture.complete(push, .delivered)
       }
     }
     #expect(seen == ["1", "2", "3"])
@@ -136,7 +136,7 @@ struct PushOutboxStoreTests {
     #expect(state.service == MsgrService.name && state.length == 2 && state.oldest == queued)
     let later = fixture.clock.now + .seconds(60)
     for push in try await fixture.lease() + loan.pushes {
-      try await fixture.settle(push, .retried(at: later))
+      try await fixture.complete(push, .retried(at: later))
     }
     #expect(try await fixture.loan().next == later)
   }
@@ -150,7 +150,7 @@ struct PushOutboxStoreTests {
     try await fixture.send("2", to: "bert")
     let bound = fixture.clock.now
     let push = try #require(try await fixture.lease(1).first)
-    try await fixture.settle(
+    try await fixture.complete(
       push, .unbound(boundBefore: offset.map { bound + .milliseconds($0) }))
     #expect(try await fixture.count("msgr_devices") == (remains ? 2 : 1))
     // The push itself is gone in any case; the other pushes go with the device.
@@ -172,9 +172,9 @@ struct PushOutboxStoreTests {
   @Test func remembersWhichPushServiceHasTakenAPush() async throws {
     try await fixture.send(to: "bert")
     let pushes = try await fixture.lease()
-    try await fixture.settle(pushes[0], .dropped(.refused))
+    try await fixture.complete(pushes[0], .dropped(.refused))
     #expect(try await !fixture.outbox.hasProven("target"))
-    try await fixture.settle(pushes[1], .delivered)
+    try await fixture.complete(pushes[1], .delivered)
     #expect(try await fixture.outbox.hasProven("target"))
     #expect(try await !fixture.outbox.hasProven("another"))
   }
@@ -202,7 +202,7 @@ struct PushOutboxStoreTests {
     try await settle(releasedTo: second)
     let pushes = try await fixture.lease()
     #expect(pushes.map(\.text) == ["2"])
-    for push in pushes { try await fixture.settle(push, .delivered) }
+    for push in pushes { try await fixture.complete(push, .delivered) }
     #expect(try await fixture.lease().isEmpty)
     try await settle(releasedTo: .last)
     #expect(try await fixture.lease().map(\.text) == ["3"])
@@ -228,7 +228,7 @@ struct PushOutboxStoreTests {
     #expect(first.allSatisfy { $0.attempts == 1 })
     let loan = try await fixture.loan(100, owner: [2])
     #expect(loan.pushes.isEmpty && loan.next == nil)
-    for push in ofCleo.prefix(3) { try await fixture.settle(push, .delivered) }
+    for push in ofCleo.prefix(3) { try await fixture.complete(push, .delivered) }
     let second = try await fixture.lease(owner: [2])
     #expect(second.count == 3 && second.allSatisfy { $0.attempts == 1 })
     // What a dead process had under way counts no more.
@@ -257,10 +257,10 @@ struct PushOutboxStoreTests {
     var gone = 0
     var rounds = 0
     var contended = 0
-    var held: [Push] = []
+    var held: [LeasedPush] = []
     while gone < 240, rounds < 500 {
       rounds += 1
-      let leased = try await withThrowingTaskGroup(of: [Push].self) { group in
+      let leased = try await withThrowingTaskGroup(of: [LeasedPush].self) { group in
         for (index, node) in nodes.enumerated() {
           for kind in [PushKind.apns, .fcm] {
             group.addTask {
@@ -287,7 +287,7 @@ struct PushOutboxStoreTests {
         let owner: [UInt8]? = try await nodes[0].store.store.read { snapshot in
           try snapshot.value("SELECT lease_owner FROM push_outbox WHERE id = ?", push.id)
         }
-        try await nodes[0].settle(push, .delivered, owner: try #require(owner))
+        try await nodes[0].complete(push, .delivered, owner: try #require(owner))
       }
       held.removeFirst(count)
       gone += count
@@ -310,7 +310,7 @@ struct PushOutboxStoreTests {
     try await fixture.send(to: "bert")
     #expect(try await fixture.lease().count == 2)
     #expect(try await fixture.outbox.states().map(\.service).sorted() == ["msgr", "other"])
-    func lease() async throws -> [Push] {
+    func lease() async throws -> [LeasedPush] {
       try await fixture.outbox.lease(atMost: 9, owner: [7], of: .apns, for: ["other"]).pushes
     }
     #expect(try await lease().isEmpty)

@@ -6,7 +6,7 @@ internal import Testing
 @testable import Push
 
 struct PushPayloadTests {
-  private func payload(_ push: Push) throws -> [String: Any] {
+  private func payload(_ push: LeasedPush) throws -> [String: Any] {
     let json = APNsPayload.json(of: try #require(push.message))
     #expect(json.count <= 4096)
     return try #require(try JSONSerialization.jsonObject(with: Data(json)) as? [String: Any])

@@ -6,14 +6,12 @@ internal import Storage
 extension MsgrStore {
   /// The time for which a client's name of a message is known.
   static let clientIDAge = Duration.seconds(86_400)
-  /// The most names of a sender that are known, the latest ones.
-  static let clientIDs = 10_000
   /// The most messages that leave an inbox for one, if its limit was lowered.
   private static let mostEvictions = 8
 
   var sendLimits: SendLimits {
     SendLimits(
-      inbox: limits.inbox, clientIDs: Self.clientIDs, pushHold: limits.pushHold,
+      inbox: limits.inbox, clientIDs: limits.clientIDs, pushHold: limits.pushHold,
       pushLife: limits.messageAge)
   }
 

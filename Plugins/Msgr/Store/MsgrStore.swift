@@ -22,6 +22,8 @@ struct MsgrStore: Sendable {
     var tokenAge = Duration.seconds(90 * 86_400)
     /// The most devices of an account; with one more, the device that was bound first leaves.
     var devices = 20
+    /// The most names of messages that are remembered of a sender, the latest ones.
+    var clientIDs = 10_000
     /// The most users that an account adds, and the most that it blocks.
     var contacts = 2000
     /// The time that a push waits because a stream is expected to make it needless.
