@@ -71,11 +71,13 @@ package struct MsgrConfiguration: ServiceConfiguration {
     section.integer("failed_logins_account", &attempts.ofName, in: 1...1_000_000)
     section.integer("failed_logins_address", &attempts.ofPlace, in: 1...1_000_000)
     section.duration("failed_logins_span", &failureSpan, in: .seconds(1)...day)
+    section.integer("registrations_burst", &registrations.burst, in: 1...1_000_000_000)
     section.integer("registrations_per_minute", &registrations.perMinute, in: 1...1_000_000_000)
     section.integer("registrations_per_day", &registrations.perDay, in: 1...1_000_000_000)
     // As many people may be behind one address.
     let users = section.usersPerAddress
     attempts.ofPlace = attempts.ofPlace.multipliedWithoutOverflow(by: users)
+    registrations.burst = registrations.burst.multipliedWithoutOverflow(by: users)
     registrations.perMinute = registrations.perMinute.multipliedWithoutOverflow(by: users)
     registrations.perDay = registrations.perDay.multipliedWithoutOverflow(by: users)
     hasWebApp = section.bool("web", default: hasWebApp)

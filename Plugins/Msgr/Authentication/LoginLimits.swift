@@ -185,6 +185,9 @@ extension FailedLogins.Place {
 final class RegistrationLimits: Sendable {
   /// The numbers of accounts that a network may make.
   struct Limits: Sendable {
+    /// How many may be made at once: an office or a family begins on one day.
+    var burst = 20
+    /// How fast there is room for more after a burst.
     var perMinute = 5
     var perDay = 50
   }
@@ -195,12 +198,15 @@ final class RegistrationLimits: Sendable {
   private static let tableSize = 1 << 13
 
   private let limits: Limits
-  private let minute: AttemptTable
+  private let recent: RefillTable
+  private let rate: RefillTable.Rate
   private let day: AttemptTable
 
   init(_ limits: Limits, clock: @escaping @Sendable () -> Timestamp) {
     self.limits = limits
-    minute = AttemptTable(span: .seconds(60), size: Self.tableSize, clock: clock)
+    recent = RefillTable(size: Self.tableSize, clock: clock)
+    rate = RefillTable.Rate(
+      burst: max(limits.burst, limits.perMinute), refill: .seconds(60) / limits.perMinute)
     day = AttemptTable(span: .seconds(86_400), size: Self.tableSize, clock: clock)
   }
 
@@ -209,7 +215,7 @@ final class RegistrationLimits: Sendable {
   /// - Parameter network: the client's network; nil, which is a Unix socket, counts as one network.
   func begin(in network: ClientNetwork?) throws(RequestRefusal) {
     if let seconds = day.count(network, upTo: limits.perDay) { throw .tooMany(retryAfter: seconds) }
-    if let seconds = minute.count(network, upTo: limits.perMinute) {
+    if let seconds = recent.use(network, at: rate) {
       day.refund(network)
       throw .tooMany(retryAfter: seconds)
     }
@@ -218,13 +224,13 @@ final class RegistrationLimits: Sendable {
     let seconds = day.count(network.site, upTo: isTooLarge ? .max : product)
     guard let seconds else { return }
     day.refund(network)
-    minute.refund(network)
+    recent.restore(network, at: rate)
     throw .tooMany(retryAfter: seconds)
   }
 
   /// Takes back the count of an account that wasn't made.
   func refund(in network: ClientNetwork?) {
-    minute.refund(network)
+    recent.restore(network, at: rate)
     day.refund(network)
     if let network { day.refund(network.site) }
   }
