@@ -4,7 +4,8 @@ import pathlib
 import re
 
 METRIC = re.compile(r'"(awd_[a-z0-9_]+)"')
-EVENT = re.compile(r'\blog\??\.(debug|info|warning|error)\(\s*"((?:[^"\\]|\\.)*)"')
+LITERAL = r'"(?:[^"\\]|\\.)*"'
+EVENT = re.compile(rf'\blog\??\.(debug|info|warning|error)\(\s*({LITERAL}(?:\s*\+\s*{LITERAL})*)')
 ROW = re.compile(r"^\| (?:`)?(debug|info|warning|error)(?:`)? \| `(.+?)` \| (.*) \|$")
 # What Prometheus makes of a histogram.
 SUFFIXES = ("_bucket", "_sum", "_count")
@@ -36,7 +37,8 @@ def metrics(root: pathlib.Path, guide: pathlib.Path, pages: list[pathlib.Path]) 
 
 def plain(message: str) -> str:
     """The message as a page writes it: "…" for what is filled in, no escapes."""
-    text = re.sub(r"\\\((?:[^()]|\([^()]*\))*\)", "…", message)
+    text = "".join(part[1:-1] for part in re.findall(LITERAL, message))
+    text = re.sub(r"\\\((?:[^()]|\([^()]*\))*\)", "…", text)
     return text.replace('\\"', '"')
 
 
