@@ -6,6 +6,7 @@ import re
 METRIC = re.compile(r'"(awd_[a-z0-9_]+)"')
 LITERAL = r'"(?:[^"\\]|\\.)*"'
 EVENT = re.compile(rf'\blog\??\.(debug|info|warning|error)\(\s*({LITERAL}(?:\s*\+\s*{LITERAL})*)')
+EITHER = re.compile(rf'\blog\??\.(debug|info|warning|error)\(\s*[^"()]{{1,80}}\?\s*({LITERAL})\s*:\s*({LITERAL})')
 ROW = re.compile(r"^\| (?:`)?(debug|info|warning|error)(?:`)? \| `(.+?)` \| (.*) \|$")
 # What Prometheus makes of a histogram.
 SUFFIXES = ("_bucket", "_sum", "_count")
@@ -39,7 +40,7 @@ def plain(message: str) -> str:
     """The message as a page writes it: "…" for what is filled in, no escapes."""
     text = "".join(part[1:-1] for part in re.findall(LITERAL, message))
     text = re.sub(r"\\\((?:[^()]|\([^()]*\))*\)", "…", text)
-    return text.replace('\\"', '"')
+    return text.replace('\\"', '"').replace("`", "'")
 
 
 def events(root: pathlib.Path, guide: pathlib.Path, write: bool) -> list[str]:
@@ -49,7 +50,10 @@ def events(root: pathlib.Path, guide: pathlib.Path, write: bool) -> list[str]:
     for path, text in sources(root).items():
         if "WalletClient" in path.parts:
             continue
-        for level, message in EVENT.findall(text):
+        found = EVENT.findall(text)
+        for level, one, other in EITHER.findall(text):
+            found += [(level, one), (level, other)]
+        for level, message in found:
             if plain(message) != "…":
                 known.setdefault((level, plain(message)), path.name)
     lines = page.read_text().splitlines()
