@@ -120,6 +120,31 @@ def shown(port: int, is_secure: bool, *hosts: str) -> int:
                for page in PAGES for host in hosts for source in ("127.0.0.1", "127.0.0.3"))
 
 
+# The examples that the package ships, and how their program checks one.
+EXAMPLES = {
+    "caddy": ("Caddyfile", ["/usr/bin/caddy", "validate", "--adapter", "caddyfile", "--config"]),
+    "haproxy": ("haproxy.cfg", ["/usr/sbin/haproxy", "-c", "-f"]),
+    "nginx": ("nginx.conf", ["/usr/sbin/nginx", "-t", "-c"]),
+}
+
+
+def is_example_good(name: str, folder: str) -> bool:
+    """Whether the program takes the shipped example, and it asks /healthz alone whether awd lives."""
+    file, command = EXAMPLES[name]
+    text = (FOLDER.parents[2] / "config/proxies" / file).read_text()
+    if "uri /readyz" in text:
+        return False
+    text = text.replace(f"/etc/{name}/awd.pem", f"{folder}/both.pem")
+    if name == "nginx":
+        text = f"error_log {folder}/nginx.log; pid {folder}/nginx.pid; events {{}}\nhttp {{\n{text}}}\n"
+    example = pathlib.Path(folder, file)
+    example.write_text(text)
+    done = subprocess.run([*command, str(example)], capture_output=True, text=True, env={**os.environ, "HOME": folder})
+    if done.returncode:
+        print(done.stdout + done.stderr, file=sys.stderr)
+    return done.returncode == 0
+
+
 def main():
     name = sys.argv[2]
     secure_port, second_port, plain_port, awd_port, awd_secure_port, bare_port = free_ports(6)
@@ -140,6 +165,7 @@ def main():
         text = text.replace("{" + key + "}", str(value))
     configuration = pathlib.Path(folder, "proxy.conf")
     configuration.write_text(text)
+    example = is_example_good(name, folder)
     # Its workers are another user where root starts it.
     os.chmod(folder, 0o755)
     with trusting, bare:
@@ -172,7 +198,7 @@ def main():
             if name != "nginx":
                 is_refused = guess(second_port, "127.0.0.3", 99) == 429
                 bounds = {"second_http2": version(second_port) == "2 200", "second_limits": is_refused}
-            verdict(name, limited=guesses[-1] == 429, others_served=other.status == 200, pages=(pages, 0), plain=(plain, 0),
+            verdict(name, example=example, limited=guesses[-1] == 429, others_served=other.status == 200, pages=(pages, 0), plain=(plain, 0),
                     websocket=stream(secure_port, token) == 101, http2=version(secure_port) == "2 200", **bounds)
         finally:
             proxy.terminate()
