@@ -108,7 +108,10 @@ final class StoreNode: Sendable {
         try await clock?.set()
         try await registry.markDead()
       } catch {
-        if failures == 0 { log.warning("other nodes may not see this one", ["cause": "\(error)"]) }
+        if failures == 0 {
+          log.warning(
+            "the heartbeat failed; other nodes may declare this one dead", ["cause": "\(error)"])
+        }
         failures += 1
       }
     }
@@ -120,8 +123,8 @@ final class StoreNode: Sendable {
       if !isTold, expiry() + .seconds(86_400) < now() {
         isTold = true
         log.warning(
-          "the clock is ahead of what awd has seen of the time: rows stay longer than their age says, "
-            + "until `awd serve --trust-clock`", ["seen": "\(expiry())", "clock": "\(now())"])
+          "the system clock is more than a day ahead of the time that awd has counted: expired rows "
+            + "stay until `awd serve --trust-clock`", ["seen": "\(expiry())", "clock": "\(now())"])
       }
       // A failure is seen by whoever else writes.
       try? await passed?.keep()
