@@ -96,7 +96,8 @@ package struct ApptimistService: Migrating, Commanding, Demonstrating, Presentin
       let place = try LinkPlace(parameters)
       guard !request.body.isEmpty else { throw HTTPError(.badRequest, "expected 1 to 4,096 bytes") }
       try await store.keep(
-        request.body, at: place, from: request.origin.client?.site ?? "", at: clock())
+        request.body, at: place, from: request.origin.client?.description ?? "",
+        of: request.origin.client?.site ?? "", at: clock())
       return Response(.created)
     }
     // No HEAD: whoever asks takes it.

@@ -23,7 +23,7 @@ internal import Platform
     _ place: LinkPlace, from network: String, at now: Timestamp, in store: ApptimistStore
   ) async throws -> Status? {
     do {
-      try await store.keep([1, 2, 3], at: place, from: network, at: now)
+      try await store.keep([1, 2, 3], at: place, from: network, of: network, at: now)
       return nil
     } catch let error as HTTPError {
       return error.status

@@ -26,7 +26,7 @@ final class ClientAccounting: Sendable {
 
   private enum Counted: Hashable {
     case act(Act, ClientNetwork)
-    /// What counts by site, as many networks are to be had for nothing.
+    /// What counts by site in IPv6, where many networks are to be had for nothing.
     case actOfSite(Act, ClientSite)
     case forumBytes(EncryptionPublicKey)
     case addressChanges(EncryptionPublicKey)
@@ -80,7 +80,11 @@ final class ClientAccounting: Sendable {
   }
 
   private static func counted(_ act: Act, _ network: ClientNetwork) -> Counted {
-    act == .handshake ? .act(act, network) : .actOfSite(act, network.siteKey)
+    switch act {
+    case .handshake, .store: .act(act, network)
+    case .makeAccount, .askProvider, .fetchKeys, .askChain:
+      network.isVersion4 ? .act(act, network) : .actOfSite(act, network.siteKey)
+    }
   }
 
   /// Counts what clients of a network want to do, if they may.
@@ -125,7 +129,7 @@ struct ClientLimits: Sendable {
   var sessionsPerAddress = 4_000
   /// The most handshakes of one network in an hour.
   var handshakesPerAddress = 36_000
-  /// The most accounts that one site makes in an hour: far fewer than a mailbox has messages.
+  /// The most accounts that one address makes in an hour: far fewer than a mailbox has messages.
   var accountsPerAddress = 1_000
   /// The most times in an hour that the identity provider is asked for one network.
   var identityChecksPerAddress = 600
@@ -135,7 +139,7 @@ struct ClientLimits: Sendable {
   var chainCallsPerAddress = 60
   /// The most bytes in an hour of all copies of a user's posts to forums.
   var forumBytes = 256 << 20
-  /// The most bytes in an hour of all copies of the messages, and of the files, that come from one site.
+  /// The most bytes in an hour of all copies of the messages, and of the files, that come from one network.
   var bytesPerAddress = 4 << 30
   /// The most bytes of the files of one site's accounts and of what they have in mailboxes.
   var storedPerAddress = 4 << 30

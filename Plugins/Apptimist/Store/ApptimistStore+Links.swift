@@ -29,11 +29,12 @@ extension ApptimistStore {
   private static let (slots, slotsOfNetwork) = (1_000, 20)
   private static let slotLife = Duration.seconds(600)
 
-  /// Keeps a part for ten minutes. Where all slots are taken, whichever network has most loses its oldest one.
+  /// Keeps a part for ten minutes. Where all slots are taken, whichever site has most loses its oldest one.
   ///
   /// - Throws: 409 if the place is taken, or was; 429 if the network has too many.
   func keep(
-    _ content: [UInt8], at place: LinkPlace, from network: String, at now: Timestamp
+    _ content: [UInt8], at place: LinkPlace, from network: String, of site: String,
+    at now: Timestamp
   ) async throws {
     let end = now + Self.slotLife
     try await store.write { transaction in
@@ -50,8 +51,9 @@ extension ApptimistStore {
       }
       try transaction.execute(
         """
-        INSERT INTO apptimist_links (slot, part, network, expires, content) VALUES (?, ?, ?, ?, ?)
-        """, place.slot, place.part, network, end.milliseconds, content)
+        INSERT INTO apptimist_links (slot, part, network, site, expires, content)
+        VALUES (?, ?, ?, ?, ?, ?)
+        """, place.slot, place.part, network, site, end.milliseconds, content)
       let taken: Int? = try transaction.one("SELECT count(DISTINCT slot) FROM apptimist_links") {
         try $0[0]
       }
@@ -59,8 +61,8 @@ extension ApptimistStore {
       try transaction.execute(
         """
         DELETE FROM apptimist_links WHERE slot = (
-          SELECT slot FROM apptimist_links WHERE network = (
-            SELECT network FROM apptimist_links GROUP BY network
+          SELECT slot FROM apptimist_links WHERE site = (
+            SELECT site FROM apptimist_links GROUP BY site
             ORDER BY count(*) DESC, min(expires) LIMIT 1)
           ORDER BY expires LIMIT 1)
         """)

@@ -92,7 +92,7 @@ extension ApptimistStore {
       let unused = try transaction.all(
         """
         SELECT u.id, u.key, q.entries FROM apptimist_users u JOIN apptimist_queues q ON q.owner = u.id
-        WHERE u.kind = 0 AND u.seen_at = 0 AND u.made_at <= ? ORDER BY u.made_at LIMIT 100
+        WHERE u.kind = 0 AND u.seen_at = 0 AND u.made_at > 0 AND u.made_at <= ? ORDER BY u.made_at LIMIT 100
         """, now - limits.unusedAge
       ) { row in
         (

@@ -151,7 +151,7 @@ package struct ClientNetwork: Sendable, Hashable {
 
   /// The 32 bits of an IPv4 address, or the first 64 bits of an IPv6 address.
   private let bits: UInt64
-  private let isVersion4: Bool
+  package let isVersion4: Bool
 
   package init(of address: IPAddress) {
     isVersion4 = address.isVersion4

@@ -170,6 +170,7 @@ CREATE TABLE apptimist_links (
   slot TEXT COLLATE "C" NOT NULL,
   part BIGINT NOT NULL,
   network TEXT COLLATE "C" NOT NULL,
+  site TEXT COLLATE "C" NOT NULL,
   expires BIGINT NOT NULL,
   content BYTEA,
   PRIMARY KEY (slot, part)

@@ -189,6 +189,7 @@ CREATE TABLE apptimist_links (
   slot TEXT NOT NULL,
   part INTEGER NOT NULL,
   network TEXT NOT NULL,
+  site TEXT NOT NULL,
   expires INTEGER NOT NULL,
   -- NULL once it was read.
   content BLOB,
