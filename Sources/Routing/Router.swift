@@ -280,3 +280,8 @@ package protocol TemporaryFailure: Error {
   /// True if the same request may succeed a moment later, without a restart.
   var isUnavailable: Bool { get }
 }
+
+extension Router {
+  /// The patterns of all routes.
+  package var patterns: [String] { routes.map(\.pattern.text) }
+}

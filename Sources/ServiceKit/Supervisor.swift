@@ -115,7 +115,7 @@ extension Router {
         .ok,
         json: [
           "name": Product.name, "version": Product.version, "commit": Product.commit,
-          "date": Product.date,
+          "date": Product.date, "buildDate": Product.date,
         ])
     }
     router.get("/readyz") { request, _ in

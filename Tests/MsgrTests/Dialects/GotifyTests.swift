@@ -1,0 +1,148 @@
+internal import Foundation
+internal import HTTPProtocol
+internal import TestSupport
+internal import Testing
+
+@testable import Msgr
+
+/// Requests in Gotify's dialect, in the order in which its app makes them.
+@Suite(.ownThreads) struct GotifyTests {
+  private struct Phone {
+    let fixture: Fixture
+    let token: String
+
+    init() async throws {
+      fixture = try await Fixture()
+      for name in ["anna", "bert"] { try await fixture.register(name) }
+      let made = try await Self.request(
+        fixture, .post, "/client", #"{"name":"phone"}"#, [NtfyTests.Site.basic("anna")])
+      #expect(made.status == 200 && made.object["lastUsed"] is NSNull)
+      token = try #require(made.object["token"] as? String)
+    }
+
+    static func request(
+      _ fixture: Fixture, _ method: HTTPProtocol.Method, _ path: String, _ body: String = "",
+      _ fields: [(name: String, value: String)] = []
+    ) async throws -> TestResponse {
+      var fields = fields
+      if body.hasPrefix("{") { fields.append(("Content-Type", "application/json")) }
+      return try await fixture.request(
+        method, path, body: Array(body.utf8), fields: fields, isDialect: true)
+    }
+
+    func request(
+      _ method: HTTPProtocol.Method, _ path: String, _ body: String = ""
+    ) async throws -> TestResponse {
+      try await Self.request(fixture, method, path, body, [("X-Gotify-Key", token)])
+    }
+
+    func application(_ body: String = #"{"name":"cron"}"#) async throws -> [String: Any] {
+      let made = try await request(.post, "/application", body)
+      #expect(made.status == 200)
+      return made.object
+    }
+  }
+
+  @Test func theAppSignsIn() async throws {
+    let phone = try await Phone()
+    #expect(phone.token.hasPrefix("C") && phone.token.utf8.count == 15)
+    let user = try await phone.request(.get, "/current/user")
+    #expect(user.object["name"] as? String == "anna" && user.object["admin"] as? Bool == false)
+    let clients = try await phone.request(.get, "/client").array
+    #expect(clients.count == 1 && (clients.first as? [String: Any])?["token"] == nil)
+    let sessions = try await phone.fixture.post(
+      "/sessions", ["Username": "anna", "Password": "pw"])
+    let kinds = sessions.array.compactMap { ($0 as? [String: Any])?["Kind"] as? String }
+    #expect(kinds.contains("gotify"))
+    for field in [
+      ("X-Gotify-Key", "C" + String(repeating: "x", count: 14)), NtfyTests.Site.basic("anna", "no"),
+    ] {
+      let refused = try await Phone.request(phone.fixture, .get, "/current/user", "", [field])
+      #expect(refused.status == 401 && refused.object["errorCode"] as? Int == 401)
+      #expect(refused.fields.first(FieldName("WWW-Authenticate")) == nil)
+    }
+  }
+
+  @Test func messagesComeInAllForms() async throws {
+    let phone = try await Phone()
+    let application = try await phone.application(#"{"name":"cron","defaultPriority":4}"#)
+    let token = try #require(application["token"] as? String)
+    #expect(token.hasPrefix("A") && token.utf8.count == 15)
+    let bearer = [("Authorization", "Bearer \(token)")]
+    let form = [("Content-Type", "application/x-www-form-urlencoded")]
+    for (path, body, fields) in [
+      ("/message?token=\(token)", #"{"message":"m","title":"t","extras":{"a":{"b":1}}}"#, []),
+      ("/message", "message=m&title=t", bearer + form),
+      ("/message", "message=m&title=t", [("X-Gotify-Key", token)] + form + bearer),
+      ("/msgr/message?token=\(token)&message=m&title=t", "", []),
+    ] as [(String, String, [(String, String)])] {
+      let sent = try await Phone.request(phone.fixture, .post, path, body, fields)
+      #expect(sent.status == 200, "\(path)")
+      #expect(sent.object["message"] as? String == "m" && sent.object["title"] as? String == "t")
+      #expect(sent.object["priority"] as? Int == 4)
+      #expect(sent.object["appid"] as? Int == application["id"] as? Int)
+      #expect((sent.object["id"] as? Int ?? 0) > 0)
+      // Go takes any member of that name for the number.
+      #expect(sent.object.keys.filter { $0.lowercased() == "id" } == ["id"])
+    }
+    #expect(
+      try await Phone.request(phone.fixture, .post, "/message?token=\(token)", "{}").status == 400)
+    let bad = "A" + String(repeating: "x", count: 14)
+    #expect(
+      try await Phone.request(phone.fixture, .post, "/message?token=\(bad)", "message=x").status
+        == 401)
+    let list = try await phone.request(.get, "/message").object["messages"] as? [[String: Any]]
+    #expect(list?.count == 4 && list?.last?["extras"] != nil)
+  }
+
+  @Test func pagesGoBackToTheBeginning() async throws {
+    let phone = try await Phone()
+    let application = try await phone.application()
+    let token = try #require(application["token"] as? String)
+    for number in 0..<7 {
+      _ = try await Phone.request(
+        phone.fixture, .post, "/message?token=\(token)", #"{"message":"\#(number)"}"#)
+    }
+    var seen: [Int] = []
+    var path: String? = "/message?limit=3"
+    while let next = path {
+      let page = try await phone.request(.get, next).object
+      let messages = try #require(page["messages"] as? [[String: Any]])
+      seen += messages.compactMap { $0["id"] as? Int }
+      let paging = try #require(page["paging"] as? [String: Any])
+      #expect(paging["size"] as? Int == messages.count)
+      path = (paging["next"] as? String)?.replacing("http://h", with: "")
+    }
+    #expect(seen.count == 7 && seen == seen.sorted(by: >))
+    #expect(try await phone.request(.get, "/message?limit=201").status == 400)
+    #expect(try await phone.request(.delete, "/message/\(seen[0])").status == 200)
+    #expect(try await phone.request(.delete, "/message/\(seen[0])").status == 404)
+    #expect(try await phone.fixture.inbox("anna").count == 6)
+  }
+
+  @Test func aShownTokenSendsAndEndsWithItsClient() async throws {
+    let phone = try await Phone()
+    _ = try await phone.application()
+    let list = try await phone.request(.get, "/application").array
+    let shown = try #require((list.first as? [String: Any])?["token"] as? String)
+    let again = try await phone.request(.get, "/application").array
+    #expect((again.first as? [String: Any])?["token"] as? String == shown)
+    let path = "/message?token=\(shown)"
+    #expect(try await Phone.request(phone.fixture, .post, path, #"{"message":"m"}"#).status == 200)
+    let client = try #require(
+      try await phone.request(.get, "/client").array.first as? [String: Any])
+    #expect(try await phone.request(.delete, "/client/\(client["id"] as? Int ?? 0)").status == 200)
+    #expect(try await Phone.request(phone.fixture, .post, path, #"{"message":"m"}"#).status == 401)
+  }
+
+  @Test func peoplesMessagesAreMsgrs() async throws {
+    let phone = try await Phone()
+    try await phone.fixture.send("hello", from: "bert", to: "anna")
+    let page = try await phone.request(.get, "/message").object
+    #expect((page["messages"] as? [Any])?.isEmpty == true)
+    let session = try await phone.fixture.login("anna", device: "stream:anna-12345")
+    let sent = try await phone.fixture.post(
+      "/message", ["UserTo": "bert", "Message": "x"], token: session)
+    #expect(sent.status == 200 && sent.id != nil)
+  }
+}

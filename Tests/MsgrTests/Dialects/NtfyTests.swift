@@ -1,0 +1,324 @@
+internal import Formats
+internal import Foundation
+internal import HTTPProtocol
+internal import Platform
+internal import Routing
+internal import TestSupport
+internal import Testing
+
+@testable import Msgr
+
+/// Requests in ntfy's dialect.
+@Suite(.ownThreads) struct NtfyTests {
+  /// A service with two accounts.
+  struct Site {
+    let fixture: Fixture
+
+    init(_ topics: String = "") async throws {
+      fixture = try await Fixture("[msgr.topics]\n\(topics)")
+      for name in ["anna", "bert"] { try await fixture.register(name) }
+    }
+
+    static func basic(_ name: String, _ secret: String = "pw") -> (name: String, value: String) {
+      ("Authorization", "Basic \(Data("\(name):\(secret)".utf8).base64EncodedString())")
+    }
+
+    func request(
+      _ method: HTTPProtocol.Method, _ path: String, _ body: String = "",
+      _ fields: [(name: String, value: String)] = [], as name: String? = "anna"
+    ) async throws -> TestResponse {
+      try await fixture.request(
+        method, path, body: Array(body.utf8),
+        fields: fields + (name.map { [Self.basic($0)] } ?? []),
+        isDialect: true)
+    }
+
+    func poll(_ query: String = "", topic: String = "alerts") async throws -> [[String: Any]] {
+      let response = try await request(.get, "/\(topic)/json?poll=1\(query)")
+      #expect(response.status == 200)
+      return response.bytes.split(separator: UInt8(ascii: "\n")).compactMap { line in
+        (try? JSONSerialization.jsonObject(with: Data(line))) as? [String: Any]
+      }
+    }
+  }
+
+  @Test func allFormsPublishTheSame() async throws {
+    let site = try await Site()
+    let fields = [("t", "T"), ("prio", "high"), ("ta", "a, b"), ("Click", "https://h/")]
+    let json =
+      #"{"topic":"alerts","message":"m","title":"T","priority":4,"tags":["a","b"],"click":"https://h/"}"#
+    for (method, path, body, fields) in [
+      (.put, "/alerts", "m", fields), (.post, "/alerts", "m", fields),
+      (.get, "/alerts/publish?m=m&title=T&p=4&tags=a,b&click=https://h/", "", []),
+      (.get, "/alerts/trigger?message=m", "", fields), (.post, "/", json, []),
+      (.post, "/", #"{"topic":"alerts","message":"m","title":"T"}"#, Array(fields.dropFirst())),
+    ] as [(HTTPProtocol.Method, String, String, [(String, String)])] {
+      let response = try await site.request(method, path, body, fields)
+      #expect(response.status == 200, "\(path)")
+      let entry = response.object
+      #expect(entry["message"] as? String == "m")
+      #expect(entry["title"] as? String == "T")
+      #expect(entry["priority"] as? Int == 4)
+      #expect(entry["tags"] as? [String] == ["a", "b"])
+      #expect(entry["click"] as? String == "https://h/")
+      #expect((entry["id"] as? String)?.count == 12)
+      #expect(entry["event"] as? String == "message" && entry["topic"] as? String == "alerts")
+      #expect(entry["sequence_id"] == nil && entry["notes"] == nil)
+    }
+    #expect(try await site.poll().count == 6)
+  }
+
+  @Test func errorsHaveTheirCodes() async throws {
+    let site = try await Site()
+    #expect(try await site.request(.post, "/alerts", "x").status == 200)
+    for (method, path, body, name, status, code) in [
+      (.post, "/alerts", "x", nil, 403, 40301), (.post, "/other", "x", nil, 403, 40301),
+      (.post, "/alerts", "x", "bert", 403, 40301), (.post, "/a.b", "x", "anna", 400, 40009),
+      (.post, "/v1", "x", "anna", 400, 40010),
+      (.get, "/alerts/json?poll=1&since=!", "", "anna", 400, 40008),
+      (.post, "/", "{", "anna", 400, 40024), (.get, "/v1/tiers", "", nil, 404, 40401),
+      (.get, "/file/nothing.txt", "", nil, 404, 40401),
+      (.get, "/alerts/ws", "", "anna", 400, 40016),
+    ] as [(HTTPProtocol.Method, String, String, String?, Int, Int)] {
+      let response = try await site.request(method, path, body, as: name)
+      #expect(response.status == status, "\(path)")
+      #expect(response.object["code"] as? Int == code, "\(path)")
+      #expect(response.object["http"] as? Int == status)
+      #expect(Set(response.object.keys) == ["code", "http", "error"])
+    }
+    let wrong = try await site.request(.post, "/alerts", "x", [Site.basic("anna", "no")], as: nil)
+    #expect(wrong.status == 401 && wrong.object["code"] as? Int == 40101)
+  }
+
+  @Test func everyEntryIsWhatTheStrictestClientsDecode() async throws {
+    let site = try await Site()
+    let actions =
+      "view, Open, https://h/; http, Do, https://h/, headers.a=b; broadcast, Say, extras.c=d; copy, Code, 42"
+    _ = try await site.request(
+      .post, "/alerts", "a\u{85}b\u{2028}c\u{2029}d\u{b}e\u{c}f",
+      [("Actions", actions), ("Attach", "https://h/f.jpg")])
+    _ = try await site.request(.put, "/alerts/s1", "x")
+    _ = try await site.request(.put, "/alerts/s1/clear")
+    _ = try await site.request(.delete, "/alerts/s1")
+    let response = try await site.request(.get, "/alerts/json?poll=1")
+    let text = String(decoding: response.bytes, as: UTF8.self)
+    // Swift and Kotlin split at any of these.
+    for scalar in ["\u{85}", "\u{2028}", "\u{2029}", "\u{b}", "\u{c}", "\r"] {
+      #expect(!text.unicodeScalars.contains { String($0) == scalar })
+    }
+    #expect(!text.contains("null"))
+    let entries = try text.split(separator: "\n").map {
+      try JSONDecoder().decode(StrictEntry.self, from: Data($0.utf8))
+    }
+    #expect(entries.map(\.event) == ["message", "message_clear", "message_delete"])
+    #expect(entries[0].actions?.count == 3 && entries[0].attachment?.name == "f.jpg")
+    #expect(entries[0].message == "a\u{85}b\u{2028}c\u{2029}def")
+    #expect(entries[2].sequence_id == "s1")
+  }
+
+  /// What Android's and iOS's apps decode, each member with one type.
+  private struct StrictEntry: Decodable {
+    struct Action: Decodable {
+      let id: String
+      let action: String
+      let label: String
+      let clear: Bool
+      let url: String?
+      let headers: [String: String]?
+      let extras: [String: String]?
+    }
+
+    struct Attachment: Decodable {
+      let name: String
+      let url: String
+      let size: Int64?
+      let expires: Int64?
+    }
+
+    let id: String
+    let time: Int64
+    let event: String
+    let topic: String
+    let message: String?
+    let sequence_id: String?
+    let priority: Int?
+    let tags: [String]?
+    let actions: [Action]?
+    let attachment: Attachment?
+  }
+
+  @Test func anIdentifierCountsForAllTopics() async throws {
+    let site = try await Site()
+    var ids: [String] = []
+    for number in 0..<6 {
+      let topic = number.isMultiple(of: 2) ? "one" : "two"
+      let response = try await site.request(.post, "/\(topic)", "\(number)")
+      ids.append(try #require(response.object["id"] as? String))
+    }
+    let after = try await site.poll("&since=\(ids[2])", topic: "one,two")
+    #expect(after.compactMap { $0["message"] as? String } == ["3", "4", "5"])
+    let unknown = try await site.poll("&since=AAAAAAAAAAAA", topic: "one,two")
+    #expect(unknown.count == 6)
+    let alone = try await site.request(.get, "/one,two/json?poll=1&id=\(ids[3])")
+    #expect(alone.object["message"] as? String == "3")
+    let latest = try await site.poll("&since=latest", topic: "one,two")
+    #expect(latest.compactMap { $0["message"] as? String } == ["4", "5"])
+  }
+
+  @Test func filtersChooseMessages() async throws {
+    let site = try await Site()
+    for (text, priority, tags) in [("a", "5", "x,y"), ("b", "3", "x"), ("c", "1", "")] {
+      _ = try await site.request(.post, "/alerts", text, [("p", priority), ("ta", tags)])
+    }
+    for (query, expected) in [
+      ("&priority=5,1", ["a", "c"]), ("&tags=x", ["a", "b"]), ("&tags=x,y", ["a"]),
+      ("&message=b", ["b"]), ("&title=t", []), ("&priority=default", ["b"]),
+    ] {
+      let found = try await site.poll(query)
+      #expect(found.compactMap { $0["message"] as? String } == expected, "\(query)")
+    }
+  }
+
+  @Test func delayedMessagesComeAtTheirTime() async throws {
+    let site = try await Site()
+    let topics = site.fixture.service.topics
+    let task = Task { await topics.run() }
+    defer { task.cancel() }
+    let response = try await site.request(.put, "/alerts/job", "later", [("In", "30m")])
+    let start = site.fixture.clock.now.seconds
+    #expect(response.object["time"] as? Int64 == start + 1800)
+    #expect(try await site.poll().isEmpty)
+    #expect(try await site.poll("&sched=1").count == 1)
+    // The same sequence replaces it, a deletion cancels it.
+    _ = try await site.request(.put, "/alerts/job", "later still", [("In", "1h")])
+    #expect(
+      try await site.poll("&sched=1").compactMap { $0["message"] as? String } == ["later still"])
+    site.fixture.clock.advance(by: .seconds(3601))
+    try await until { try await site.poll().count == 1 }
+    #expect(try await site.poll("&sched=1").count == 1)
+    for words in ["whenever", "1"] {
+      let noted = try await site.request(.post, "/alerts", "now", [("Delay", words)])
+      #expect((noted.object["notes"] as? [String])?.count == 1)
+    }
+  }
+
+  private func until(_ condition: () async throws -> Bool) async throws {
+    for _ in 0..<200 {
+      if try await condition() { return }
+      try await Task.sleep(for: .milliseconds(20))
+    }
+    Issue.record("the condition never came true")
+  }
+
+  @Test func filesAreKeptAndSafelyServed() async throws {
+    let site = try await Site("attachment_bytes = \"64KiB\"")
+    let page = try await site.request(
+      .put, "/alerts", "<script>alert(1)</script>",
+      [("Filename", "../x/page.html"), ("m", #"a\nb"#)])
+    #expect(page.object["message"] as? String == "a\nb")
+    let attachment = try #require(page.object["attachment"] as? [String: Any])
+    #expect(attachment["name"] as? String == "page.html")
+    #expect(attachment["type"] as? String == "application/octet-stream")
+    let url = try #require(attachment["url"] as? String)
+    let path = try #require(url.range(of: "/file/")).lowerBound
+    let file = try await site.request(.get, String(url[path...]), as: nil)
+    #expect(file.fields.first(.contentTypeOptions) == "nosniff")
+    #expect(file.fields.first(.contentSecurityPolicy) == "sandbox; default-src 'none'")
+    #expect(file.fields.first(FieldName("Content-Disposition"))?.hasPrefix("attachment") == true)
+    let part = try await site.request(
+      .get, String(url[path...]), "", [("Range", "bytes=1-6")], as: nil)
+    #expect(part.status == 206)
+    let big = String(repeating: "\0", count: 70 << 10)
+    let cut = try await site.request(.put, "/alerts", big, [("f", "big.bin"), ("t", "T")])
+    #expect(cut.status == 200 && cut.object["attachment"] == nil)
+    #expect(
+      (cut.object["message"] as? String)?.hasSuffix(
+        "[big.bin was not kept: 70 KB is more than 64 KB]") == true)
+    let refused = try await site.request(.put, "/alerts", big)
+    #expect(refused.status == 413 && refused.object["code"] as? Int == 41301)
+  }
+
+  @Test func unifiedPushWaitsForASubscriber() async throws {
+    let site = try await Site()
+    let path = "/upAbcdefghij12"
+    #expect(try await site.request(.post, "\(path)?up=1", "x", as: nil).status != 200)
+    #expect(try await site.request(.get, "\(path)?up=1", as: nil).object["unifiedpush"] != nil)
+    #expect(try await site.request(.get, "\(path)/json?poll=1").status == 200)
+    let text = try await site.request(.post, "\(path)?up=1", " x ", as: nil)
+    #expect(text.object["message"] as? String == " x ")
+    let long = String(repeating: "y", count: 4097)
+    #expect(try await site.request(.post, "\(path)?up=1", long, as: nil).status == 413)
+    let matrix = #"{"notification":{"devices":[{"pushkey":"http://h\#(path)?up=1"}]}}"#
+    let notified = try await site.request(.post, "/_matrix/push/v1/notify", matrix, as: nil)
+    #expect(String(decoding: notified.bytes, as: UTF8.self) == #"{"rejected":[]}"#)
+  }
+
+  @Test func aSubscriptionIsAChat() async throws {
+    let site = try await Site()
+    _ = try await site.request(.post, "/alerts", "before")
+    let fixture = site.fixture
+    let anna = ["Username": "anna", "Password": "pw", "Topic": "alerts"]
+    let bert = ["Username": "bert", "Password": "pw", "Topic": "alerts"]
+    #expect(try await fixture.post("/msgr/topics/subscribe", bert).status == 403)
+    let allowed = anna.merging(["User": "bert", "Access": "read"]) { $1 }
+    #expect(try await fixture.post("/msgr/topics/access", allowed).status == 200)
+    #expect(try await fixture.post("/msgr/topics/subscribe", bert).object["Push"] as? Bool == true)
+    _ = try await site.request(.put, "/alerts/s", "after", [("Title", "T"), ("tags", "warning")])
+    let message = try #require(try await fixture.inbox("bert").last)
+    #expect(message["UserFrom"] as? String == "#alerts" && message["Topic"] as? String == "alerts")
+    #expect(message["Title"] as? String == "T" && message["Sequence"] as? String == "s")
+    let history = try await fixture.post("/history", bert)
+    #expect(history.array.count == 2)
+    _ = try await site.request(.delete, "/alerts/s")
+    #expect(try await fixture.inbox("bert").isEmpty)
+    // Who loses access loses the subscription.
+    let denied = anna.merging(["User": "bert", "Access": "deny"]) { $1 }
+    #expect(try await fixture.post("/msgr/topics/access", denied).status == 200)
+    _ = try await site.request(.post, "/alerts", "secret")
+    #expect(try await fixture.inbox("bert").isEmpty)
+    #expect(try await fixture.post("/msgr/topics/remove", bert).status == 403)
+    #expect(
+      try await fixture.post("/msgr/topics/remove", anna).object["Status"] as? String == "removed")
+  }
+
+  @Test func topicsHaveLimits() async throws {
+    let site = try await Site("topics_per_account = 2\nmessages = 3\nwaiting = 1\nburst = 20")
+    for topic in ["one", "two"] {
+      #expect(try await site.request(.post, "/\(topic)", "x").status == 200)
+    }
+    let third = try await site.request(.post, "/three", "x")
+    #expect(third.status == 429 && third.object["code"] as? Int == 42904)
+    for number in 0..<5 { _ = try await site.request(.post, "/one", "\(number)") }
+    #expect(
+      try await site.poll(topic: "one").compactMap { $0["message"] as? String } == ["2", "3", "4"])
+    #expect(try await site.request(.post, "/one", "x", [("In", "1h")]).status == 200)
+    #expect(try await site.request(.post, "/one", "x", [("In", "1h")]).status == 429)
+    var last = try await site.request(.post, "/one", "x")
+    for _ in 0..<20 where last.status == 200 { last = try await site.request(.post, "/one", "x") }
+    #expect(last.status == 429 && last.object["code"] as? Int == 42901)
+    #expect(last.fields.first(.retryAfter) != nil)
+  }
+
+  @Test func openTopicsAreEverybodys() async throws {
+    let site = try await Site("access = \"open\"")
+    #expect(try await site.request(.post, "/anything", "x", as: nil).status == 200)
+    #expect(try await site.request(.get, "/anything/json?poll=1", as: nil).status == 200)
+    // Who logs in with wrong credentials is told so even here.
+    let wrong = try await site.request(
+      .get, "/anything/auth", "", [Site.basic("anna", "no")], as: nil)
+    #expect(wrong.status == 401)
+    #expect(try await site.request(.post, "/mine", "x").status == 200)
+    #expect(try await site.request(.get, "/mine/auth", as: nil).status == 403)
+  }
+
+  @Test func theNamesOfAllRoutesAreReserved() async throws {
+    let fixture = try await Fixture()
+    var router = Router(service: "msgr")
+    fixture.service.register(on: &router)
+    for pattern in ([router] + fixture.service.dialectRouters()).flatMap(\.patterns) {
+      let first = pattern.dropFirst().prefix { $0 != "/" }
+      guard TopicName.isWellFormed(String(first)) else { continue }
+      #expect(ReservedTopics.names.contains(String(first)), "\(pattern)")
+    }
+  }
+}
