@@ -28,7 +28,7 @@ struct FCMMachineTests {
       #expect(
         machine.advance([.tried(1, outcome)], at: start) == [.refreshCredentials, .sendAgain(push)])
     }
-    return machine.advance([.tried(1, outcome)], at: start)
+    return machine.advance([.tried(1, outcome)], at: start).withoutWaiting
   }
 
   private func completed(_ completion: PushCompletion, attempts: Int = 1) throws

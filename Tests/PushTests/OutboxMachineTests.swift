@@ -46,7 +46,9 @@ struct OutboxMachineTests {
       machine.advance([.leased(pushes, next: start)], at: start) == pushes.map(Action.send))
     #expect(machine.advance([.queued], at: start) == [])
     #expect(
-      machine.advance([.tried(1, response(200))], at: start) == [.complete(pushes[0], .delivered)])
+      machine.advance([.tried(1, response(200))], at: start).withoutWaiting == [
+        .complete(pushes[0], .delivered)
+      ])
     // Its place is free when the store has noted it.
     #expect(machine.advance([.completed(1)], at: start) == [.lease(atMost: 1)])
     #expect(machine.unfinished == [pushes[1]])
@@ -86,7 +88,7 @@ struct OutboxMachineTests {
       let push = LeasedPush.test(attempts: attempts)
       var machine = sending(push)
       #expect(
-        machine.advance([.tried(1, response(status, "Shutdown"))], at: start)
+        machine.advance([.tried(1, response(status, "Shutdown"))], at: start).withoutWaiting
           == [.complete(push, .retried(at: start + .seconds(wait)))])
     }
   }
@@ -97,7 +99,7 @@ struct OutboxMachineTests {
     _ = machine.advance([], at: start)
     _ = machine.advance([.leased([push], next: nil)], at: start)
     #expect(
-      machine.advance([.tried(1, .disconnected)], at: start)
+      machine.advance([.tried(1, .disconnected)], at: start).withoutWaiting
         == [.complete(push, .retried(at: start + .seconds(8)))])
   }
 
@@ -106,7 +108,7 @@ struct OutboxMachineTests {
     let push = LeasedPush.test()
     var machine = sending(push)
     #expect(
-      machine.advance([.tried(1, response(429, retryAfter: told))], at: start)
+      machine.advance([.tried(1, response(429, retryAfter: told))], at: start).withoutWaiting
         == [.complete(push, .retried(at: start + .seconds(wait)))])
   }
 
@@ -114,7 +116,7 @@ struct OutboxMachineTests {
     let push = LeasedPush.test()
     var machine = sending(push)
     #expect(
-      machine.advance([.tried(1, .disconnected)], at: start)
+      machine.advance([.tried(1, .disconnected)], at: start).withoutWaiting
         == [.complete(push, .retried(at: start + .seconds(1)))])
   }
 
@@ -127,7 +129,7 @@ struct OutboxMachineTests {
     let soon = LeasedPush.test(expires: start.seconds + 100)
     machine = sending(soon)
     #expect(
-      machine.advance([.tried(1, response(503, retryAfter: 100))], at: start)
+      machine.advance([.tried(1, response(503, retryAfter: 100))], at: start).withoutWaiting
         == [.report(.expired), .complete(soon, .dropped(.expired))])
   }
 
@@ -136,9 +138,11 @@ struct OutboxMachineTests {
     var machine = sending(push)
     let expired = response(403, "ExpiredProviderToken")
     #expect(
-      machine.advance([.tried(1, expired)], at: start) == [.refreshCredentials, .sendAgain(push)])
+      machine.advance([.tried(1, expired)], at: start).withoutWaiting == [
+        .refreshCredentials, .sendAgain(push),
+      ])
     #expect(
-      machine.advance([.tried(1, expired)], at: start)
+      machine.advance([.tried(1, expired)], at: start).withoutWaiting
         == [
           .report(
             .misconfigured(status: 403, reason: "ExpiredProviderToken", pause: .seconds(1))),
@@ -171,7 +175,7 @@ struct OutboxMachineTests {
         == .complete(push, .unbound(boundBefore: nil)))
 
     machine = sending(push, isProven: false)
-    let actions = machine.advance([.tried(1, response(400, reason))], at: start)
+    let actions = machine.advance([.tried(1, response(400, reason))], at: start).withoutWaiting
     #expect(actions.first == .report(.targetInDoubt(reason: reason, pause: .seconds(1))))
     #expect(actions.last == .complete(push, .retried(at: start + .seconds(61))))
     // All are paused, then one is tried at a time, until one is taken.
@@ -181,14 +185,14 @@ struct OutboxMachineTests {
     #expect(machine.advance([], at: now) == [.lease(atMost: 1, .untriedAccountsNewestFirst)])
     let second = LeasedPush.test(2, device: 2)
     _ = machine.advance([.leased([second], next: nil)], at: now)
-    let again = machine.advance([.tried(2, response(400, reason))], at: now)
+    let again = machine.advance([.tried(2, response(400, reason))], at: now).withoutWaiting
     #expect(again.first == .report(.targetInDoubt(reason: reason, pause: .seconds(2))))
     now = now + .seconds(2)
     #expect(
       machine.advance([.completed(2)], at: now) == [.lease(atMost: 1, .untriedAccountsOldestFirst)])
     let third = LeasedPush.test(3, device: 3)
     _ = machine.advance([.leased([third], next: nil)], at: now)
-    _ = machine.advance([.tried(3, response(200))], at: now)
+    _ = machine.advance([.tried(3, response(200))], at: now).withoutWaiting
     #expect(machine.advance([.completed(3)], at: now) == [.lease(atMost: 10)])
     _ = machine.advance([.leased([push], next: nil)], at: now)
     #expect(
@@ -212,7 +216,7 @@ struct OutboxMachineTests {
     // Then one tries.
     #expect(machine.advance([], at: pause) == [.lease(atMost: 1)])
     _ = machine.advance([.leased([pushes[0]], next: nil)], at: pause)
-    _ = machine.advance([.tried(1, response(200))], at: pause)
+    _ = machine.advance([.tried(1, response(200))], at: pause).withoutWaiting
     #expect(machine.advance([.completed(1)], at: pause) == [.lease(atMost: 10)])
   }
 
@@ -225,7 +229,7 @@ struct OutboxMachineTests {
     var machine = sending(push)
     let pause = Duration.seconds(1)
     #expect(
-      machine.advance([.tried(1, response(status, reason))], at: start)
+      machine.advance([.tried(1, response(status, reason))], at: start).withoutWaiting
         == [
           .report(
             .misconfigured(status: status, reason: reason ?? "no reason", pause: pause)),
@@ -242,7 +246,7 @@ struct OutboxMachineTests {
     let push = LeasedPush.test()
     var machine = sending(push)
     #expect(
-      machine.advance([.tried(1, response(status, reason))], at: start)
+      machine.advance([.tried(1, response(status, reason))], at: start).withoutWaiting
         == [
           .report(.refused(status: status, reason: reason ?? "no reason")),
           .complete(push, .dropped(.refused)),
@@ -253,8 +257,10 @@ struct OutboxMachineTests {
     let push = LeasedPush.test(attempts: 9)
     var machine = sending(push)
     #expect(
-      machine.advance([.tried(1, .cancelled)], at: start) == [.complete(push, .retried(at: start))])
-    #expect(machine.advance([.tried(7, .cancelled)], at: start) == [])
+      machine.advance([.tried(1, .cancelled)], at: start).withoutWaiting == [
+        .complete(push, .retried(at: start))
+      ])
+    #expect(machine.advance([.tried(7, .cancelled)], at: start).withoutWaiting == [])
   }
 
   /// While nothing proves the push service, bad devices of one account make that account wait and no other.
@@ -279,11 +285,35 @@ struct OutboxMachineTests {
       let push = LeasedPush.test(Int64(number), device: number, account: "bad 1")
       _ = machine.advance([.leased([push], next: nil)], at: now)
       _ = machine.advance([.tried(push.id, response(400, "BadDeviceToken"))], at: now)
+      _ = machine.advance([.completed(push.id)], at: now)
       let next = machine.wakeTime(at: now)
       pauses.append(now.duration(to: next))
       now = next
-      _ = machine.advance([.completed(push.id)], at: now)
+      _ = machine.advance([], at: now)
     }
     #expect(pauses == [2, 4, 8, 16].map { .seconds($0) })
+  }
+
+  @Test func saysWhyPushesWait() throws {
+    let push = LeasedPush.test()
+    var machine = sending(push)
+    #expect(
+      machine.advance([.tried(1, response(503, "Busy"))], at: start).first
+        == .report(.waiting(status: 503, reason: "Busy")))
+    var other = sending(push)
+    #expect(
+      other.advance([.tried(1, .disconnected)], at: start).first
+        == .report(.waiting(status: 0, reason: "the connection broke")))
+    // The server itself has asked too often: no device tries before the pause is over.
+    var overloaded = sending(push)
+    let actions = overloaded.advance(
+      [.tried(1, response(429, "TooManyProviderTokenUpdates"))], at: start)
+    #expect(
+      actions == [
+        .report(
+          .overloaded(
+            status: 429, reason: "TooManyProviderTokenUpdates", pause: .seconds(1))),
+        .complete(push, .retried(at: start + .seconds(1))),
+      ])
   }
 }

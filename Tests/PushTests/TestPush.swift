@@ -66,3 +66,12 @@ struct OutboxFixture: Sendable {
     ).pushes
   }
 }
+
+extension [OutboxMachine.Action] {
+  /// The actions without the reports that pushes wait, which have a test of their own.
+  var withoutWaiting: [OutboxMachine.Action] {
+    filter { action in
+      if case .report(.waiting) = action { false } else { true }
+    }
+  }
+}
