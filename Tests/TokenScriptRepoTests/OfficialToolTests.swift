@@ -287,4 +287,47 @@ struct OfficialToolTests {
     let report = try awd(["repo", "verify", "t.tsml"], in: fixture)
     #expect(report.contains("would be served") && report.contains("another prefix than ts:"))
   }
+
+  // MARK: The guide
+
+  /// Runs the five commands of the guide as they stand, but for the server's URL.
+  @Test func theGuidesCommandsWork() async throws {
+    let guide = URL(filePath: #filePath).deletingLastPathComponent()
+      .appending(path: "../../Sources/awd/awd.docc/OfficialTool.md")
+    let text = try String(contentsOf: guide, encoding: .utf8)
+    let block = try #require(text.firstMatch(of: /```sh\n([^`]*)```/)?.1)
+    let commands = block.split(separator: "\n").map(String.init)
+    #expect(commands.count == 5 && commands.allSatisfy { $0.hasPrefix("awd repo ") })
+
+    let fixture = try CommandsFixture()
+    try fixture.write(
+      "awd.toml",
+      """
+      [tokenscript]
+      repository = "repository"
+      hosts = ["localhost"]
+      [tokenscript.publish]
+      policy = "open"
+      """)
+    let server = try ChildProcess.awd(
+      ["serve", "--config", "\(fixture.folder)/awd.toml"], home: fixture.folder,
+      environment: ["AWD_SERVER_LISTEN": "127.0.0.1:0"])
+    let line = try await server.line(with: "listening at=http://")
+    let port = try #require(line.firstMatch(of: /127\.0\.0\.1:([1-9][0-9]+)/)?.1)
+    try fixture.write("project/tokenscript.xml", tokenScript(for: alice))
+    try fixture.write("project/ts-signing.key", Self.signingKey)
+    try fixture.write("project/ts-master.key", Self.masterKey)
+    try fixture.write("project/out/tokenscript.tsml", tokenScript(for: alice))
+    let program = try CommandsFixture.program()
+    for command in commands {
+      let here = command.replacing("https://repo.example", with: "http://localhost:\(port)")
+      let script = "awd() { '\(program)' \"$@\"; }; cd project; \(here)"
+      let result = try fixture.spawn("/bin/sh", ["-ec", script])
+      #expect(result.code == 0, "\(here): \(result.output)\(result.errors)")
+    }
+    let url = "http://localhost:\(port)/2019/05/\(alice)"
+    let served = try fixture.spawn("curl", ["-sf", url])
+    #expect(
+      Array(served.output.utf8) == (try fixture.read("project/out/tokenscript.signed.tsml")))
+  }
 }

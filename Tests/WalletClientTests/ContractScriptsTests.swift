@@ -5,7 +5,8 @@ internal import HTTPProtocol
 internal import HTTPServer
 internal import TestSupport
 internal import Testing
-internal import WalletClient
+
+@testable import WalletClient
 
 /// The agent and the places that contracts name themselves.
 @Suite(.ownThreads) struct ContractScriptsTests {
@@ -105,5 +106,96 @@ internal import WalletClient
     let report = try await fetch(responder)
     #expect(cache.bytes("1/\(alice).xml") == good)
     #expect(report.attempts.first?.result == "the chain’s endpoint has not answered")
+  }
+
+  // MARK: Digests
+
+  /// The identifiers of one block and of several, in all forms.
+  @Test(arguments: [10, 600_000], [0, 1, 2])
+  func bytesOfTheDigestAreTheContractsOwn(size: Int, form: Int) async throws {
+    let note = String(repeating: "x", count: size)
+    let own = try Signer.shop.sign(tokenScript(note: note), at: 1_600_000_000)
+    let stranger = try Signer.rival.sign(tokenScript(note: "stranger"), at: 1_600_000_500)
+    let identifier = ContentIdentifiers.all(of: own)[form]
+    let path = "/gateway/ipfs/\(identifier)"
+    let good = try await fetch(
+      responder(["ipfs://\(identifier)"], files: [path: own, Self.repository: stranger]))
+    #expect(good.source == "ipfs://\(identifier)" && good.proof == .digest)
+    #expect(cache.bytes("1/\(alice).xml") == own)
+    // Other bytes are rejected, and the repository is asked.
+    let evil = try await fetch(
+      responder(["ipfs://\(identifier)"], files: [path: stranger, Self.repository: own]))
+    #expect(evil.source == nil && evil.proof == nil)
+    #expect(evil.attempts.first?.result.contains("the bytes aren't what the CID names") == true)
+    #expect(evil.attempts.first?.uri == "ipfs://\(identifier)")
+    #expect(cache.bytes("1/\(alice).xml") == own)
+  }
+
+  @Test func aFileInAFolderIsTakenByItsSignatureAlone() async throws {
+    let own = try Signer.shop.sign(tokenScript(note: "own"), at: 1_600_000_000)
+    let report = try await fetch(
+      responder(["ipfs://Qm12/x.tsml"], files: ["/gateway/ipfs/Qm12/x.tsml": own]))
+    #expect(report.proof == .signature)
+  }
+
+  /// A date that one location has given says nothing at another.
+  @Test func anotherLocationIsAskedWithoutConditions() async throws {
+    let old = try Signer.shop.sign(tokenScript(note: "old"), at: 1_600_000_900)
+    let new = try Signer.shop.sign(tokenScript(note: "new"), at: 1_600_000_000)
+    let first = ContentIdentifiers.all(of: old)[0]
+    let second = ContentIdentifiers.all(of: new)[0]
+    _ = try await fetch(responder(["ipfs://\(first)"], files: ["/gateway/ipfs/\(first)": old]))
+    #expect(cache.bytes("1/\(alice).xml") == old)
+    let moved = responder(["ipfs://\(second)"], files: ["/gateway/ipfs/\(second)": new])
+    let report = try await fetch(moved)
+    #expect(report.source == "ipfs://\(second)")
+    #expect(moved.requests.allSatisfy { $0.value(.ifModifiedSince) == nil })
+    #expect(cache.bytes("1/\(alice).xml") == new)
+    // At the same location all is as ever.
+    let again = responder(["ipfs://\(second)"], files: ["/gateway/ipfs/\(second)": new])
+    #expect(try await fetch(again).outcome == .unchanged)
+    #expect(again.requests.contains { $0.value(.ifModifiedSince) != nil })
+  }
+
+  /// A gateway that answers 304 to everything can't keep the old file.
+  @Test func notModifiedUnaskedIsNoAnswer() async throws {
+    let old = try Signer.shop.sign(tokenScript(note: "old"), at: 1_600_000_000)
+    let new = try Signer.shop.sign(tokenScript(note: "new"), at: 1_600_000_500)
+    let first = ContentIdentifiers.all(of: old)[0]
+    _ = try await fetch(responder(["ipfs://\(first)"], files: ["/gateway/ipfs/\(first)": old]))
+    let second = ContentIdentifiers.all(of: new)[0]
+    let files = [Self.repository: new]
+    let rpc = responder(["ipfs://\(second)"], files: files)
+    let stubborn = ScriptedResponder { path, head in
+      if path.hasPrefix("/gateway/") { return Response(.notModified) }
+      return rpc.respond(path, head)
+    }
+    _ = try await fetch(stubborn)
+    #expect(cache.bytes("1/\(alice).xml") == new)
+  }
+
+  @Test func anEndpointThatFailsMovesNothing() async throws {
+    let own = try Signer.shop.sign(tokenScript(note: "own"), at: 1_600_000_900)
+    let other = try Signer.rival.sign(tokenScript(note: "other"), at: 1_600_000_000)
+    let identifier = ContentIdentifiers.all(of: own)[0]
+    _ = try await fetch(
+      responder(["ipfs://\(identifier)"], files: ["/gateway/ipfs/\(identifier)": own]))
+    let failing = ScriptedResponder { path, _ in
+      path == Self.repository
+        ? .file(other, modified: "Sun, 13 Sep 2020 12:26:40 GMT") : Response(.internalServerError)
+    }
+    _ = try await fetch(failing)
+    #expect(cache.bytes("1/\(alice).xml") == own)
+  }
+
+  @Test func everyUnusedURIIsReportedWithAReason() async throws {
+    let uris = ["ftp://x", "ipfs://..", "https://127.0.0.1/x", "ipfs://Qm12"]
+    let report = try await fetch(responder(uris, files: [:]))
+    #expect(report.attempts.compactMap(\.uri) == uris)
+    #expect(report.attempts.prefix(2).allSatisfy { $0.result.hasPrefix("not followed, since") })
+    guard case .absent = report.outcome else {
+      Issue.record("\(report)")
+      return
+    }
   }
 }

@@ -115,6 +115,9 @@ final class ScriptedResponder: Responder {
 
   var requests: [RequestHead] { heads.withLock { $0 } }
 
+  /// The response to a request, which isn't recorded.
+  func respond(_ path: String, _ head: RequestHead) -> Response { body(path, head) }
+
   func plan(for head: RequestHead, from origin: RequestOrigin) -> RequestPlan {
     heads.withLock { $0.append(head) }
     let response = body(String(decoding: head.path, as: UTF8.self), head)

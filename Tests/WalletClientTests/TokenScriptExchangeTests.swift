@@ -82,6 +82,7 @@ private func run(
     var local: HTTPDate?
     var localNamespace: TokenScriptNamespace? = may
     var isOtherSigners = false
+    var provenance = TokenScriptExchange.LocalFile.Provenance.own
     let steps: [Step]
     let actions: [String]
     let outcome: String
@@ -217,6 +218,35 @@ private func run(
         "ask 2019/05 \(old.seconds)", "ask 2019/04", "inspect 2019/04", "store \(newer.seconds)",
       ], outcome: "updated"),
     Case(
+      name: "a better namespace, signed earlier than what was downloaded", local: old,
+      localNamespace: april, provenance: .downloaded, steps: [.file(older), .good(signed: nil)],
+      actions: ["ask 2019/05", "inspect 2019/05", "store \(older.seconds)"], outcome: "updated"),
+    Case(
+      name: "a namespace that is read instead of one that isn't", local: old,
+      localNamespace: march, provenance: .downloaded, steps: [.file(older), .good(signed: nil)],
+      actions: ["ask 2019/05", "inspect 2019/05", "store \(older.seconds)"], outcome: "updated"),
+    Case(
+      name: "an older file of a lesser namespace", local: old, provenance: .downloaded,
+      steps: [.absent, .file(old)],
+      actions: ["ask 2019/05 \(old.seconds)", "ask 2019/04", "finish"],
+      outcome: "own \(old.seconds)"),
+    Case(
+      name: "another location, older", local: old, provenance: .downloadedElsewhere,
+      steps: [.file(older), .good(signed: nil)],
+      actions: ["ask 2019/05", "inspect 2019/05", "store \(older.seconds)"], outcome: "updated"),
+    Case(
+      name: "another location, not modified", local: old, provenance: .downloadedElsewhere,
+      steps: [.notModified(old)], actions: ["ask 2019/05", "finish"], outcome: "failed"),
+    Case(
+      name: "the same location, older", local: old, provenance: .downloaded,
+      steps: [.file(older)], actions: ["ask 2019/05 \(old.seconds)", "finish"],
+      outcome: "own \(older.seconds)"),
+    Case(
+      name: "the repository chooses another version", namespaces: [], local: old,
+      localNamespace: april, provenance: .downloaded, steps: [.file(older), .good(signed: nil)],
+      actions: ["ask any \(old.seconds)", "inspect any", "store \(older.seconds)"],
+      outcome: "updated"),
+    Case(
       name: "nothing any more", namespaces: [may], local: old, steps: [.absent],
       actions: ["ask 2019/05 \(old.seconds)", "finish"], outcome: "absent"),
   ]
@@ -225,7 +255,8 @@ private func run(
   func decides(_ example: Case) throws {
     let local = example.local.map {
       TokenScriptExchange.LocalFile(
-        modified: $0, namespace: example.localNamespace, isOtherSigners: example.isOtherSigners)
+        modified: $0, namespace: example.localNamespace, isOtherSigners: example.isOtherSigners,
+        provenance: example.provenance)
     }
     let (actions, finished) = run(example.namespaces, local: local, example.steps)
     #expect(actions == example.actions)
