@@ -245,7 +245,8 @@ let tests: [Target] = [
       "TestSupport", "WebApps", "awd",
     ],
     exclude: ["JavaScript", "Python"]),
-  .testTarget(name: "BudgetsTests", dependencies: ["Budgets", "Formats", "Platform", "TestSupport"]),
+  .testTarget(
+    name: "BudgetsTests", dependencies: ["Budgets", "Formats", "Platform", "TestSupport"]),
   .testTarget(
     name: "ClusterTests",
     dependencies: [
@@ -345,6 +346,11 @@ let tests: [Target] = [
       "Apptimist", "ApptimistProtocol", "Configuration", "Cryptography", "Ethereum", "Formats",
       "HTTPClient", "HTTPProtocol", "HTTPServer", "Msgr", "Observability", "Platform", "Routing",
       "ServiceKit", "Storage", "TestSupport", "TokenScriptRepo", "WalletClient", "XMLSecurity",
+    ]),
+  .testTarget(
+    name: "WebAppsTests",
+    dependencies: [
+      "Cryptography", "Formats", "HTTPProtocol", "Platform", "TestSupport", "WebApps",
     ]),
   .testTarget(
     name: "XMLSecurityTests",
