@@ -65,7 +65,8 @@ extension ApptimistStore {
                   AND position > ?3 AND kind <> ?4 ORDER BY position LIMIT ?5
               ) AS wanted
             ) AS e ON e.bytes - e.size <= ?6 OR e.place <= 2
-            LEFT JOIN apptimist_contents c ON c.id = e.content
+            LEFT JOIN /*postgresql LATERAL (SELECT id, header, data FROM */ apptimist_contents
+              /*postgresql x WHERE x.id = e.content OFFSET 0) */ c ON c.id = e.content
           WHERE u.key = ?1 AND u.kind = ?2 ORDER BY e.position
           """, user, StoredKind.user, position, EntryKind.place, limit, maxBytes
         ) { row in try page.take(row) }
