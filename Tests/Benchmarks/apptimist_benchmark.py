@@ -14,7 +14,8 @@ from support import OTHER_CORES, SERVER_CORE, awd_command, free_port, running, s
 AWD, GENERATOR, NATS = map(os.path.abspath, sys.argv[1:4])
 # One address and one author send what many would.
 UNLIMITED = ("[apptimist]\nunauthenticated_sessions_per_address = 2048\nforum_posts_size = \"1TiB\"\n"
-             "messages_size_per_address = \"1TiB\"\n")
+             "messages_size_per_address = \"1TiB\"\nstored_size_per_address = \"1TiB\"\n"
+             "accounts_per_address = 1000000\n")
 SECONDS = int(sys.argv[4]) if len(sys.argv) > 4 else 1
 ROUNDS = int(sys.argv[5]) if len(sys.argv) > 5 else 5
 PAIRS = 64

@@ -326,7 +326,8 @@ async def main(options):
         server = Server(options.awd, {"queue_messages": 2 * options.messages,
                                       "queue_size": "4GiB", "all_sessions": 100_000,
                                       "sessions_per_address": 100_000, "forum_posts_size": "1TiB",
-                                      "messages_size_per_address": "1TiB"}, level="warning")
+                                      "messages_size_per_address": "1TiB", "stored_size_per_address": "1TiB",
+                                      "accounts_per_address": 1_000_000}, level="warning")
         try:
             await server.start()
             await parts[name](server, options)

@@ -37,6 +37,8 @@ allow = ["127.0.0.1:1"]
 unauthenticated_sessions_per_address = 2048
 forum_posts_size = "1TiB"
 messages_size_per_address = "1TiB"
+stored_size_per_address = "1TiB"
+accounts_per_address = 1000000
 """
 folder = temporary_folder()
 server = PostgreSQL(folder, settings={"shared_buffers": "512MB", "max_wal_size": "4GB"})
