@@ -171,10 +171,10 @@ internal import Platform
         configuration.pushServices, store: store, log: log, metrics: Metrics(), clock: { .now() })
       let queue = pushes.queue(of: "msgr", configuration.push, web: .on)
       #expect(queue.kinds == kinds, "\(toml)")
-      func takes(_ device: DeviceID) -> Bool {
-        MessageService.takes(device, configuration.push, queue.kinds)
+      func accepts(_ device: DeviceID) -> Bool {
+        MessageService.accepts(device, configuration.push, queue.kinds)
       }
-      #expect(all.filter(takes) == taken, "\(toml)")
+      #expect(all.filter(accepts) == taken, "\(toml)")
     }
     #expect(
       try self.fault(of: "push = \"on\"\n")?.contains("expected [push.apns] or [push.fcm]") == true)

@@ -190,21 +190,21 @@ struct PushOutboxStoreTests {
       hash: TokenHash(digest: SHA256.hash([1])), name: try PushFixture.name("cleo"), device: device)
     let progress = MessageStreamProgress(start: .zero, sent: first, confirmed: first)
     /// Settles what a stream leaves, while another stream of the device brings what comes after a message.
-    func settle(releasedTo released: MessageID?) async throws {
+    func recordProgress(releasedTo released: MessageID?) async throws {
       fixture.streams.set(released.map { [device: $0] } ?? [:])
-      try await fixture.store.settle(progress, of: token, ending: released.map { _ in 1 })
+      try await fixture.store.recordProgress(progress, of: token, ending: released.map { _ in 1 })
     }
-    try await settle(releasedTo: nil)
+    try await recordProgress(releasedTo: nil)
     #expect(try await fixture.lease().isEmpty)
     #expect(try await fixture.count("push_outbox") == 2)
-    try await settle(releasedTo: first)
+    try await recordProgress(releasedTo: first)
     #expect(try await fixture.lease().isEmpty)
-    try await settle(releasedTo: second)
+    try await recordProgress(releasedTo: second)
     let pushes = try await fixture.lease()
     #expect(pushes.map(\.text) == ["2"])
     for push in pushes { try await fixture.complete(push, .delivered) }
     #expect(try await fixture.lease().isEmpty)
-    try await settle(releasedTo: .last)
+    try await recordProgress(releasedTo: .last)
     #expect(try await fixture.lease().map(\.text) == ["3"])
   }
 

@@ -124,18 +124,18 @@ internal import Platform
 
   @Test func theLargestHolderLosesItsIdlestStream() async throws {
     try await withRunning("streams = 2\n") { running in
-      let places = running.fixture.service.service.places
+      let slots = running.fixture.service.service.slots
       let network = IPAddress("192.0.2.1").map(ClientNetwork.init(of:))
       let token = try await running.fixture.register("anna")
       let streams = try (0..<2).map { _ in try running.stream(token) }
-      try await waitUntil { places.statistics.held == 2 }
-      let place = try places.take(for: network)
+      try await waitUntil { slots.statistics.held == 2 }
+      let place = try slots.acquire(for: network)
       // Which one it is depends on the moment; its peer doesn't answer the close frame.
       try await waitUntil(within: .seconds(20)) {
         running.fixture.service.service.hub.count == 1
       }
-      #expect(places.statistics.lost == 1)
-      let error = #expect(throws: RequestRefusal.self) { try places.take(for: network) }
+      #expect(slots.statistics.lost == 1)
+      let error = #expect(throws: RequestRefusal.self) { try slots.acquire(for: network) }
       #expect(error == .tooManyStreams(retryAfter: 60))
       place.leave()
       streams.forEach { $0.cut() }

@@ -63,7 +63,7 @@ final class FailedLogins: Sendable {
     case site(String)
   }
 
-  /// A failed login, as other nodes are told of it.
+  /// A failed login, as nodes tell each other.
   struct Failure: Hashable, Sendable {
     let login: Login
     let isFamiliar: Bool

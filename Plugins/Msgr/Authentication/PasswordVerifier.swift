@@ -135,7 +135,7 @@ final class PasswordVerifier: Sendable {
   }
 
   /// Checks something else than a password; what is forbidden counts as a failed login of the network, which the operator
-  /// and other nodes are told of by a name, which need not be an account's.
+  /// and other nodes get to know by a name, which need not be an account's.
   func counting<Value>(
     _ name: @autoclosure () -> UserName, from network: ClientNetwork?,
     _ check: () async throws -> Value

@@ -39,14 +39,14 @@ extension MsgrRoutes {
 
   /// Registers the requests of programs that publish.
   func registerPublishing(on router: inout Router) {
-    post("/tokens", on: &router) { call in
+    registerFields("/tokens", on: &router) { call in
       let token = try await service.makePublisher(
         try NewPublisher(call.fields), form: try call.fields.tokenForm(),
         by: try call.credentials())
       return ["Token": token.text]
     }
     for path in ["/publish", "/publish/{name}"] {
-      on([.post, .put, .get], path, handling: &router) { request, parameters in
+      registerJSON(path, by: [.post, .put, .get], on: &router) { request, parameters in
         try await publish(request, to: parameters.text("name"))
       }
     }

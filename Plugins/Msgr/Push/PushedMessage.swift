@@ -41,7 +41,7 @@ extension PushedMessage {
   }
 
   /// Reads the content of a push; nil if it is none of this service's.
-  init?(_ push: Push) {
+  init?(_ push: LeasedPush) {
     guard let content = JSONValue(parsing: push.content),
       let id = content["Id"]?.string.flatMap({ try? MessageID($0, in: .id) }),
       let badge = content["Badge"]?.integer, let sender = content["UserFrom"]?.string,
@@ -76,7 +76,7 @@ struct MsgrPushes: PushSource {
   /// The page that a tap opens if the message has no link.
   let page: String
 
-  func payload(of push: Push) -> PushPayload? {
+  func payload(of push: LeasedPush) -> PushPayload? {
     guard let message = PushedMessage(push) else { return nil }
     return switch push.address.kind {
     case .apns, .apnsSandbox:
@@ -87,7 +87,7 @@ struct MsgrPushes: PushSource {
   }
 
   func end(
-    _ push: Push, boundBefore moment: Timestamp?, _ transaction: borrowing Transaction
+    _ push: LeasedPush, boundBefore moment: Timestamp?, _ transaction: borrowing Transaction
   ) throws {
     let device = DeviceID(stored: String(decoding: push.device, as: UTF8.self))
     try store.strategy.lock(device, transaction)
@@ -100,7 +100,7 @@ struct MsgrPushes: PushSource {
       moment ?? Timestamp(milliseconds: .max))
   }
 
-  func labels(of push: Push) -> (id: String, device: String) {
+  func labels(of push: LeasedPush) -> (id: String, device: String) {
     (PushedMessage(push)?.id.text ?? push.pushID, String(decoding: push.device, as: UTF8.self))
   }
 }

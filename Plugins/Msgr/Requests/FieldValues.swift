@@ -37,7 +37,7 @@ struct FieldValues: Sendable {
       guard let form = URLEncodedForm(request.body[...]) else {
         throw FieldError(nil, "the form is malformed, not UTF-8, or has a NUL")
       }
-      for pair in form.pairs { take(FieldID(exactly: pair.name), .text(pair.value)) }
+      for pair in form.pairs { add(FieldID(exactly: pair.name), .text(pair.value)) }
     }
   }
 
@@ -63,7 +63,7 @@ struct FieldValues: Sendable {
         case .fraction, .other: .notText
         }
       guard let value else { continue }
-      take(FieldID(exactly: member.name), value)
+      add(FieldID(exactly: member.name), value)
     }
   }
 
@@ -72,11 +72,11 @@ struct FieldValues: Sendable {
       let field = FieldID.allCases.first {
         $0.rawValue.utf8.elementsEqual(name) { $0 | 0x20 == $1 | 0x20 }
       }
-      take(field, String(validating: value, as: UTF8.self).map { .text($0) } ?? .notText)
+      add(field, String(validating: value, as: UTF8.self).map { .text($0) } ?? .notText)
     }
   }
 
-  private mutating func take(_ field: FieldID?, _ value: Value) {
+  private mutating func add(_ field: FieldID?, _ value: Value) {
     guard let field else { return }
     if let index = values.firstIndex(where: { $0.field == field }) {
       values[index].value = .repeated

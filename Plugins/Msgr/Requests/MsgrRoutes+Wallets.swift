@@ -7,14 +7,14 @@ extension MsgrRoutes {
   /// Registers the requests, if there are logins by wallets.
   func registerWallets(on router: inout Router) {
     guard let logins = service.wallets else { return }
-    post("/wallet-challenge", in: [Self.prefix], handling: &router) { request, _ in
+    registerJSON("/wallet-challenge", in: [Self.prefix], on: &router) { request, _ in
       let fields = try FieldRequest(request).fields
       let address = try Self.address(fields, .address)
       let chain = try Self.chain(fields, logins)
       let (message, end) = logins.challenge(for: address, on: chain)
       return try JSONText.of(["Message": message, "Expires": end.description])
     }
-    post("/wallet-login", in: [Self.prefix], handling: &router) { request, _ in
+    registerJSON("/wallet-login", in: [Self.prefix], on: &router) { request, _ in
       let call = try FieldRequest(request)
       let login = try device(of: call)
       let (token, name) = try await counting(logins, call) { proof in
@@ -25,7 +25,7 @@ extension MsgrRoutes {
       }
       return try JSONText.of(["Token": token.text, "Username": name.text])
     }
-    post("/wallet", in: [Self.prefix], on: &router) { call in
+    registerFields("/wallet", in: [Self.prefix], on: &router) { call in
       let credentials = try call.credentials()
       let removed = call.fields.has(.remove) ? try Self.address(call.fields, .remove) : nil
       func wallets(binding proof: WalletProof?) async throws -> [String] {
@@ -36,7 +36,7 @@ extension MsgrRoutes {
       guard call.fields.has(.message) else { return ["Wallets": try await wallets(binding: nil)] }
       return ["Wallets": try await counting(logins, call, wallets)]
     }
-    post("/find", in: [Self.prefix], on: &router) { call in
+    registerFields("/find", in: [Self.prefix], on: &router) { call in
       let address = try Self.address(call.fields, .address)
       let chain = try Self.chain(call.fields, logins)
       let user = try await service.find(address, on: chain, by: try call.credentials())

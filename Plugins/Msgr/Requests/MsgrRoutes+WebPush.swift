@@ -16,7 +16,7 @@ extension MsgrRoutes {
         return response
       }
     }
-    post("/subscribe", on: &router) { call in
+    registerFields("/subscribe", on: &router) { call in
       let subscription = try BrowserSubscription(
         call.fields, allowed: service.pushes.allowedWebHosts)
       try await service.authenticator.perform(as: try call.credentials()) { caller in
@@ -24,7 +24,7 @@ extension MsgrRoutes {
       }
       return EmptyResponse()
     }
-    post("/unsubscribe", on: &router) { call in
+    registerFields("/unsubscribe", on: &router) { call in
       try await service.authenticator.perform(as: try call.credentials(), service.store.unsubscribe)
       return EmptyResponse()
     }

@@ -51,7 +51,7 @@ struct MsgrRoutes: Sendable {
   }
 
   private func registerAccounts(on router: inout Router) {
-    post("/register", handling: &router) { request, _ in
+    registerJSON("/register", on: &router) { request, _ in
       let call = try FieldRequest(request)
       guard service.signup != .closed else { throw RequestRefusal.noSignup }
       let fields = call.fields
@@ -61,30 +61,30 @@ struct MsgrRoutes: Sendable {
         invitation: try call.invitation(), from: call.network)
       return try JSONText.of(["Token": token.text])
     }
-    post("/login", on: &router) { call in
+    registerFields("/login", on: &router) { call in
       let credentials = try call.passwordCredentials()
       let token = try await service.login(credentials, try device(of: call))
       return ["Token": token.text]
     }
-    post("/logout", on: &router) { call in
+    registerFields("/logout", on: &router) { call in
       try await service.logout(try call.digestedToken() ?? call.credentials())
       return EmptyResponse()
     }
-    post("/password", on: &router) { call in
+    registerFields("/password", on: &router) { call in
       let fields = call.fields
       try await service.changePassword(
         try call.credentials(), by: try await secret(call),
         to: try fields.newPassword(.newPassword, atLeast: minimumPassword), in: call.network)
       return EmptyResponse()
     }
-    post("/sessions", on: &router) { call in
+    registerFields("/sessions", on: &router) { call in
       let end = call.fields.has(.end) ? try call.fields.text(.end) : nil
       return try await service.sessions(of: try call.credentials(), ending: end)
     }
-    post("/export", answering: &router) { request, _ in
+    registerBody("/export", on: &router) { request, _ in
       .pieces(try await answer(request) { try await service.export(try $0.credentials()) })
     }
-    post("/delete", on: &router) { call in
+    registerFields("/delete", on: &router) { call in
       let credentials = try call.credentials()
       try await service.delete(credentials, by: try await secret(call))
       return EmptyResponse()
@@ -94,7 +94,7 @@ struct MsgrRoutes: Sendable {
   /// Returns the device of a login, unless it is one that nothing could be pushed to.
   func device(of call: FieldRequest) throws(FieldError) -> DeviceLogin {
     let login = try call.device()
-    guard service.takes(login.device) else {
+    guard service.accepts(login.device) else {
       throw FieldError(.deviceID, "is a token of a push service that isn't configured here")
     }
     return login
@@ -103,16 +103,16 @@ struct MsgrRoutes: Sendable {
   private func registerContacts(on router: inout Router) {
     let authenticator = service.authenticator
     let store = service.store
-    post("/contacts", on: &router) { call in
+    registerFields("/contacts", on: &router) { call in
       try await authenticator.perform(as: try call.credentials(), store.friends).map(\.text)
     }
-    post("/friends", on: &router) { call in
+    registerFields("/friends", on: &router) { call in
       let skipped = try call.fields.number(.skip, in: 0...Int(Int32.max)) ?? 0
       return try await authenticator.perform(as: try call.credentials()) { caller in
         try await store.contacts(of: caller, skipping: skipped)
       }
     }
-    post("/add", on: &router) { call in
+    registerFields("/add", on: &router) { call in
       let credentials = try call.credentials(acceptsMisspelling: true)
       let friendship = try await service.add(try call.fields.name(.addUser), by: credentials)
       return ["Status": friendship.rawValue]
@@ -120,7 +120,7 @@ struct MsgrRoutes: Sendable {
     for (path, act) in [
       ("/unfriend", store.unfriend), ("/block", service.block), ("/unblock", store.unblock),
     ] {
-      post(path, on: &router) { call in
+      registerFields(path, on: &router) { call in
         let credentials = try call.credentials()
         let user = try call.fields.sender(.user)
         try await authenticator.perform(as: credentials) { try await act(user, $0) }
@@ -130,7 +130,7 @@ struct MsgrRoutes: Sendable {
   }
 
   private func registerMessages(on router: inout Router) {
-    on([.post], "/message", in: ["", Self.prefix], responding: &router) { request, _ in
+    registerResponse("/message", in: ["", Self.prefix], on: &router) { request, _ in
       // Gotify's clients publish at this path too.
       if let gotify, try await gotify.isGotify(request) { return try await gotify.publish(request) }
       return Self.response(
@@ -142,14 +142,14 @@ struct MsgrRoutes: Sendable {
     }
     let authenticator = service.authenticator
     let store = service.store
-    post("/inbox", on: &router) { call in
+    registerFields("/inbox", on: &router) { call in
       let credentials = try call.credentials()
       let position = try call.fields.since()
       return try await authenticator.perform(as: credentials) {
         try await store.inbox(of: $0, since: position)
       }
     }
-    post("/history", on: &router) { call in
+    registerFields("/history", on: &router) { call in
       let fields = call.fields
       let credentials = try call.credentials()
       let position =
@@ -168,7 +168,7 @@ struct MsgrRoutes: Sendable {
           try await store.history(of: caller, with: other, before: position, atMost: count))
       }
     }
-    post("/read", on: &router) { call in
+    registerFields("/read", on: &router) { call in
       let fields = call.fields
       try await service.read(
         from: try fields.sender(.with), upTo: try MessageID(try fields.text(.id), in: .id),
@@ -178,11 +178,11 @@ struct MsgrRoutes: Sendable {
   }
 
   /// Registers a request with the fields of the protocol, whose response is a value in JSON.
-  func post<Body: Encodable & SendableMetatype>(
+  func registerFields<Body: Encodable & SendableMetatype>(
     _ path: String, in prefixes: [String] = ["", prefix], on router: inout Router,
     _ act: @escaping @Sendable (FieldRequest) async throws -> Body
   ) {
-    post(path, in: prefixes, handling: &router) { request, _ in
+    registerJSON(path, in: prefixes, on: &router) { request, _ in
       try JSONText.of(try await answer(request, act))
     }
   }
@@ -202,36 +202,22 @@ struct MsgrRoutes: Sendable {
     }
   }
 
-  /// Registers a request whose response is JSON.
-  func post(
-    _ path: String, in prefixes: [String] = ["", prefix], handling router: inout Router,
+  /// Registers a request by POST, or by other methods, whose response is JSON.
+  func registerJSON(
+    _ path: String, by methods: [Method] = [.post], in prefixes: [String] = ["", prefix],
+    on router: inout Router,
     _ act: @escaping @Sendable (Request, RouteParameters) async throws -> [UInt8]
   ) {
-    post(path, in: prefixes, answering: &router) { .array(try await act($0, $1)) }
-  }
-
-  /// Registers a request of some methods whose response is JSON.
-  func on(
-    _ methods: [Method], _ path: String, in prefixes: [String] = ["", prefix],
-    handling router: inout Router,
-    _ act: @escaping @Sendable (Request, RouteParameters) async throws -> [UInt8]
-  ) {
-    on(methods, path, in: prefixes, answering: &router) { .array(try await act($0, $1)) }
+    registerBody(path, by: methods, in: prefixes, on: &router) { .array(try await act($0, $1)) }
   }
 
   /// Registers a request whose response is JSON, in pieces or as a whole.
-  private func post(
-    _ path: String, in prefixes: [String] = ["", prefix], answering router: inout Router,
+  private func registerBody(
+    _ path: String, by methods: [Method] = [.post], in prefixes: [String] = ["", prefix],
+    on router: inout Router,
     _ act: @escaping @Sendable (Request, RouteParameters) async throws -> Response.Body
   ) {
-    on([.post], path, in: prefixes, answering: &router, act)
-  }
-
-  private func on(
-    _ methods: [Method], _ path: String, in prefixes: [String], answering router: inout Router,
-    _ act: @escaping @Sendable (Request, RouteParameters) async throws -> Response.Body
-  ) {
-    on(methods, path, in: prefixes, responding: &router) { request, parameters in
+    registerResponse(path, by: methods, in: prefixes, on: &router) { request, parameters in
       Self.response(try await act(request, parameters))
     }
   }
@@ -245,8 +231,9 @@ struct MsgrRoutes: Sendable {
   }
 
   /// Registers a request of some methods, whose refusals have the form of Msgr's own clients.
-  private func on(
-    _ methods: [Method], _ path: String, in prefixes: [String], responding router: inout Router,
+  private func registerResponse(
+    _ path: String, by methods: [Method] = [.post], in prefixes: [String],
+    on router: inout Router,
     _ act: @escaping @Sendable (Request, RouteParameters) async throws -> Response
   ) {
     for prefix in prefixes {

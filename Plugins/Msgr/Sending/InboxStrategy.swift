@@ -8,7 +8,7 @@ struct StreamingDevices: Sendable {
   var nodes: Set<NodeID> = []
 
   /// Returns whether a device gets a message by its stream.
-  func brings(_ message: MessageID, to device: DeviceID) -> Bool {
+  func delivers(_ message: MessageID, to device: DeviceID) -> Bool {
     starts[device].map { $0 < message } ?? false
   }
 }

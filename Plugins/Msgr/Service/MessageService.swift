@@ -10,7 +10,7 @@ internal import Platform
 /// The work of the service: requests, streams and commands end up here.
 ///
 /// A caller is identified and counted before anything is queued. The store's transaction takes values and returns values;
-/// the news that follow from it are told after the commit.
+/// its effects follow after the commit.
 final class MessageService: Sendable {
   /// The refused messages that a sender may have in a minute, however few others.
   private static let leastRefused = 60
@@ -24,7 +24,7 @@ final class MessageService: Sendable {
   let link: NodeLink<StreamRegistry>
   private let lastStream = Atomic<Int64>(0)
   private let tidied = Atomic(0)
-  let places: MessageStreamSlots
+  let slots: MessageStreamSlots
   /// The pushes to phones and browsers.
   let pushes: Pushes
   /// The choice of push services for phones.
@@ -72,7 +72,7 @@ final class MessageService: Sendable {
     }
     log = context.log
     disk = context.disk
-    places = MessageStreamSlots(configuration.streams)
+    slots = MessageStreamSlots(configuration.streams)
     refusals = RefusalReport(context.log, context.metrics, clock: context.clock)
     registrations = RegistrationLimits(configuration.registrations, clock: context.clock)
     passwords = try PasswordVerifier(
@@ -101,13 +101,13 @@ final class MessageService: Sendable {
     accepted = context.metrics.counter(
       "awd_msgr_messages_total", "Stored messages, including contact requests")
     context.metrics.gauge("awd_msgr_streams", "Open streams") { [hub] in Double(hub.count) }
-    context.metrics.budget(named: "msgr-streams") { [places] in places.statistics }
+    context.metrics.budget(named: "msgr-streams") { [slots] in slots.statistics }
   }
 
   /// Returns whether a device may log in: where pushes are on, its push service must be configured.
-  func takes(_ device: DeviceID) -> Bool { Self.takes(device, push, store.pushes.kinds) }
+  func accepts(_ device: DeviceID) -> Bool { Self.accepts(device, push, store.pushes.kinds) }
 
-  static func takes(_ device: DeviceID, _ mode: PushMode, _ kinds: Set<PushKind>) -> Bool {
+  static func accepts(_ device: DeviceID, _ mode: PushMode, _ kinds: Set<PushKind>) -> Bool {
     guard mode == .on, let kind = device.pushAddress?.kind else { return true }
     return kinds.contains(kind)
   }
@@ -136,7 +136,7 @@ final class MessageService: Sendable {
       // Only a new request counts, which the transaction finds out.
       let wait = sent.count(caller.name, upTo: messagesPerMinute)
       var isCounted = wait == nil
-      defer { if isCounted { sent.uncount(caller.name) } }
+      defer { if isCounted { sent.refund(caller.name) } }
       let (friendship, request) = try await countingRefusals(of: caller) {
         try await store.add(friend, by: caller, wait: wait)
       }
@@ -186,7 +186,7 @@ final class MessageService: Sendable {
           try await refuseStrangersWithoutRoom(caller.name, to: draft.recipient)
           return try await store.send(draft, by: caller)
         } catch {
-          sent.uncount(caller.name)
+          sent.refund(caller.name)
           throw error
         }
       }

@@ -44,7 +44,7 @@ extension MsgrStore {
   ///   - token: the token that the stream was opened with.
   ///   - ended: the stream if it has ended: the pushes are made due that were held for it, and that no other stream of the
   ///     device makes needless.
-  func settle(
+  func recordProgress(
     _ progress: MessageStreamProgress, of token: BoundToken, ending ended: Int64? = nil
   ) async throws {
     try await store.write(isolation: .rowLocks) { transaction in
@@ -73,7 +73,7 @@ extension MsgrStore {
   /// Joins names, which have no line feed, into one text.
   static func list(_ names: [UserName]) -> String { names.map(\.text).joined(separator: "\n") }
 
-  /// Returns the streams that are noted of a node.
+  /// Returns the registered streams of a node.
   func streams(of node: NodeID) async throws -> Set<Int64> {
     try await store.read { snapshot in
       Set(

@@ -125,7 +125,7 @@ final class MessageStream: WebSocketHandler, HubMember, @unchecked Sendable {
   }
 
   /// Sends a notice that nothing depends on, from any thread; a slow peer isn't given it.
-  func tell(_ notice: [UInt8]) {
+  func show(_ notice: [UInt8]) {
     session.loop.execute { [self] in
       guard !isOver, !isBackedUp, dialect == nil else { return }
       session.send(.text(notice))
@@ -313,7 +313,7 @@ extension MessageService {
       guard case .token(let token) = caller else { throw RequestRefusal.forbidden }
       return (token, try await store.lastID(as: caller))
     }
-    let place = try places.take(for: network)
+    let place = try slots.acquire(for: network)
     if let position { try await store.recordSeen(upTo: position, by: token.name) }
     let id = newStream()
     let start = position ?? tail
@@ -353,23 +353,23 @@ extension MessageService {
 
   /// Notes which messages a stream's peer has, so that they need no push.
   func confirm(_ progress: MessageStreamProgress, of token: BoundToken) {
-    Task { await settle(progress, of: token) }
+    Task { await recordProgress(progress, of: token) }
   }
 
   /// Removes a stream that is over, and has the messages pushed that it may not have delivered.
   func leave(_ stream: MessageStream, _ progress: MessageStreamProgress) {
     hub.leave(stream.id, of: stream.token.name)
     Task { [id = stream.id, token = stream.token] in
-      await settle(progress, of: token, ending: id)
+      await recordProgress(progress, of: token, ending: id)
       pushes.wake(store.pushes.kinds)
     }
   }
 
-  private func settle(
+  private func recordProgress(
     _ progress: MessageStreamProgress, of token: BoundToken, ending stream: Int64? = nil
   ) async {
     do {
-      try await store.settle(progress, of: token, ending: stream)
+      try await store.recordProgress(progress, of: token, ending: stream)
     } catch {
       // A push is held for a while only: at worst one is sent for a message that the peer has.
       log.warning("delivered messages of a stream could not be recorded", ["cause": "\(error)"])

@@ -30,7 +30,7 @@ extension Hub where User == UserName, Member == MessageStream {
     // Text can always be encoded.
     let notice = try? JSONText.of(["Read": ["With": sender.text, "Id": last.text]])
     guard let notice else { return }
-    for stream in members(of: name) where stream.token.device != device { stream.tell(notice) }
+    for stream in members(of: name) where stream.token.device != device { stream.show(notice) }
   }
 }
 
@@ -135,16 +135,16 @@ enum NodeMessage: Hashable, Sendable {
   }
 }
 
-// What follows when something is in the store: streams are told, on all nodes.
+// What follows a commit: streams are notified, on all nodes.
 extension MessageService {
-  /// Tells streams and outboxes of a delivery.
+  /// Notifies streams and outboxes of what was stored.
   func publishEffects(_ delivery: SendReceipt) {
     if delivery.isStored { accepted.add() }
-    for entry in delivery.entries { tell(entry) }
+    for entry in delivery.entries { publish(entry) }
     pushes.wake(delivery.pushes)
   }
 
-  private func tell(_ entry: LogEntry) {
+  private func publish(_ entry: LogEntry) {
     let id = entry.message.id
     link.notify(id, of: entry.user, on: entry.nodes)
     guard hub.hasMembers(of: entry.user) else { return }

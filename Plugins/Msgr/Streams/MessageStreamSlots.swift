@@ -36,7 +36,7 @@ final class MessageStreamSlots: Sendable {
   ///
   /// - Parameter network: the client's network; nil, which is a Unix socket, has no share and never loses.
   /// - Throws: `.tooMany` if the network has its share, `.tooManyStreams` if no other network has more.
-  func take(for network: ClientNetwork?) throws(RequestRefusal) -> MessageStreamSlot {
+  func acquire(for network: ClientNetwork?) throws(RequestRefusal) -> MessageStreamSlot {
     if let place = MessageStreamSlot(in: budget, for: network) { return place }
     if let network, budget.held(by: network) >= limits.ofNetwork {
       throw .tooMany(retryAfter: Self.retry)
@@ -61,7 +61,7 @@ final class MessageStreamSlot: Sendable {
   /// Gives the place to a session, which is closed if the place is lost.
   func occupy(_ session: WebSocketSession) { occupant.enter(session) }
 
-  /// Takes note that the peer has shown a sign of life.
+  /// Records that the peer has shown a sign of life.
   ///
   /// - Parameter moment: the moment in milliseconds, on the clock of the event loops.
   func used(at moment: Int64) { holding.used(at: moment) }
