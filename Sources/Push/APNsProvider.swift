@@ -41,11 +41,14 @@ final class APNsProvider: PushProvider {
       guard let key = SigningKey(try P256KeyPair.read(from: path)) else {
         throw PushSetupError(message: "\(path): OpenSSL can't use the key")
       }
-      // Apple takes one for an hour, and not more than one in 20 minutes.
+      // Apple accepts one for an hour, and not more than one in 20 minutes.
       tokens = PushTokens(
         key, header: ["kid": keyID], lifetime: .seconds(45 * 60), clock: clock
       ) { _, now in
-        #"{"iss":"\#(teamID)","iat":\#(now.seconds)}"#
+        JSONWriter.text { claims in
+          claims["iss"] = teamID
+          claims["iat"] = now.seconds
+        }
       }
     case .certificate(let certificate, let key):
       tokens = nil

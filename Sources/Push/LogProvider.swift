@@ -4,7 +4,7 @@ internal import Platform
 
 /// Records each push in the log, for development.
 ///
-/// Only if the configuration asks for it, the payload stands in the log as well, and the last ones are kept to be shown.
+/// Only if the configuration says so, the payload stands in the log as well, and the last ones are kept to be shown.
 /// Nothing else logs a message.
 final class LogProvider: Sendable {
   /// The number of payloads that are kept.

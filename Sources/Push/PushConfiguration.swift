@@ -13,7 +13,7 @@ package struct PushSetupError: Error, CustomStringConvertible {
 package enum PushMode: String, CaseIterable, Sendable {
   /// Nothing is pushed, and no push is stored.
   case off
-  /// Pushes are noted in the log, for development.
+  /// Pushes are recorded in the log, for development.
   case log
   /// Pushes go to those push services that have a section with credentials.
   case on
@@ -98,8 +98,10 @@ package struct PushConfiguration: Sendable {
 
   /// The kinds of addresses that have a push service.
   package var kinds: Set<PushKind> {
-    Set<PushKind>([.web]).union(apns == nil ? [] : [.apns, .apnsSandbox])
-      .union(fcm == nil ? [] : [.fcm])
+    var kinds: Set<PushKind> = [.web]
+    if apns != nil { kinds.formUnion([.apns, .apnsSandbox]) }
+    if fcm != nil { kinds.insert(.fcm) }
+    return kinds
   }
 }
 

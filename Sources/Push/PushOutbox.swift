@@ -31,7 +31,7 @@ final class PushOutbox: Sendable {
   /// The reasons for which pushes wait that were reported lately.
   private let waits: AttemptTable
   private let events = Mailbox<OutboxMachine.Event>()
-  /// True if something was committed since the store was last asked for pushes.
+  /// True if something was committed since pushes were last leased.
   private let hasNews = Atomic<Bool>(false)
 
   /// Makes an outbox that pushes as soon as ``run()`` is called.
@@ -62,7 +62,7 @@ final class PushOutbox: Sendable {
 
   /// Notifies the outbox that a push was queued and committed.
   func wake() {
-    // Once until the store is asked: while pushes are paused, each message would wake the task for nothing.
+    // Once until pushes are leased: while pushes are paused, each message would wake the task for nothing.
     guard !hasNews.exchange(true, ordering: .acquiringAndReleasing) else { return }
     events.put(.queued)
   }

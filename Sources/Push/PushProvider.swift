@@ -2,7 +2,7 @@ internal import Platform
 
 /// A push service that messages are handed to.
 protocol PushProvider: Sendable {
-  /// The service and topic that its word on devices holds for, known to be right once it has taken a push.
+  /// The service and topic that its word on devices holds for, known to be right once it has accepted a push.
   var target: String { get }
 
   /// Tries once to push.
@@ -37,7 +37,7 @@ enum PushOutcome: Sendable, Hashable {
   case postponed
   /// The push may not go where it should, with the reason in words.
   case forbidden(String)
-  /// The push was noted in the log, and no push service has it.
+  /// The push was recorded in the log, and no push service has it.
   case logged
   /// The program is about to end.
   case cancelled
@@ -63,7 +63,7 @@ struct PushResponse: Sendable, Hashable {
 
 /// The end of a push's lease.
 enum PushCompletion: Sendable, Hashable {
-  /// The push was taken, which proves that the push service is the right one.
+  /// The push was accepted, which proves that the push service is the right one.
   case delivered
   /// The push is removed, as the log has it.
   case logged

@@ -284,7 +284,7 @@ enum CompleteOperation: BatchOperation {
     let push: Int64
     /// The name of the outbox that leased the push.
     let owner: [UInt8]
-    /// The push service, if it has taken the push.
+    /// The push service, if it has accepted the push.
     let target: String?
     /// The moment from which the push is tried again, or nil if it is done with.
     let retry: Timestamp?

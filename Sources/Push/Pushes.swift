@@ -83,9 +83,11 @@ package final class Pushes: Sendable {
   ///   - mode: whether its pushes go out.
   ///   - web: whether those to browsers do; nil if that is no other matter.
   package func queue(of service: String, _ mode: PushMode, web: PushMode? = nil) -> PushQueue {
+    let browsers = web ?? mode
     var kinds = self.kinds(in: mode).subtracting([.web])
-    if self.kinds(in: web ?? mode).contains(.web) { kinds.insert(.web) }
-    let logged = kinds.filter { ($0 == .web ? web ?? mode : mode) == .log }
+    if self.kinds(in: browsers).contains(.web) { kinds.insert(.web) }
+    var logged: Set<PushKind> = mode == .log ? kinds.subtracting([.web]) : []
+    if browsers == .log { logged.insert(.web) }
     return PushQueue(
       service: service, kinds: kinds, loggedKinds: logged,
       dropped: metrics.dropped(of: service, for: "too many"))

@@ -22,7 +22,7 @@ final class JobQueue<Job: Sendable>: Sendable {
 
   init(limit: Int) { state = Monitor(State(jobs: JobTurns(limit: limit))) }
 
-  /// The number of jobs that no worker has taken yet.
+  /// The number of jobs that wait for a worker.
   var count: Int { state.withLock { $0.jobs.count } }
 
   /// True if new jobs are refused.
@@ -43,7 +43,7 @@ final class JobQueue<Job: Sendable>: Sendable {
     return refused
   }
 
-  /// Waits for a job, and takes those that are there, in turn.
+  /// Waits for a job, and removes those that are there, in turn.
   ///
   /// - Returns: the jobs; none once the queue is closed and empty.
   func next(atMost most: Int) -> [Job] { next(atMost: most, waitingFor: 1, within: nil) }
@@ -51,7 +51,7 @@ final class JobQueue<Job: Sendable>: Sendable {
   /// Takes those jobs that are there, in turn, and waits for none.
   func ready(atMost most: Int) -> [Job] { state.withLock { $0.next(atMost: most) } }
 
-  /// Waits a short time for a number of jobs, and takes those that are there by then, in turn.
+  /// Waits a short time for a number of jobs, and removes those that are there by then, in turn.
   func poll(atMost most: Int, within patience: Duration) -> [Job] {
     next(atMost: most, waitingFor: most, within: patience)
   }
@@ -69,7 +69,7 @@ final class JobQueue<Job: Sendable>: Sendable {
     }
   }
 
-  /// Refuses new jobs. Those that are queued can still be taken.
+  /// Refuses new jobs. Those that are queued are still done.
   func close() {
     state.withLock { $0.isClosed = true }
     state.wakeAll()

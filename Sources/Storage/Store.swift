@@ -14,7 +14,7 @@ internal import Platform
   let newestMigrations: [String: Int]
   /// True if other processes may use the database at the same time, so that nothing of it may be kept in memory alone.
   ///
-  /// Otherwise the queued writes run one after the other, in the order in which they are taken.
+  /// Otherwise the queued writes run one after the other, in the order in which they were queued.
   package let isShared: Bool
   private let closed: Promise<Void>
   private let thread: WorkerThread
@@ -85,7 +85,7 @@ internal import Platform
   ///
   /// - Parameters:
   ///   - isolation: the way in which the transaction is kept apart from those that run at the same time.
-  ///   - outcome: takes true when the changes are on the disk, or false when they are undone or it is unknown, if `body`
+  ///   - outcome: receives true when the changes are on the disk, or false when they are undone or it is unknown, if `body`
   ///     has run. On PostgreSQL it is called once, after the last try. It serves caches of the database: on SQLite it runs on
   ///     the writer's thread, before any other closure sees the database without the changes, also before `body` runs again.
   ///   - body: changes the database. It must not wait for anything, as others wait behind it.
@@ -97,7 +97,7 @@ internal import Platform
     isolation: Isolation = .serializable, outcome: (@Sendable (Bool) -> Void)? = nil,
     _ body: @escaping @Sendable (borrowing Transaction) throws -> Value
   ) async throws -> Value {
-    // Unsafe, as a worker takes every job and finishes each exactly once.
+    // Unsafe, as a worker runs every job and finishes each exactly once.
     try await unsafe withUnsafeThrowingContinuation { continuation in
       Self.queue(
         Operation(body, isolation: isolation, outcome: outcome) {
@@ -173,7 +173,7 @@ internal import Platform
   /// Reads the database, in its state at the closure's first query. Its turn is that of ``WorkOwner/current``.
   ///
   /// - Parameters:
-  ///   - isOneQuery: whether the closure is one query. It sees one state of the database by itself, and PostgreSQL isn't asked
+  ///   - isOneQuery: whether the closure is one query. It sees one state of the database by itself, and PostgreSQL isn't told
   ///     to begin and end a transaction for it.
   ///   - body: sees everything that was committed before, and no change while it runs. Like one that writes, it may run more
   ///     than once.

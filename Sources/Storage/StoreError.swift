@@ -18,7 +18,7 @@ public struct StoreError: Error, Sendable {
     case constraint(Constraint)
     /// The store was closed.
     case closed
-    /// A column held another type than was asked for.
+    /// A column held another type than expected.
     case unexpectedValue
     /// The database's schema does not fit this program.
     case incompatibleSchema

@@ -99,13 +99,13 @@ extension Store {
   package nonisolated(nonsending) func time() async throws -> Timestamp {
     let clock = ContinuousClock()
     // Not at the call: the query may have waited for its turn.
-    let (time, asked): (Int64, ContinuousClock.Instant) = try await read { snapshot in
-      let asked = clock.now
+    let (time, start): (Int64, ContinuousClock.Instant) = try await read { snapshot in
+      let start = clock.now
       let time: Int64? = try snapshot.value(
         "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint")
-      return (time ?? 0, asked)
+      return (time ?? 0, start)
     }
-    return Timestamp(milliseconds: time) + (clock.now - asked) / 2
+    return Timestamp(milliseconds: time) + (clock.now - start) / 2
   }
 
   /// Returns the time that a file of SQLite's keeps, or nil if it keeps none.

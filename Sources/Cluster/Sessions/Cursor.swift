@@ -1,7 +1,7 @@
 /// The place of a stream among its user's entries, which are sent in order, each once.
 ///
-/// A stream that stands at an entry's predecessor sends the entry when it is told of it. Another one reads on from its
-/// cursor. So nothing depends on the order in which streams are told, or on whether they are.
+/// A stream that stands at an entry's predecessor sends the entry when it is notified of it. Another one reads on from its
+/// cursor. So nothing depends on the order of notifications, or on whether they arrive.
 package struct Cursor<Position: EntryPosition>: Sendable {
   /// Entries ahead of the cursor that need no sending, each the predecessor of the next one.
   private struct Run {
@@ -34,14 +34,14 @@ package struct Cursor<Position: EntryPosition>: Sendable {
 
   // MARK: - Updates
 
-  /// Takes note of news.
+  /// Applies an update.
   ///
   /// - Parameter isReady: whether something could be sent now.
   /// - Returns: the entry that is to be sent now, before ``pass(_:)``, or nil if there is none.
   package mutating func apply<Content>(
-    _ news: EntryUpdate<Position, Content>, isReady: Bool
+    _ update: EntryUpdate<Position, Content>, isReady: Bool
   ) -> Entry<Position, Content>? {
-    switch news {
+    switch update {
     case .entry(let entry):
       known = max(known, entry.position)
       let isNext = entry.predecessor <= position && position < entry.position

@@ -17,6 +17,11 @@ package struct JSONWriter {
     return object.writer.finished("}")
   }
 
+  /// Writes an object as text.
+  package static func text(
+    object write: (inout JSONObjectWriter) throws -> Void
+  ) rethrows -> String { String(decoding: try object(write), as: UTF8.self) }
+
   /// Writes a list.
   package static func list(_ write: (inout JSONListWriter) throws -> Void) rethrows -> [UInt8] {
     var list = JSONListWriter(JSONWriter("["))

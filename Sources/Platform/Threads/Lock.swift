@@ -97,7 +97,7 @@ package struct Monitor<Value: ~Copyable>: ~Copyable {
   /// Waits until the value is as wanted, and holds the monitor during a closure.
   ///
   /// - Parameters:
-  ///   - isReady: tells whether the wait is over. It is asked at first and after each wake-up, and may change the value.
+  ///   - isReady: tells whether the wait is over. It is called at first and after each wake-up, and may change the value.
   ///   - limit: the longest time to wait, or nil for no limit.
   ///   - body: uses the value, whether it is as wanted or the time is over.
   /// - Returns: the closure's result.

@@ -105,16 +105,23 @@ extension Timestamp {
     func number(_ digits: Substring?) -> Int64 { digits.flatMap { Int64($0) } ?? 0 }
     guard let day = text.prefixMatch(of: date),
       let time = text[day.range.upperBound...].prefixMatch(of: clock),
-      let end = text[time.range.upperBound...].wholeMatch(of: rest),
-      case let (hour, minute, second) = (number(time.1), number(time.2), number(time.3)),
-      hour < 24 || hour == 24 && minute == 0 && second == 0, minute < 60, second < 60,
-      case let (hours, minutes) = (number(end.2), number(end.3)), hours <= 14, minutes < 60,
-      case let year = number(day.1), year > 0
+      let end = text[time.range.upperBound...].wholeMatch(of: rest)
     else { return nil }
-    let offset = (end.1 == "-" ? -1 : 1) * (hours * 3600 + minutes * 60)
+    let hour = number(time.1)
+    let minute = number(time.2)
+    let second = number(time.3)
+    let isEndOfDay = hour == 24 && minute == 0 && second == 0
+    guard hour < 24 || isEndOfDay, minute < 60, second < 60 else { return nil }
+    let zoneHours = number(end.2)
+    let zoneMinutes = number(end.3)
+    guard zoneHours <= 14, zoneMinutes < 60 else { return nil }
+    let year = number(day.1)
+    guard year > 0 else { return nil }
+    let zone = zoneHours * 3600 + zoneMinutes * 60
+    let secondOfDay = hour * 3600 + minute * 60 + second
     self.init(
       year: year, month: number(day.2), day: number(day.3),
-      second: hour * 3600 + minute * 60 + second - offset)
+      second: end.1 == "-" ? secondOfDay + zone : secondOfDay - zone)
   }
 
   /// The moment as `YYYY-MM-DDThh:mm:ssZ`, or nil outside the years 1 to 9999.

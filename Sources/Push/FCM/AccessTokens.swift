@@ -8,12 +8,12 @@ internal import Platform
 
 /// The access tokens that Google grants to a service account (RFC 7523).
 ///
-/// One grant is asked for at a time, whatever waits. A token is renewed before its end, and serves meanwhile.
+/// One grant is requested at a time, whatever waits. A token is renewed before its end, and serves meanwhile.
 actor AccessTokens {
   private struct Token {
     let text: String
     let issued: Timestamp
-    /// The moment from which a new one is asked for.
+    /// The moment from which a new one is requested.
     var renewal: Timestamp
     let end: Timestamp
   }
@@ -55,7 +55,7 @@ actor AccessTokens {
     self.clock = clock
     grants = ["granted", "refused", "failed"].reduce(into: [:]) { grants, result in
       grants[result] = metrics.counter(
-        "awd_push_grants_total", "Access tokens asked for at Google", ["result": result])
+        "awd_push_grants_total", "Access tokens requested from Google", ["result": result])
     }
   }
 
@@ -98,11 +98,14 @@ actor AccessTokens {
   private func token(
     of account: ServiceAccount, at now: Timestamp
   ) async throws(PushSetupError) -> Token {
-    // An hour is the longest life of an assertion that Google takes.
-    let claims =
-      #"{"iss":"\#(account.email.escapedInJSON)","aud":"\#(account.tokenURL.escapedInJSON)","#
-      + #""scope":"https://www.googleapis.com/auth/firebase.messaging","#
-      + #""iat":\#(now.seconds),"exp":\#(now.seconds + 3600)}"#
+    // An hour is the longest life of an assertion that Google accepts.
+    let claims = JSONWriter.text { claims in
+      claims["iss"] = account.email
+      claims["aud"] = account.tokenURL
+      claims["scope"] = "https://www.googleapis.com/auth/firebase.messaging"
+      claims["iat"] = now.seconds
+      claims["exp"] = now.seconds + 3600
+    }
     let header = ["typ": "JWT", "kid": account.keyID]
     guard let assertion = account.key.token(claims, header: header) else {
       throw failure("failed", "no assertion can be signed")

@@ -48,8 +48,11 @@ final class WebPushProvider: PushProvider {
       key, header: ["typ": "JWT"], lifetime: Self.tokenLifetime - .seconds(3600), clock: clock
     ) { origin, now in
       let end = now + Self.tokenLifetime
-      return
-        #"{"aud":"\#(origin.escapedInJSON)","exp":\#(end.seconds),"sub":"\#(subject.escapedInJSON)"}"#
+      return JSONWriter.text { claims in
+        claims["aud"] = origin
+        claims["exp"] = end.seconds
+        claims["sub"] = subject
+      }
     }
     publicKey = Base64URL.encode(pair.publicKey.bytes)
     var options = HTTPClientOptions()

@@ -10,7 +10,7 @@ package struct WebPushSubscription: Sendable, Hashable {
   /// The length of both keys, in bytes.
   static let keysLength = P256PublicKey.length + secretLength
 
-  /// The address that the push service takes pushes at.
+  /// The address at which the push service accepts pushes.
   package let endpoint: PushEndpoint
   /// The device's public key: an uncompressed point on P-256.
   package let key: [UInt8]
@@ -54,7 +54,7 @@ package struct WebPushSubscription: Sendable, Hashable {
   }
 }
 
-/// The address at which a push service takes pushes for one subscription (RFC 8030 section 2): a user's word, so an `https`
+/// The address at which a push service accepts pushes for one subscription (RFC 8030 section 2): a user's word, so an `https`
 /// URL and nothing more.
 package struct PushEndpoint: Hashable, Sendable {
   /// The longest address, in bytes.

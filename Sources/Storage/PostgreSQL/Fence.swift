@@ -1,6 +1,6 @@
 internal import Platform
 
-/// The limit of what a node may write: it is open as long as no other node takes this one for dead.
+/// The limit of what a node may write: it is open as long as no other node may declare this one dead.
 ///
 /// A process that was stopped, or cut off, may come back when others have given its rows away or have changed the schema. It
 /// then writes nothing until it is one of the nodes again.

@@ -45,7 +45,7 @@ package struct NodeRegistry: Sendable {
 
   /// Says that the node is there.
   ///
-  /// - Returns: whether the node's row was there. If not, others have taken it for dead, and all that referred to the row is
+  /// - Returns: whether the node's row was there. If not, others have declared it dead, and all that referred to the row is
   ///   gone.
   /// - Throws: ``Mismatch`` if a newer release has changed the schema so that this one can't go on beside it; then it writes
   ///   nothing any more.

@@ -21,7 +21,7 @@ package struct PostgreSQLAddress: Sendable, Hashable {
   /// Checks a URL.
   ///
   /// - Parameters:
-  ///   - url: `postgresql://user@host:port/database?parameter=value`, as libpq takes it.
+  ///   - url: `postgresql://user@host:port/database?parameter=value`, as libpq accepts it.
   ///   - password: the password of the URL's user. Empty: libpq looks for one, in `~/.pgpass` for instance.
   /// - Throws: ``Invalid``.
   package init(_ url: String, password: String = "") throws(Invalid) {

@@ -522,7 +522,7 @@ extension String {
   }
 }
 
-/// The text of a statement as PostgreSQL takes it: `?` and `?3` are `$1` and `$3`, numbered as SQLite does, and
+/// The text of a statement as PostgreSQL accepts it: `?` and `?3` are `$1` and `$3`, numbered as SQLite does, and
 /// `/*postgresql FOR UPDATE */` is `FOR UPDATE`, which is a comment to SQLite.
 struct PostgreSQLText {
   private static let opening = Array("/*postgresql ".utf8)

@@ -41,7 +41,9 @@ struct PostgreSQLMigrator {
   private func pending() throws -> [MigrationPlan.Step] {
     var applied: [String: Set<Int>] = [:]
     try connection.forEach("SELECT owner, number, needs FROM store_migrations") { row in
-      let (owner, number, needs): (String, Int, Int) = (try row[0], try row[1], try row[2])
+      let owner: String = try row[0]
+      let number: Int = try row[1]
+      let needs: Int = try row[2]
       let newest = plan.newest(of: owner)
       // A newer release runs beside this one, and says that this one can live with it.
       guard number <= newest || needs > newest else { return }
@@ -115,7 +117,8 @@ struct PostgreSQLMigrator {
       ORDER BY n.seen_at
       """, step.owner, NodeRegistry.lifetime / .seconds(1), step.needs
     ) { row in
-      let (name, version): (String, String) = (try row[0], try row[1])
+      let name: String = try row[0]
+      let version: String = try row[1]
       throw StoreError.incompatibleSchema(
         "the schema can't be changed while the node \(name) runs awd \(version), which can't go on "
           + "beside migration \(step.number) of \(step.owner): stop all nodes of that release first"

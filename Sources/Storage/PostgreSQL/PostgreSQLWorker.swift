@@ -8,7 +8,7 @@ struct WorkerPool<Context: ~Copyable>: Sendable {
   let queue: JobQueue<Job<Context>>
   /// True if each job sees one state of the database, and changes nothing.
   var isReading = false
-  /// The number of jobs that are taken at once.
+  /// The number of jobs that are removed from the queue at once.
   var limit = 1
   let recorder: StatisticsRecorder
   /// The fence that keeps the threads from writing at times, or nil.
@@ -324,7 +324,7 @@ struct Retries {
 @safe final class BatchJob<Operation: BatchOperation>: Job<Transaction>, @unchecked Sendable {
   fileprivate let input: Operation.Input
   fileprivate var outcome: Result<Operation.Output, any Error>?
-  // Unsafe, as a worker takes every job and finishes each exactly once.
+  // Unsafe, as a worker runs every job and finishes each exactly once.
   private let continuation: UnsafeContinuation<Operation.Output, any Error>
 
   init(_ input: Operation.Input, _ continuation: UnsafeContinuation<Operation.Output, any Error>) {
