@@ -138,6 +138,8 @@ struct BackupFiles {
   static func copyToOutput(_ path: String) throws(CommandError) {
     let file = unsafe open(path, O_RDONLY | O_CLOEXEC)
     defer { if file >= 0 { close(file) } }
+    // Before the first byte: whoever reads may leave, which ends this process.
+    unsafe unlink(path)
     var buffer = [UInt8](repeating: 0, count: 1 << 18)
     do throws(SystemError) {
       guard file >= 0 else { throw SystemError(errno) }

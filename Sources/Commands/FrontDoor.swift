@@ -14,7 +14,10 @@ struct FrontDoor {
 
   var response: Response {
     let html = Self.template.html([
-      "name": name, "style": PageStyle.frontDoor.text, "status": status ?? "",
+      "name": name,
+      "lead": cards.isEmpty
+        ? "There is nothing to open in a browser here." : "What you can do here",
+      "style": PageStyle.frontDoor.text, "status": status ?? "",
       "cards": cards.map { card -> PageTemplate.Values in
         ["title": card.title, "sentence": card.sentence, "path": card.path]
       },
