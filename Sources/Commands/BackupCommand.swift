@@ -43,12 +43,13 @@ struct BackupCommand: Command {
     defer { Terminal.clearProgress() }
     let target = isPiped ? BackupFiles.temporaryPath(in: configuration.server.data) : path
     defer { if isPiped { unsafe unlink(target) } }
+    try checkFolder(of: target)
     do {
       try Backup.make(
         of: configuration.store, migrations: context.services.migrations, at: target, with: files,
         version: Product.version, madeAt: .now()
       ) { progress.show($0, of: $1) }
-    } catch { throw CommandError.refused("\(path) is not made: \(error)\(advice(on: target))") }
+    } catch { throw CommandError.refused("\(path) is not made: \(error)") }
     Terminal.clearProgress()
     if isPiped { try BackupFiles.copyToOutput(target) }
     BackupFiles.recordTime(in: configuration.server.data)
@@ -66,15 +67,17 @@ struct BackupCommand: Command {
     }
   }
 
-  /// Returns what to do if the folder of a backup can't be written to; empty if it can.
-  private static func advice(on path: String) -> String {
+  /// Refuses a folder that isn't there, such as that of a disk which isn't mounted, or can't be written to.
+  private static func checkFolder(of path: String) throws(CommandError) {
     let folder = DurableFile.folder(of: path)
-    guard DataFolder.exists(folder) else { return "; there is no folder \(folder)" }
-    guard unsafe access(folder, W_OK) != 0 else { return "" }
+    guard DataFolder.exists(folder) else {
+      throw .refused("\(path) is not made: there is no folder \(folder)")
+    }
+    guard unsafe access(folder, W_OK) != 0 else { return }
     let user = unsafe getpwuid(geteuid()).map { unsafe String(cString: $0.pointee.pw_name) }
-    return
-      "; user \(user ?? "#\(geteuid())"), whose data it is, may not write in \(folder): choose another "
-      + "folder, or use `\(Product.name) backup - > FILE`"
+    throw .refused(
+      "\(path) is not made: user \(user ?? "#\(geteuid())"), whose data it is, may not write in \(folder); "
+        + "choose another folder, or use `\(Product.name) backup - > FILE`")
   }
 }
 

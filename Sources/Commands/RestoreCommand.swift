@@ -90,7 +90,7 @@ struct RestoreCommand: Command {
       let aside = "\(configuration.server.data).before-restore"
       throw .refused(
         """
-        nothing is overwritten, and these files are in the way: \(inTheWay.joined(separator: ", "))
+        these files are in the way, and none is overwritten: \(inTheWay.joined(separator: ", "))
         If they are those of a first start or not needed any more, stop the server, move them away, and restore again:
           systemctl stop awd
           install -d -m 0700 \(aside) && mv \(list) \(aside)/

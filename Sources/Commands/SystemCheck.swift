@@ -149,7 +149,8 @@ enum ExposureCheck {
     if let url = server.publicURL { return .good("public_url: \(url)") }
     guard server.isExposed else { return nil }
     return .doubtful(
-      "public_url is missing: script URIs and redirects are made of what each client writes as Host"
+      "public_url is missing: script URIs are told only at the names in `hosts`, and no device is redirected "
+        + "when the server stops"
     )
   }
 
