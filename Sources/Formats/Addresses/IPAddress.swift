@@ -158,7 +158,8 @@ package struct ClientNetwork: Sendable, Hashable {
     bits = address.bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
   }
 
-  /// The site, with no text made of it.
+  /// The site that shares places and turns: the /24 of an IPv4 address, or the /48 of an IPv6 address. Nobody in it is refused
+  /// for a neighbour's sake, as owners nest there.
   package var siteKey: ClientSite {
     let dropped = UInt64(isVersion4 ? 4 - Self.siteBytes.version4 : 8 - Self.siteBytes.version6)
     return ClientSite(bits: bits >> (8 * dropped), isVersion4: isVersion4)
@@ -175,11 +176,9 @@ extension ClientNetwork: CustomStringConvertible {
   /// The address, or the network such as `2001:db8::/64`.
   package var description: String { text(bytes: isVersion4 ? 4 : 8) }
 
-  /// The name of the site, to which lasting things are charged: the /24 of an IPv4 address, or the /48 of an IPv6 address, as
-  /// many get one for nothing.
-  package var site: String {
-    text(bytes: isVersion4 ? Self.siteBytes.version4 : Self.siteBytes.version6)
-  }
+  /// The name of those to whom lasting things are charged: the IPv4 address, as customers of one provider are strangers to each
+  /// other and would use up each other's quota, or the /48 network of an IPv6 address, as many get one for nothing.
+  package var site: String { text(bytes: isVersion4 ? 4 : Self.siteBytes.version6) }
 
   /// Returns the first bytes of the address as a network.
   private func text(bytes kept: Int) -> String {
