@@ -126,7 +126,8 @@ final class HTTP1Connection: ServedProtocol {
   /// Parses the input that waited, now that there is a reason to.
   func goOn() {
     guard !isProcessing, canParse else { return }
-    if !pending.isEmpty { processPending() }
+    // Without further input, a body that filled all room is yet to be found whole.
+    if !pending.isEmpty || upload != nil { processPending() }
     guard connection.isOpen, canParse, pending.isEmpty else { return }
     if peerHasEnded { connection.finish() } else { connection.resumeReading() }
   }
