@@ -108,10 +108,7 @@ public struct TokenLink: Sendable, Equatable {
     }
     let parameters = try Self.parameters(url.query, parts.count > 1 ? String(parts[1]) : nil)
     let chain = url.scheme == "https" && url.port == nil ? Self.chain(of: url.host) : nil
-    let wrapper =
-      chain != nil && url.path.lowercased() == "/openurl"
-      ? "url" : url.scheme == "awallet" && url.host == "openurl" ? "q" : nil
-    if let wrapper {
+    if let wrapper = Self.wrapper(url, isAlphaWallets: chain != nil) {
       guard !isWrapped else { throw Refusal("it is a link in a link in a link") }
       try self.init(parameters[wrapper] ?? "", repository, isWrapped: true)
     } else if let repository, let place = TokenScriptLocation(text, at: repository) {
@@ -128,6 +125,13 @@ public struct TokenLink: Sendable, Equatable {
     } else {
       throw Refusal("a link to \(url.host)\(url.path) names no contract for a wallet")
     }
+  }
+
+  /// Returns the parameter that holds another link, or nil for a link of its own.
+  private static func wrapper(_ url: WebURL, isAlphaWallets: Bool) -> String? {
+    if isAlphaWallets, url.path.lowercased() == "/openurl" { return "url" }
+    if url.scheme == "awallet", url.host == "openurl" { return "q" }
+    return nil
   }
 
   // MARK: The viewer's links
@@ -209,22 +213,40 @@ public struct TokenLink: Sendable, Equatable {
     return hosts[String(host.dropLast(".aw.app".count))].flatMap { ChainID($0) }
   }
 
+  /// The number of bytes of the signature at the end of an order.
+  private static let signatureSize = 65
+  /// The number of bytes of a contract's address.
+  private static let addressSize = 20
+
+  /// Returns the number of bytes before the contract in an order: price and time; or a prefix, a nonce, an amount and the
+  /// time. The form itself takes a byte, but for the first.
+  private static func prefixSize(ofForm form: UInt8) -> Int? {
+    switch form {
+    case 0: 8
+    case 1, 2, 3: 9
+    case 4: 21
+    default: nil
+    }
+  }
+
   /// Reads an order. Its price, its end and its signature mean nothing here.
   private init(magic text: Substring, on chain: ChainID) throws(Refusal) {
+    let refusal = Refusal("the link to AlphaWallet holds no order for tokens of a contract")
     let base64 = text.replacing("-", with: "+").replacing("_", with: "/")
       .replacing("%3D", with: "").replacing("=", with: "")
     let padding = String(repeating: "=", count: (4 - base64.utf8.count % 4) % 4)
-    guard let bytes = Data(base64Encoded: base64 + padding).map({ [UInt8]($0) }),
-      let format = bytes.first,
-      // Price and time; or a prefix, a nonce, an amount and the time. Behind the tokens the signature takes 65 bytes.
-      case let start = format == 0 ? 8 : format == 4 ? 21 : 9,
-      case let rest = bytes.count - start - 20 - 65, rest >= 0, format <= 4,
-      format != 4 || rest == 0, format != 2 || rest % 32 == 0,
-      let contract = EthereumAddress(bytes[start..<start + 20]), contract != EthereumAddress()
-    else { throw Refusal("the link to AlphaWallet holds no order for tokens of a contract") }
+    guard let data = Data(base64Encoded: base64 + padding), let form = data.first,
+      let start = Self.prefixSize(ofForm: form)
+    else { throw refusal }
+    let bytes = [UInt8](data)
+    let tokens = start + Self.addressSize
+    let tokensSize = bytes.count - tokens - Self.signatureSize
+    guard tokensSize >= 0, form != 4 || tokensSize == 0, form != 2 || tokensSize % 32 == 0,
+      let contract = EthereumAddress(bytes[start..<tokens]), contract != EthereumAddress()
+    else { throw refusal }
     self.init(.magic, contract, on: chain)
-    guard format == 2 else { return }
-    tokenIDs = stride(from: start + 20, to: start + 20 + rest, by: 32).map {
+    guard form == 2 else { return }
+    tokenIDs = stride(from: tokens, to: tokens + tokensSize, by: 32).map {
       bytes[$0..<$0 + 32].decimalNumber
     }
   }
