@@ -93,7 +93,7 @@ extension SessionUseCases {
       if isAnswered {
         try await store.acknowledge([acknowledgement])
       } else {
-        acknowledgements.note(acknowledgement)
+        acknowledgements.record(acknowledgement)
       }
       return .outcome(.done)
     case .leave: return .outcome(try await leave(requester))

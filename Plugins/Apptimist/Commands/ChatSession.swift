@@ -224,7 +224,7 @@ actor ChatSession {
   /// Carries out a line.
   ///
   /// - Returns: false if the chat ends.
-  func take(_ line: String) async -> Bool {
+  func perform(_ line: String) async -> Bool {
     do {
       guard line.hasPrefix("/"), !line.hasPrefix("//") else {
         if !line.isEmpty { try await send(line.hasPrefix("/") ? String(line.dropFirst()) : line) }
@@ -236,7 +236,7 @@ actor ChatSession {
       case "/quit": return false
       case "/me": print("* \(device.user.hex)")
       case "/to": try await turn(to: rest)
-      case "/search": tell(of: try await device.search(name: rest, limit: 20))
+      case "/search": list(try await device.search(name: rest, limit: 20))
       case "/who": try await printUser(try await find(rest))
       case "/vouch": try await vouch(for: try await find(rest))
       case "/allow": await change(try await find(rest), ["state": .text("allowed")])
@@ -297,10 +297,10 @@ actor ChatSession {
       try? await Task.sleep(for: pause)
       pause = min(pause * 2, .seconds(5))
     }
-    _ = await take("/to \(whom)")
+    _ = await perform("/to \(whom)")
   }
 
-  private func tell(of users: [DeviceUser]) {
+  private func list(_ users: [DeviceUser]) {
     if users.isEmpty { print("* nobody") }
     for user in users { print("* \(user.key.hex) \(user.name)") }
   }
@@ -336,7 +336,7 @@ actor ChatSession {
     let users = try await users(called: whom)
     if users.count == 1 { return users[0] }
     if users.isEmpty { throw ChatError(description: "nobody has this name or key") }
-    tell(of: users)
+    list(users)
     throw ChatError(description: "several have this name: use the key")
   }
 }

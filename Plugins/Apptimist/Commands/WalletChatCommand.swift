@@ -35,7 +35,9 @@ struct WalletChatCommand: Command {
     else { throw CommandError.usage("--folder is missing, and so is HOME") }
     let print = context.print
     let folder = ChatFolder(path)
-    if arguments["link"] ?? arguments["import"] != nil { url = try await take(context, folder) }
+    if arguments["link"] ?? arguments["import"] != nil {
+      url = try await receiveAccount(context, folder)
+    }
     let kept = try folder.place()
     let place = kept ?? StreamPlace()
     let account = try account(arguments, isNew: kept == nil)
@@ -86,7 +88,7 @@ struct WalletChatCommand: Command {
         for await _ in first.stream { break }
         try place.map(chat.accountMade)
         if let partner { await chat.waitFor(partner) }
-        for await line in try lines() { guard await chat.take(line) else { return } }
+        for await line in try lines() { guard await chat.perform(line) else { return } }
       }
       defer { group.cancelAll() }
       try await group.next()
@@ -145,7 +147,7 @@ struct WalletChatCommand: Command {
   /// Takes the account of another device or of an export into an empty folder.
   ///
   /// - Returns: the service's address.
-  private static func take(
+  private static func receiveAccount(
     _ context: CommandContext, _ folder: ChatFolder
   ) async throws -> WebSocketURL {
     guard try folder.keys() == nil else {

@@ -20,8 +20,8 @@ final class Acknowledgements: Sendable {
 
   init(store: ApptimistStore, log: Log) { (self.store, self.log) = (store, log) }
 
-  /// Takes note of a position; it is on disk within a second.
-  func note(_ acknowledgement: Acknowledgement) {
+  /// Records a position; it is on disk within a second.
+  func record(_ acknowledgement: Acknowledgement) {
     let isFirst = state.withLock { state in
       let old = state.positions[acknowledgement.device] ?? .zero
       state.positions[acknowledgement.device] = max(old, acknowledgement.position)

@@ -45,7 +45,7 @@ final class EphemeralKeys: Sendable {
     claimed.insert((), for: keys.hash(ofEphemeral: key))
   }
 
-  /// Notes that a user has logged in with a key.
+  /// Records that a user has logged in with a key.
   ///
   /// - Returns: false if that was noted before.
   func record(_ key: EncryptionPublicKey, usedBy user: EncryptionPublicKey) async throws -> Bool {

@@ -137,7 +137,7 @@ final class SessionRegistry: MemberRegistry {
     }
   }
 
-  /// Notes a session that has logged in, and has it read what other nodes delivered before they knew of it.
+  /// Records a session that has logged in, and has it read what other nodes delivered before they knew of it.
   ///
   /// - Returns: the user's oldest sessions, on any node, which have to end if there are too many.
   func join(_ session: SessionID, of user: EncryptionPublicKey) async throws -> [NodeSession] {
@@ -163,7 +163,7 @@ struct SharedSessions: Sendable {
   let store: ApptimistStore
   let log: Log
 
-  /// Notes a session that has logged in, and ends the oldest one of its user, on any node, if there are too many.
+  /// Records a session that has logged in, and ends the oldest one of its user, on any node, if there are too many.
   func joined(_ session: SessionID, of user: EncryptionPublicKey) {
     Task {
       do {

@@ -11,7 +11,7 @@ enum Query: Sendable {
   indirect case register(NewAccount)
   /// Looks up an account that wants to log in.
   case account(EncryptionPublicKey)
-  /// Notes on disk that the user has used the connection's ephemeral key, and looks up where the stream
+  /// Records on disk that the user has used the connection's ephemeral key, and looks up where the stream
   /// begins.
   indirect case start(
     user: EncryptionPublicKey, ephemeralKey: EncryptionPublicKey, head: MessageID, max: Int)
@@ -26,9 +26,9 @@ enum Query: Sendable {
   case post([Post])
   /// Deletes the content of a message.
   indirect case truncate(MessageID)
-  /// Notes that the user vouches for another; the signature is verified, and kept if it is one of version 2.
+  /// Records that the user vouches for another; the signature is verified, and kept if it is one of version 2.
   indirect case vouch(for: EncryptionPublicKey, signature: Signature?)
-  /// Notes that the user vouches no more.
+  /// Records that the user vouches no more.
   case revoke(for: EncryptionPublicKey)
   /// Lists the users who vouch for an account.
   case vouchers(of: EncryptionPublicKey)
@@ -39,7 +39,7 @@ enum Query: Sendable {
 
   // Version 2 asks for these.
 
-  /// Notes that a device has proved to be the account's, and looks up where its stream begins.
+  /// Records that a device has proved to be the account's, and looks up where its stream begins.
   indirect case begin(StreamRequest)
   /// Looks up the position at which the stream tells of a truncation.
   indirect case truncation(of: MessageID)

@@ -29,7 +29,7 @@ struct StreamCursor: Sendable {
   /// - Returns: the position after which to read, or nil if nothing is to be read now.
   mutating func nextRead() -> MailboxPosition? { isPaused || isHeld ? nil : cursor.nextRead() }
 
-  /// Takes note of news.
+  /// Applies news.
   ///
   /// - Parameter isReady: whether an entry could be sent now.
   /// - Returns: the entry that is to be sent now, or nil if there is none.
@@ -39,7 +39,7 @@ struct StreamCursor: Sendable {
     cursor.apply(news, isReady: isReady && !isPaused && !isHeld)?.content
   }
 
-  /// Takes note of an entry that this session made and that its stream leaves out.
+  /// Records an entry that this session made and that its stream leaves out.
   mutating func recordOwn(_ entry: MailboxPosition) { cursor.skip(entry, after: entry.previous) }
 
   /// Returns whether an entry is to be sent: it is neither behind the cursor nor the session's own.

@@ -14,11 +14,11 @@ protocol StreamState: ~Copyable {
 
   /// Sends an entry.
   mutating func send(_ entry: MailboxEntry, _ context: inout SessionContext) throws(SessionEnd)
-  /// Takes a message that came.
-  mutating func take(
+  /// Receives a message that came.
+  mutating func receive(
     _ message: WebSocketMessage, _ context: inout SessionContext) throws(SessionEnd)
-  /// Takes the reply to the open query.
-  mutating func take(_ reply: Reply, _ context: inout SessionContext) throws(SessionEnd)
+  /// Applies the reply to the open query.
+  mutating func apply(_ reply: Reply, _ context: inout SessionContext) throws(SessionEnd)
   /// Redirects the device to a URI.
   mutating func redirect(to uri: String, _ context: inout SessionContext) -> SessionEnd
 }
@@ -50,15 +50,15 @@ enum StreamMaking {
 }
 
 extension StreamState where Self: ~Copyable {
-  /// Takes an event.
-  mutating func take(_ event: SessionEvent, _ context: inout SessionContext) -> StreamOutcome {
+  /// Processes an event.
+  mutating func process(_ event: SessionEvent, _ context: inout SessionContext) -> StreamOutcome {
     do throws(SessionEnd) {
       switch event {
-      case .received(let message) where !isWaiting: try take(message, &context)
-      case .replied(let reply): try take(reply, &context)
+      case .received(let message) where !isWaiting: try receive(message, &context)
+      case .replied(let reply): try apply(reply, &context)
       case .news(let news, let isBackedUp):
         if let entry = cursor.apply(news, isReady: !isBackedUp) { _ = try deliver(entry, &context) }
-      case .read(let page): try take(page, &context)
+      case .read(let page): try apply(page, &context)
       case .evicted: throw .close(Self.evictionCode)
       case .draining(let uri?): throw redirect(to: uri, &context)
       case .draining, .ended: return .isOver
@@ -76,8 +76,8 @@ extension StreamState where Self: ~Copyable {
     }
   }
 
-  /// Takes a part of the mailbox that was read.
-  mutating func take(_ page: MailboxPage?, _ context: inout SessionContext) throws(SessionEnd) {
+  /// Sends a part of the mailbox that was read.
+  mutating func apply(_ page: MailboxPage?, _ context: inout SessionContext) throws(SessionEnd) {
     guard let page else { throw .close(1011) }
     guard !page.isForbidden else { throw .close(1008) }
     guard !cursor.isPaused else { return cursor.finishRead(end: nil, isLast: false) }

@@ -174,7 +174,7 @@ extension ApptimistStore {
     }
   }
 
-  /// Notes that a user has logged in with an ephemeral key, and forgets the user's oldest one if there
+  /// Records that a user has logged in with an ephemeral key, and forgets the user's oldest one if there
   /// are too many.
   ///
   /// - Parameter end: the time until which it is remembered.
@@ -289,7 +289,7 @@ extension ApptimistStore {
     }
   }
 
-  /// Notes that a device has proved to be an account's; in most cases that is known.
+  /// Records that a device has proved to be an account's; in most cases that is known.
   ///
   /// - Parameters:
   ///   - authenticationKey: the key with which the device has signed.
@@ -318,7 +318,7 @@ extension ApptimistStore {
     }
   }
 
-  /// Notes that an account is proven, and whether it is closed to version 1.
+  /// Records that an account is proven, and whether it is closed to version 1.
   func prove(
     _ account: AccountNumber, isClosed: Bool, _ transaction: borrowing Transaction
   ) throws {

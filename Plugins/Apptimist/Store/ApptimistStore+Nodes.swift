@@ -64,7 +64,7 @@ extension ApptimistStore {
     }
   }
 
-  /// Notes a session of a user, and forgets the user's oldest ones if there are too many.
+  /// Records a session of a user, and forgets the user's oldest ones if there are too many.
   ///
   /// - Returns: the sessions that have to end, and the last position of the mailbox: its nodes are told of all behind it.
   func join(

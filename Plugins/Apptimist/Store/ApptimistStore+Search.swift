@@ -78,7 +78,7 @@ extension ApptimistStore {
     var number = pattern.prefix.isEmpty ? last : AccountNumber(rawValue: 0)
     var name = pattern.prefix
     var names = 0
-    func take(_ row: borrowing Row) throws {
+    func compare(_ row: borrowing Row) throws {
       names += 1
       number = try row[0]
       guard steps > 0 else { return }
@@ -94,7 +94,7 @@ extension ApptimistStore {
           """
           SELECT id, search_name FROM apptimist_users
           WHERE id > ? AND search_name IS NOT NULL ORDER BY id LIMIT ?
-          """, number, Self.namePage, body: take)
+          """, number, Self.namePage, body: compare)
       } else {
         try snapshot.forEach(
           """
@@ -103,7 +103,7 @@ extension ApptimistStore {
           ORDER BY search_name, id LIMIT ?4
           """, name, pattern.prefix + [0xFF], number, Self.namePage
         ) { row in
-          try take(row)
+          try compare(row)
           if names == Self.namePage { name = try row[1] }
         }
       }

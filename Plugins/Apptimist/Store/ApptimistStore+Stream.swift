@@ -69,7 +69,7 @@ extension ApptimistStore {
               /*postgresql x WHERE x.id = e.content OFFSET 0) */ c ON c.id = e.content
           WHERE u.key = ?1 AND u.kind = ?2 ORDER BY e.position
           """, user, StoredKind.user, position, EntryKind.place, limit, maxBytes
-        ) { row in try page.take(row) }
+        ) { row in try page.append(row) }
       } catch is PageInProgress.Full {}
       return page.page
     }
@@ -100,10 +100,10 @@ private struct PageInProgress {
     self.limit = limit
   }
 
-  /// Takes the next row.
+  /// Appends the entry of the next row.
   ///
   /// - Throws: ``Full`` if its entry doesn't belong to the page, or the error of a column.
-  mutating func take(_ row: borrowing Row) throws {
+  mutating func append(_ row: borrowing Row) throws {
     let last: MailboxPosition = try row[0]
     if let login, !login.holds(authenticationKey: try row[7], isClosed: try row[8]) {
       page.isForbidden = true
@@ -206,7 +206,7 @@ extension ApptimistStore {
     }
   }
 
-  /// Notes that a device was used, so that others are forgotten before it.
+  /// Records that a device was used, so that others are forgotten before it.
   func use(_ device: Acknowledgement.Device) async throws {
     let isLatest: Bool? = try await store.read { snapshot in
       guard let user = try userNumber(of: device.user, snapshot) else { return nil }

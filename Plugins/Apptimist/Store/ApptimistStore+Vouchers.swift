@@ -4,7 +4,7 @@ internal import Platform
 internal import Storage
 
 extension ApptimistStore {
-  /// Notes that a user vouches for another account; doing so again changes nothing.
+  /// Records that a user vouches for another account; doing so again changes nothing.
   ///
   /// - Parameters:
   ///   - login: the user's, whose signature has been checked.
@@ -58,7 +58,7 @@ extension ApptimistStore {
     return given ?? 0 < limits.vouchesGiven && ofSite ?? 0 < limits.vouchersOfSite
   }
 
-  /// Notes that a user no longer vouches for another account.
+  /// Records that a user no longer vouches for another account.
   func revokeVouch(for subject: EncryptionPublicKey, by login: AccountLogin) async throws {
     try await store.write { transaction in
       guard let voucher = try account(of: login, transaction) else { return }

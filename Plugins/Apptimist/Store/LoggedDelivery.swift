@@ -87,7 +87,7 @@ final class LoggedDelivery: DeliveryStrategy {
     return value
   }
 
-  /// Takes note of the end of a transaction.
+  /// Records the end of a transaction.
   @Sendable private func end(isCommitted: Bool) {
     guard isCommitted, var deliveries = pending.withLock({ $0.take() }) else {
       pending.withLock { $0 = nil }

@@ -49,7 +49,7 @@ struct EstablishedState: ~Copyable, StreamState {
   }
 
   consuming func handle(_ event: SessionEvent, _ context: inout SessionContext) -> SessionState {
-    switch take(event, &context) {
+    switch process(event, &context) {
     case .goesOn: return .established(self)
     case .isOver: return left()
     case .isClosed:
@@ -72,7 +72,7 @@ struct EstablishedState: ~Copyable, StreamState {
 // MARK: - What the device sends
 
 extension EstablishedState {
-  mutating func take(
+  mutating func receive(
     _ message: WebSocketMessage, _ context: inout SessionContext
   ) throws(SessionEnd) {
     let frame = try channel.open(message, context.setup.limits)
@@ -101,7 +101,7 @@ extension EstablishedState {
 // MARK: - What queries come to
 
 extension EstablishedState {
-  mutating func take(_ reply: Reply, _ context: inout SessionContext) throws(SessionEnd) {
+  mutating func apply(_ reply: Reply, _ context: inout SessionContext) throws(SessionEnd) {
     switch (request.take(), reply) {
     case (nil, _): return
     case (.posts(let posting), .posted(let positions)):

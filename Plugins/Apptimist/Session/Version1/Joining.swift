@@ -32,12 +32,12 @@ struct JoiningState: ~Copyable {
     case .received(let message) where !isWaiting:
       let frame = try channel.open(message, context.setup.limits)
       if isClaimed {
-        try take(frame, &context)
+        try receive(frame, &context)
       } else {
         request = .claim(frame)
         context.ask(.claim(context.setup.ephemeralKey))
       }
-    case .replied(let reply): return try take(reply, &context)
+    case .replied(let reply): return try apply(reply, &context)
     case .timedOut: guard case .start = request else { throw context.late() }
     case .evicted: throw .close(1008)
     case .draining(let uri?) where isClaimed: throw channel.redirect(to: uri, &context)
@@ -47,14 +47,14 @@ struct JoiningState: ~Copyable {
     return .joining(self)
   }
 
-  private mutating func take(
+  private mutating func receive(
     _ frame: ReceivedFrame, _ context: inout SessionContext
   ) throws(SessionEnd) {
-    if let received = try frame.decoded(&context) { try take(received.pdu, &context) }
+    if let received = try frame.decoded(&context) { try begin(received.pdu, &context) }
     if !isWaiting { try channel.endIfWornOut(&context) }
   }
 
-  private mutating func take(_ pdu: PDU, _ context: inout SessionContext) throws(SessionEnd) {
+  private mutating func begin(_ pdu: PDU, _ context: inout SessionContext) throws(SessionEnd) {
     switch pdu {
     case .new(let new):
       // Under another form of a user's key a stranger could have the service box known text for that
@@ -72,14 +72,14 @@ struct JoiningState: ~Copyable {
     }
   }
 
-  private consuming func take(
+  private consuming func apply(
     _ reply: Reply, _ context: inout SessionContext
   ) throws(SessionEnd) -> SessionState {
     switch (request.take(), reply) {
     case (nil, _): break
     case (.claim(let first), .claimed(true)):
       isClaimed = true
-      try take(first, &context)
+      try receive(first, &context)
     case (.claim, .claimed(false)), (.start, .claimed(false)): throw .close(1008)
     case (.registration(let key), .outcome(.done)):
       registered = key

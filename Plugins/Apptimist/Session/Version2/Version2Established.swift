@@ -66,7 +66,7 @@ struct Version2Established: ~Copyable, StreamState {
   }
 
   consuming func handle(_ event: SessionEvent, _ context: inout SessionContext) -> SessionState {
-    switch take(event, &context) {
+    switch process(event, &context) {
     case .goesOn: return .establishedVersion2(self)
     case .isOver, .isClosed: return left()
     }
@@ -80,7 +80,7 @@ struct Version2Established: ~Copyable, StreamState {
 
   // MARK: - What the device sends
 
-  mutating func take(
+  mutating func receive(
     _ message: WebSocketMessage, _ context: inout SessionContext
   ) throws(SessionEnd) {
     guard case .posts(var posting) = subject else {
@@ -173,13 +173,13 @@ struct Version2Established: ~Copyable, StreamState {
 
   // MARK: - What queries come to
 
-  mutating func take(_ reply: Reply, _ context: inout SessionContext) throws(SessionEnd) {
+  mutating func apply(_ reply: Reply, _ context: inout SessionContext) throws(SessionEnd) {
     switch (subject.take(), reply) {
     case (nil, _): return
     case (.leave(let request), .outcome(.done)):
       link.answer(request, .done, &context)
       throw .close(1008)
-    case (.posts(let posting), _): take(reply, to: posting, &context)
+    case (.posts(let posting), _): apply(reply, to: posting, &context)
     case (.truncation(let id, let request), .truncated(let truncation)):
       switch truncation {
       case .first(let position):
@@ -232,7 +232,8 @@ struct Version2Established: ~Copyable, StreamState {
     ask(.vouch(for: vouch.subject, signature: vouch.signature), request, &context)
   }
 
-  private mutating func take(_ reply: Reply, to posting: Posting, _ context: inout SessionContext) {
+  private mutating func apply(_ reply: Reply, to posting: Posting, _ context: inout SessionContext)
+  {
     let outcomes: [PostOutcome] =
       if case .outcomes(let outcomes) = reply, outcomes.count == posting.posts.count {
         outcomes

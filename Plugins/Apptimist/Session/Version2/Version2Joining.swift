@@ -33,7 +33,7 @@ struct Version2Joining: ~Copyable {
       context.actions.append(.wait(context.setup.limits.loginTime))
       return .joiningVersion2(self)
     case .received(let message) where !isWaiting: return try received(message, &context)
-    case .replied(let reply): return take(reply, &context)
+    case .replied(let reply): return apply(reply, &context)
     case .timedOut, .evicted: throw context.late()
     case .draining(let uri?): throw link.redirect(to: uri, &context)
     case .draining, .ended: return .closed
@@ -45,14 +45,14 @@ struct Version2Joining: ~Copyable {
     _ message: WebSocketMessage, _ context: inout SessionContext
   ) throws(SessionEnd) -> SessionState {
     do throws(SessionEnd) {
-      return take(try link.receive(message, &context), &context)
+      return begin(try link.receive(message, &context), &context)
     } catch {
       guard case .refuse = error else { throw error }
       return .refused(RefusedState(link, nil, .done, &context))
     }
   }
 
-  private consuming func take(
+  private consuming func begin(
     _ received: ReceivedRequest, _ context: inout SessionContext
   ) -> SessionState {
     let request = received.request
@@ -76,7 +76,7 @@ struct Version2Joining: ~Copyable {
     return .joiningVersion2(self)
   }
 
-  private consuming func take(_ reply: Reply, _ context: inout SessionContext) -> SessionState {
+  private consuming func apply(_ reply: Reply, _ context: inout SessionContext) -> SessionState {
     guard let (subject, request) = open.take() else { return .joiningVersion2(self) }
     switch (subject, reply) {
     case (.registration(let key), .outcome(.done)):
