@@ -120,7 +120,7 @@ package final class NodeLink<Registry: MemberRegistry>: Sendable {
       case .notifications(let notifications): await receive(notifications)
       case .mayHaveMissed:
         do { try await poll() } catch {
-          log.debug("streams aren't checked yet", ["cause": "\(error)"])
+          log.debug("streams could not be compared with the database; retrying", ["cause": "\(error)"])
         }
       }
     }
