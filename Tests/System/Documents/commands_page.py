@@ -16,7 +16,7 @@ class Commands:
         help_text = self.help()
         self.summaries: dict[str, str] = {}
         for line in help_text.splitlines():
-            if found := re.match(r"  (\S+(?: \S+)?)  +(\S.*)", line):
+            if found := re.match(r"  (\S+(?: \S+){0,2})  +(\S.*)", line):
                 name = found[1]
                 self.summaries[name] = found[2]
             elif self.summaries and line.startswith("     "):
@@ -73,18 +73,21 @@ def check_uses(awd: str, pages: list[pathlib.Path]) -> list[str]:
         for span in spans:
             for line in re.sub(r"\\\n\s*", " ", span).splitlines():
                 line = re.split(r"\s+#\s", line)[0]
-                for found in re.finditer(r"(?:^|[\s(/;'|&])awd (?!awd )((?:[a-z][a-z-]*)(?: [a-z][a-z-]*)?)\b([^|;&)]*)", line):
-                    words = found[1].split()
-                    if words[0] in groups:
-                        name = " ".join(words)
-                    else:
-                        name = words[0]
-                    if name in groups or re.search(r"(systemctl|group|install|adduser|user|service|COMMAND)\b", line[:found.start() + 1]):
+                if line.startswith("Description="):
+                    continue
+                for found in re.finditer(r"(?:^|[\s(/;'|&])awd (?!awd )((?:[a-z][a-z-]*)(?: [a-z][a-z-]*){0,2})\b([^|;&)]*)", line):
+                    # The user of that name, and words of systemd.
+                    if re.search(r"(-u|systemctl|group|install|adduser|user|service|COMMAND) ?$", line[:found.start() + 1]):
                         continue
-                    if name not in commands.summaries and name != HIDDEN:
-                        failures.append(f"{page.name} names `awd {name}`, which is no command: {line.strip()}")
+                    words = found[1].split()
+                    names = [" ".join(words[:count]) for count in (3, 2, 1)]
+                    name = next((name for name in names if name in commands.summaries), None)
+                    if name is None:
+                        if words[0] in groups and len(words) < 3 or names[1] == HIDDEN:
+                            continue
+                        failures.append(f"{page.name} names `awd {found[1]}`, which is no command: {line.strip()}")
                         continue
                     for option in re.findall(r"(?<![\w-])--[a-z][a-z-]+", found[2]):
-                        if name != HIDDEN and option not in commands.options[name] | {"--help"}:
+                        if option not in commands.options[name] | {"--help"}:
                             failures.append(f"{page.name}: `awd {name}` has no option {option}: {line.strip()}")
     return failures

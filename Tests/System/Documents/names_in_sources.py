@@ -105,7 +105,7 @@ def keys(configuration: set[str], pages: list[pathlib.Path]) -> list[str]:
         text = page.read_text()
         for name in set(re.findall(r"`([a-z]+\.[a-z_.]+[a-z])(?: = [^`]*)?`", text)):
             if name.split(".")[0] in tops and name not in configuration | sections and not re.search(
-                    r"\.(md|json|pem|toml|js|keys|service|yml|org|sqlite3|secret|example|txt|swift|xsd|timer|sh|gz|deb)$", name):
+                    r"\.(md|json|pem|toml|js|keys|service|yml|org|sqlite3|secret|example|txt|swift|xsd|timer|sh|gz|deb|xml|tsml)$", name):
                 failures.append(f"{page.name} names the key {name}, which isn't in Configuration.md")
         for name in set(re.findall(r"`\[+([a-z_.]+)\]+", text)):
             if name.split(".")[0] in tops and name not in sections:
