@@ -96,6 +96,7 @@ ZSHDIR ?= $(SHAREDIR)/zsh/site-functions
 # DocC's links as Markdown's.
 GUIDE_LINKS := -e 's|<doc:([0-9]{4}-[a-z0-9-]+)>|[\1](Decisions/\1.md)|g' -e 's|<doc:([A-Za-z0-9]+)(\#[A-Za-z0-9-]+)?>|[\1](\1.md)|g' \
   -e 's,\]\((chart-[a-z]+|modules)\),](Resources/\1.svg),g'
+DECISION_LINKS := -e 's,\]\(Decisions/,](,g' -e 's,\]\(([A-Za-z0-9]+\.md)\),](../\1),g'
 define install_files
 install -D -m 0755 $(AWD) $(1)$(2)/awd; \
 install -D -m 0644 README.md $(1)$(4)/doc/awd/README.md; \
@@ -104,6 +105,7 @@ install -d $(1)$(4)/doc/awd/guide/Decisions $(1)$(4)/doc/awd/guide/Resources $(1
 for f in Sources/awd/awd.docc/*.md Sources/awd/awd.docc/Decisions/*.md; do case $$f in */Architecture.md|*/RequestFlow.md) continue;; esac; \
   sed -E $(GUIDE_LINKS) $$f > $(1)$(4)/doc/awd/guide/$${f#Sources/awd/awd.docc/}; \
   chmod 0644 $(1)$(4)/doc/awd/guide/$${f#Sources/awd/awd.docc/}; done; \
+sed -i -E $(DECISION_LINKS) $(1)$(4)/doc/awd/guide/Decisions/*.md; \
 install -m 0644 Sources/awd/awd.docc/Resources/*.svg $(1)$(4)/doc/awd/guide/Resources/; \
 install -m 0644 config/alerts.yml config/grafana-dashboard.json config/proxies/* $(1)$(4)/doc/awd/examples/; \
 for n in 1 5; do install -d $(1)$(4)/man/man$$n; install -m 0644 $(MANUALS)/*.$$n $(1)$(4)/man/man$$n; done; \
