@@ -96,14 +96,18 @@ ZSHDIR ?= $(SHAREDIR)/zsh/site-functions
 # DocC's links as Markdown's.
 GUIDE_LINKS := -e 's|<doc:([0-9]{4}-[a-z0-9-]+)>|[\1](Decisions/\1.md)|g' -e 's|<doc:([A-Za-z0-9]+)(\#[A-Za-z0-9-]+)?>|[\1](\1.md)|g' \
   -e 's,\]\((chart-[a-z]+|modules)\),](Resources/\1.svg),g'
+# Links to sources, which aren't installed, become plain text.
+SOURCE_LINKS := -e 's,\[([^]]*)\]\((\.\./\.\./|Clients/|Tests/|Plugins/)[^)]*\),\1,g'
 DECISION_LINKS := -e 's,\]\(Decisions/,](,g' -e 's,\]\(([A-Za-z0-9]+\.md)\),](../\1),g'
 define install_files
 install -D -m 0755 $(AWD) $(1)$(2)/awd; \
 install -D -m 0644 README.md $(1)$(4)/doc/awd/README.md; \
-sed -i 's|Sources/awd/awd.docc/|guide/|g' $(1)$(4)/doc/awd/README.md; \
+install -m 0644 CHANGELOG.md CONTRIBUTING.md SECURITY.md config/debian/copyright $(1)$(4)/doc/awd/; \
+sed -i -E -e 's|Sources/awd/awd.docc/|guide/|g' -e 's|Sources/awd/awd.docc|guide|g' -e 's|config/debian/copyright|copyright|g' \
+  $(SOURCE_LINKS) $(1)$(4)/doc/awd/*.md; \
 install -d $(1)$(4)/doc/awd/guide/Decisions $(1)$(4)/doc/awd/guide/Resources $(1)$(4)/doc/awd/examples; \
-for f in Sources/awd/awd.docc/*.md Sources/awd/awd.docc/Decisions/*.md; do case $$f in */Architecture.md|*/RequestFlow.md) continue;; esac; \
-  sed -E $(GUIDE_LINKS) $$f > $(1)$(4)/doc/awd/guide/$${f#Sources/awd/awd.docc/}; \
+for f in Sources/awd/awd.docc/*.md Sources/awd/awd.docc/Decisions/*.md; do \
+  sed -E $(GUIDE_LINKS) $(SOURCE_LINKS) $$f > $(1)$(4)/doc/awd/guide/$${f#Sources/awd/awd.docc/}; \
   chmod 0644 $(1)$(4)/doc/awd/guide/$${f#Sources/awd/awd.docc/}; done; \
 sed -i -E $(DECISION_LINKS) $(1)$(4)/doc/awd/guide/Decisions/*.md; \
 install -m 0644 Sources/awd/awd.docc/Resources/*.svg $(1)$(4)/doc/awd/guide/Resources/; \
@@ -138,8 +142,6 @@ deb: manuals ## make a Debian package, .build/awd_VERSION_ARCHITECTURE.deb
 	@rm -rf $(DEB); mkdir -p $(DEB)/root/DEBIAN $(DEB)/debian
 	@$(call install_files,$(DEB)/root,/usr/bin,/lib/systemd/system,/usr/share,/usr/share/zsh/vendor-completions)
 	@gzip -9n $(DEB)/root/usr/share/man/*/*
-	@install -D -m 0644 config/debian/copyright $(DEB)/root/usr/share/doc/awd/copyright
-	@install -m 0644 CHANGELOG.md $(DEB)/root/usr/share/doc/awd/
 	@install -D -m 0644 config/debian/lintian-overrides $(DEB)/root/usr/share/lintian/overrides/awd
 	@sed -e 's/@VERSION@/$(DEB_VERSION)/' -e 's/@MAINTAINER@/$(MAINTAINER)/' -e "s/@DATE@/$$(date -R -r CHANGELOG.md)/" \
 	  config/debian/changelog | gzip -9n > $(DEB)/root/usr/share/doc/awd/changelog.gz
