@@ -249,6 +249,11 @@ final class HTTP1Connection: ServedProtocol {
   }
 
   func drain() {
+    if endsWithPeer, case .responding = state {
+      // It would go on for ever.
+      if !traits.version10 { connection.stage { $0.append(contentsOf: "0\r\n\r\n".utf8) } }
+      return connection.finish()
+    }
     guard case .idle = state else { return }
     connection.finish()
   }

@@ -64,7 +64,7 @@ extension MsgrRoutes {
     _ act: @escaping @Sendable (FieldRequest, TopicRequester, UserName) async throws -> Body
   ) {
     let authenticator = service.authenticator
-    post(path, in: [Self.prefix], on: &router) { call in
+    registerFields(path, in: [Self.prefix], on: &router) { call in
       do {
         return try await authenticator.perform(as: try call.credentials()) { caller in
           let requester = TopicRequester(

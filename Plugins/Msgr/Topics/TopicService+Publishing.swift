@@ -74,7 +74,12 @@ extension TopicService {
       post.text = Data(body).base64EncodedString()
       post.isBase64 = true
     }
-    return try await publish(post, by: requester)
+    do { return try await publish(post, by: requester) } catch TopicRefusal.forbidden
+      where name.isUnifiedPush && requester.caller == .nobody
+    {
+      // The program may push before the phone has connected; after another answer it would forget the phone.
+      throw TopicRefusal.noSubscriber
+    }
   }
 
   /// Finds out when a message is to come; a time that isn't understood, or is over, is now.

@@ -133,7 +133,7 @@ final class TopicService: Sendable {
       name: .object(["Topic": .text(entry.topic.text), "Sequence": .text(entry.sequence)])
     ])
     for user in receipt.subscribers {
-      for stream in service.hub.members(of: user) { stream.tell(notice.bytes) }
+      for stream in service.hub.members(of: user) { stream.show(notice.bytes) }
     }
   }
 

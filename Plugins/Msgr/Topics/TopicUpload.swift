@@ -29,7 +29,9 @@ enum FileRefusal: Sendable, Hashable {
 
   private static func size(_ bytes: Int) -> String {
     for (unit, words) in [(1 << 20, "MB"), (1 << 10, "KB")] where bytes >= unit {
-      return "\((bytes + unit / 2) / unit) \(words)"
+      let tenths = (bytes * 10 + unit / 2) / unit
+      let fraction = tenths.isMultiple(of: 10) ? "" : ".\(tenths % 10)"
+      return "\(tenths / 10)\(fraction) \(words)"
     }
     return "\(bytes) bytes"
   }

@@ -81,7 +81,8 @@ struct NtfyPublishRequest: Sendable {
 
   /// Returns whether bytes are a text, of which the last character may be cut.
   private static func isText(_ bytes: [UInt8]) -> Bool {
-    (0..<4).contains { cut in String(validating: bytes.dropLast(cut), as: UTF8.self) != nil }
+    !bytes.contains(0)
+      && (0..<4).contains { cut in String(validating: bytes.dropLast(cut), as: UTF8.self) != nil }
   }
 
   private static func text(_ bytes: [UInt8], charset: String?) -> String? {
@@ -90,6 +91,8 @@ struct NtfyPublishRequest: Sendable {
     {
       return text
     }
+    // What has a NUL is a file, though it is UTF-8.
+    guard !bytes.contains(0) else { return nil }
     return String(validating: bytes, as: UTF8.self)
   }
 

@@ -43,6 +43,7 @@ struct NtfyRoutes: Sendable {
       }
     }
     on([.get], "/{topic}", &router) { try page($0, $1) }
+    on([.get], "/{topic}/{sequence}", &router) { _, _ in throw NtfyError.notFound }
     for word in ["clear", "read"] {
       on([.put, .get], "/{topic}/{sequence}/\(word)", &router) { request, parameters in
         try await close(request, parameters, as: .clearing)
@@ -253,7 +254,10 @@ struct NtfyRoutes: Sendable {
     if PublishingParameters(request.head).isTrue(.unifiedPush) {
       return Self.json(.object(["unifiedpush": .object(["version": .integer(1)])]))
     }
-    let name = try NtfyReadRequest.topic(parameters.text("topic") ?? "")
+    let isBrowser = request.head.value(.accept)?.contains("text/html") ?? false
+    guard isBrowser, let name = TopicName(parameters.text("topic") ?? "") else {
+      throw NtfyError.notFound
+    }
     var response = Response(.seeOther)
     response.fields.append(.location, "/msgr/#topic=\(name.text)")
     return response
