@@ -45,10 +45,12 @@ extension MsgrRoutes {
         by: try call.credentials())
       return ["Token": token.text]
     }
-    for path in ["/publish", "/publish/{name}"] {
-      registerJSON(path, by: [.post, .put, .get], on: &router) { request, parameters in
-        try await publish(request, to: parameters.text("name"))
-      }
+    let methods: [HTTPProtocol.Method] = [.post, .put, .get]
+    registerJSON("/publish", by: methods, on: &router) { request, _ in
+      try await publish(request, to: nil)
+    }
+    registerJSON("/publish/{name}", by: methods, on: &router) { request, parameters in
+      try await publish(request, to: parameters.text("name") ?? "")
     }
   }
 
