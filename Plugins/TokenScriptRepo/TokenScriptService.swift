@@ -49,8 +49,14 @@ package struct TokenScriptService: Migrating, Commanding, Demonstrating, Present
   ///
   /// - Throws: an error if the repository, the schemas or the roots can't be read.
   package init(_ context: ServiceContext, _ configuration: TokenScriptConfiguration) async throws {
-    let demo =
-      configuration.isRepositoryConfigured ? nil : DemoRepository(dataFolder: context.dataFolder)
+    // Nodes that share a store would each make a demo of its own, with other keys.
+    let mayMakeDemo = !configuration.isRepositoryConfigured && !context.store.isShared
+    let demo = mayMakeDemo ? DemoRepository(dataFolder: context.dataFolder) : nil
+    if demo == nil, !configuration.isRepositoryConfigured {
+      try await ThreadPool(named: "awd-demo", width: 1).run {
+        try DurableFile.makeFolder(configuration.repository)
+      }
+    }
     if let demo {
       let now = context.clock().wholeSecond
       let log = context.log

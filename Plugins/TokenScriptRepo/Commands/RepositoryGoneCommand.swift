@@ -79,6 +79,9 @@ struct RepositoryGoneCommand: Command {
   private static func mark(_ operand: String, in root: String) throws(CommandError) -> Mark {
     let source = CommandFile(operand, orIn: root)
     let path = source.path
+    guard Self.isBelow(root, path) else {
+      throw .refused("\(path): it is no file of the repository \(root)")
+    }
     guard RepositoryPath(path).kind == .tokenScript else {
       throw .refused(
         "\(path): only files *.tsml and *.xml are served, so this one can't be withdrawn")
@@ -90,6 +93,13 @@ struct RepositoryGoneCommand: Command {
       }
       return Mark(path: path, file: file)
     } catch { throw .refused("\(path): \(error.words); it can't be withdrawn") }
+  }
+
+  /// Returns whether a path is below the repository's root, whatever links there are; true for what isn't there at all.
+  private static func isBelow(_ root: String, _ path: String) -> Bool {
+    guard let target = try? realPath(Array(path.utf8)), let top = try? realPath(Array(root.utf8))
+    else { return true }
+    return target.starts(with: top + [UInt8(ascii: "/")])
   }
 
   /// Makes the marks of all files with the contract among their origins.

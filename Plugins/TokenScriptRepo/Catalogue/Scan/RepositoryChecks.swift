@@ -61,7 +61,7 @@ struct RepositoryChecks: Sendable {
     sharing known: [Content]
   ) throws(RepositoryError) -> SchemaDocuments {
     guard !configuration.schemas.isEmpty else { return .none }
-    return try RepositoryError.naming(configuration.schemas) { () throws(SystemError) in
+    return try RepositoryError.naming(configuration.schemas, .schemas) { () throws(SystemError) in
       try SchemaDocuments(folder: configuration.schemas, headers, now: now, sharing: known)
     }
   }
@@ -84,7 +84,7 @@ struct RepositoryChecks: Sendable {
   }
 
   private static func digest(ofRoots path: String) throws(RepositoryError) -> SHA256.Digest {
-    try RepositoryError.naming(path) { () throws(SystemError) in
+    try RepositoryError.naming(path, .roots) { () throws(SystemError) in
       SHA256.hash(try Descriptor.contents(ofFile: path, limit: rootsLimit))
     }
   }
@@ -95,6 +95,11 @@ struct RepositoryChecks: Sendable {
 
 /// The error of a repository, a folder of schemas or a file of roots that can't be read.
 struct RepositoryError: Error, CustomStringConvertible {
+  /// What can't be read: the key of the configuration that names it.
+  enum Kind: String { case repository, schemas, roots }
+
+  /// What can't be read.
+  var kind = Kind.repository
   /// The path in the configuration.
   let folder: String
   /// The system's words.
@@ -102,13 +107,21 @@ struct RepositoryError: Error, CustomStringConvertible {
 
   /// Does something with a folder or file, and names it if that fails.
   static func naming<Value>(
-    _ folder: String, _ body: () throws(SystemError) -> Value
+    _ folder: String, _ kind: Kind = .repository, _ body: () throws(SystemError) -> Value
   ) throws(RepositoryError) -> Value {
     do throws(SystemError) { return try body() } catch {
-      throw RepositoryError(folder: folder, reason: "\(error)")
+      throw RepositoryError(kind: kind, folder: folder, reason: "\(error)")
     }
   }
 
   /// The path and the reason in a sentence.
-  var description: String { "the repository \(folder) can't be read: \(reason)" }
+  var description: String {
+    let name =
+      switch kind {
+      case .repository: "the repository"
+      case .schemas: "the folder of schemas"
+      case .roots: "the file of roots"
+      }
+    return "\(name) \(folder) can't be read: \(reason)"
+  }
 }
