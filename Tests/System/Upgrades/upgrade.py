@@ -10,10 +10,13 @@ table without a row one that only its types and constraints shape.
 import collections
 import pathlib
 import re
+import socket
 import sqlite3
 import subprocess
 import sys
 import tempfile
+import time
+import urllib.request
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 # What is made anew from the repository's files.
@@ -28,6 +31,31 @@ def awd(program: str, folder: pathlib.Path, *words: str) -> subprocess.Completed
     configuration = folder / "awd.toml"
     configuration.write_text('[server]\ndata = "."\nlisten = ["127.0.0.1:0"]\n')
     return subprocess.run([program, *words, "--config", str(configuration)], capture_output=True, text=True, timeout=60)
+
+
+def start(program: str, folder: pathlib.Path) -> str:
+    """Starts the program until it is ready, which makes a store. Returns what is wrong, or nothing."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    configuration = folder / "awd.toml"
+    configuration.write_text(f'[server]\ndata = "."\nlisten = ["127.0.0.1:{port}"]\n')
+    log = folder / "log"
+    with log.open("w") as output:
+        process = subprocess.Popen([program, "serve", "--config", str(configuration)], stdout=output, stderr=output)
+        try:
+            for _ in range(1200):
+                if process.poll() is not None:
+                    return log.read_text()
+                try:
+                    with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=5):
+                        return ""
+                except OSError:
+                    time.sleep(0.05)
+            return f"not ready: {log.read_text()}"
+        finally:
+            process.terminate()
+            process.wait(20)
 
 
 def schema(path: pathlib.Path) -> set[tuple[str, str, str]]:
@@ -65,6 +93,11 @@ def value(column: str, kind: str, sql: str):
     return {"INTEGER": 1, "REAL": 1.0, "TEXT": "x", "BLOB": b"x", "ANY": "x"}[kind]
 
 
+def primary_key(store: sqlite3.Connection, table: str) -> list[str]:
+    columns = [row for row in store.execute(f"PRAGMA table_info({table})") if row[5]]
+    return [row[1] for row in sorted(columns, key=lambda row: row[5])]
+
+
 def fill(store: sqlite3.Connection, owners: list[str]):
     """Gives each empty table a row, those first that others refer to."""
     tables = {name: sql for name, sql in store.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'table'")
@@ -77,14 +110,12 @@ def fill(store: sqlite3.Connection, owners: list[str]):
             sql = tables.pop(name)
             if store.execute(f"SELECT count(*) FROM {name}").fetchone()[0]:
                 continue
-            references = {row[3]: (row[2], row[4] or row[3]) for row in store.execute(f"PRAGMA foreign_key_list({name})")}
+            references = {row[3]: (row[2], row[4] or primary_key(store, row[2])[row[1]])
+                          for row in store.execute(f"PRAGMA foreign_key_list({name})")}
             columns = {}
             for _, column, kind, must, default, key in store.execute(f"PRAGMA table_info({name})"):
                 if column in references and (must or key):
                     other, place = references[column]
-                    known = {row[1] for row in store.execute(f"PRAGMA table_info({other})")}
-                    if place not in known:
-                        place = next(row[1] for row in store.execute(f"PRAGMA table_info({other})") if row[5])
                     columns[column] = store.execute(f"SELECT {place} FROM {other}").fetchone()[0]
                 elif (must and default is None) or key:
                     columns[column] = value(column, kind, sql)
@@ -96,10 +127,15 @@ def dump(owner: str, before: int, number: int):
     """Brings the newest dump, or a new store, up to date, and gives each table a row."""
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        path = store_of(FOLDER / f"{owner}-{before}.sql", folder) if before else folder / "awd.sqlite3"
-        outcome = awd(sys.argv[1], folder, "user", "list")
-        if outcome.returncode:
-            sys.exit(outcome.stderr)
+        if before:
+            path = store_of(FOLDER / f"{owner}-{before}.sql", folder)
+            outcome = awd(sys.argv[1], folder, "user", "list")
+            fault = outcome.stderr if outcome.returncode else ""
+        else:
+            path = folder / "awd.sqlite3"
+            fault = start(sys.argv[1], folder)
+        if fault:
+            sys.exit(fault)
         with sqlite3.connect(path) as store:
             owners = [owner, *WITH.get(owner, [])]
             store.execute(f"DELETE FROM store_migrations WHERE owner NOT IN ({', '.join('?' * len(owners))})", owners)
@@ -128,6 +164,7 @@ def upgrade(program: str, file: pathlib.Path, fresh: set) -> list[str]:
         path = store_of(file, folder)
         before = counts(path)
         empty = [table for table, count in before.items() if not count]
+        # A command, as the server would tidy away what has expired.
         outcome = awd(program, folder, "user", "list")
         if outcome.returncode:
             return [f"{file.name}: {outcome.stderr}"]
@@ -159,9 +196,8 @@ def main():
     failures = []
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        outcome = awd(program, folder, "user", "list")
-        if outcome.returncode:
-            sys.exit(outcome.stderr)
+        if fault := start(program, folder):
+            sys.exit(fault)
         path = folder / "awd.sqlite3"
         fresh = schema(path)
         with sqlite3.connect(path) as store:
