@@ -129,9 +129,25 @@ package struct Program: Sendable {
       complain("try: \(Product.name) \(command.name) --help")
       return .usage
     } catch {
-      complain("\(Product.name) \(command.name): \(error)")
+      complain("\(Product.name) \(command.name): \(Self.sentence(of: error))")
       return .refused
     }
+  }
+
+  /// Describes an error for people. Foundation's own descriptions show its types.
+  static func sentence(of error: any Error) -> String {
+    guard let error = error as? CocoaError else { return "\(error)" }
+    let reason =
+      switch error.code {
+      case .fileNoSuchFile, .fileReadNoSuchFile: "there is no such file or folder"
+      case .fileReadNoPermission, .fileWriteNoPermission: "permission denied"
+      case .fileWriteOutOfSpace: "the disk is full"
+      case .fileWriteVolumeReadOnly: "the disk is read-only"
+      case .fileWriteFileExists: "it is there already"
+      default: "it can't be read or written (\(error.code.rawValue))"
+      }
+    guard let path = error.filePath ?? error.url?.path else { return reason }
+    return "\(path): \(reason)"
   }
 
   /// Returns the words in the form that the rest of the program knows: `--help` behind them for `help` before them and for

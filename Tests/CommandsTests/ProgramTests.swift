@@ -1,4 +1,5 @@
 internal import Configuration
+internal import Foundation
 internal import Observability
 internal import Routing
 internal import ServiceKit
@@ -65,6 +66,16 @@ internal import Platform
     #expect(
       await greeted.run(["sample", "greet", "Bo", "--config", "\(folder.path)/awd.toml"]) == 0)
     #expect(greeted.output == "hi Bo")
+  }
+
+  @Test func errorsOfFilesAreSentences() {
+    let folder = TemporaryFolder()
+    let error = #expect(throws: CocoaError.self) {
+      _ = try Data(contentsOf: URL(filePath: "\(folder.path)/none"))
+    }
+    #expect(
+      error.map(Program.sentence)
+        == "\(folder.path)/none: there is no such file or folder")
   }
 
   /// `--config` counts before `AWD_CONFIG`, and that before the machine's file.
