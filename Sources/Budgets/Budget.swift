@@ -117,15 +117,16 @@ final class OwnerNode: @unchecked Sendable {
   unowned let parent: OwnerNode?
   var held = 0
   /// The owners that belong to it and have holdings, if of nothing.
-  var children: [AnyHashable: OwnerNode] = [:]
-  /// Those of them that hold something, by the number of binary digits of what they hold, so that the one that holds most is
-  /// found without a search.
-  private var ranks: [Int: Set<ObjectIdentifier>] = [:]
-  private var ranked: [ObjectIdentifier: OwnerNode] = [:]
+  private(set) var children: [AnyHashable: OwnerNode] = [:]
+  /// The children by what they hold, where they are too many to look at all of them.
+  private var ranks: OwnerRanks?
   /// The owner's own holdings of something.
   var holdings: [ObjectIdentifier: HoldingRecord] = [:]
   /// The number of its own holdings, if of nothing.
   var users = 0
+
+  /// The number of children up to which they have no ranks: each change would cost more than a search.
+  private static let few = 8
 
   init(_ name: AnyHashable, in parent: OwnerNode?) {
     self.name = name
@@ -136,31 +137,61 @@ final class OwnerNode: @unchecked Sendable {
   func add(_ more: Int) {
     let before = held
     held += more
-    parent?.childChanged(self, from: before)
+    parent?.ranks?.move(self, from: before)
     parent?.add(more)
   }
 
-  private func childChanged(_ child: OwnerNode, from before: Int) {
-    let old = before > 0 ? Self.rank(before) : nil
-    let new = child.held > 0 ? Self.rank(child.held) : nil
-    guard old != new else { return }
-    let id = ObjectIdentifier(child)
-    if let old {
-      ranks[old]?.remove(id)
-      if ranks[old]?.isEmpty == true { ranks[old] = nil }
-    }
-    if let new { ranks[new, default: []].insert(id) }
-    ranked[id] = new == nil ? nil : child
+  /// Returns the child of a name, which is made if there is none.
+  func child(named name: AnyHashable) -> OwnerNode {
+    if let child = children[name] { return child }
+    let child = OwnerNode(name, in: self)
+    children[name] = child
+    if ranks == nil, children.count > Self.few { ranks = OwnerRanks(children.values) }
+    return child
+  }
+
+  /// Removes a child that holds nothing.
+  func remove(_ child: OwnerNode) {
+    children[child.name] = nil
+    if children.count <= Self.few / 2 { ranks = nil }
   }
 
   /// Returns the child that holds most, but for one; nil if no other holds anything.
-  ///
-  /// Children of one rank hold about as much: to look at a few of them is enough.
   func largestChild(except excluded: OwnerNode?) -> OwnerNode? {
-    var rest = ranks.keys.sorted(by: >)[...]
-    while let rank = rest.popFirst() {
-      let candidates = (ranks[rank] ?? []).prefix(9).compactMap { ranked[$0] }
-        .filter { $0 !== excluded }
+    if let ranks { return ranks.largest(except: excluded) }
+    let others = children.values.filter { $0.held > 0 && $0 !== excluded }
+    return others.max { $0.held < $1.held }
+  }
+}
+
+/// Owners that hold something by the number of binary digits of what they hold, so that the one that holds most is found without
+/// a search.
+private struct OwnerRanks {
+  private var ranks: [Int: [ObjectIdentifier: OwnerNode]] = [:]
+
+  init(_ owners: some Sequence<OwnerNode>) {
+    for owner in owners { move(owner, from: 0) }
+  }
+
+  /// Moves an owner that held something else before.
+  mutating func move(_ owner: OwnerNode, from before: Int) {
+    let old = before > 0 ? Self.rank(before) : nil
+    let new = owner.held > 0 ? Self.rank(owner.held) : nil
+    guard old != new else { return }
+    let id = ObjectIdentifier(owner)
+    if let old {
+      ranks[old]?[id] = nil
+      if ranks[old]?.isEmpty == true { ranks[old] = nil }
+    }
+    if let new { ranks[new, default: [:]][id] = owner }
+  }
+
+  /// Returns the owner that holds most, but for one.
+  ///
+  /// Owners of one rank hold about as much: to look at a few of them is enough.
+  func largest(except excluded: OwnerNode?) -> OwnerNode? {
+    for rank in ranks.keys.sorted(by: >) {
+      let candidates = (ranks[rank] ?? [:]).values.prefix(9).filter { $0 !== excluded }
       if let largest = candidates.max(by: { $0.held < $1.held }) { return largest }
     }
     return nil
@@ -202,15 +233,7 @@ final class BudgetTree: Sendable {
   func join(_ record: HoldingRecord, _ ancestry: [AnyHashable]) {
     state.withLock { state in
       var node = state.root
-      for name in ancestry {
-        if let child = node.children[name] {
-          node = child
-        } else {
-          let child = OwnerNode(name, in: node)
-          node.children[name] = child
-          node = child
-        }
-      }
+      for name in ancestry { node = node.child(named: name) }
       node.users += 1
       record.owner = node
     }
@@ -225,7 +248,7 @@ final class BudgetTree: Sendable {
       owner.users -= 1
       var node = owner
       while node.users == 0, node.children.isEmpty, let parent = node.parent {
-        parent.children[node.name] = nil
+        parent.remove(node)
         node = parent
       }
     }
