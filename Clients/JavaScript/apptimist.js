@@ -131,11 +131,10 @@ function seal(kind, pin, pair, receiver, m, plain, g = nacl.box.keyPair()) {
 }
 
 // What is sealed for `pair`, or null if it does not open.
-function unseal(pin, pair, sender, m) {
+function unseal(pin, pair, sender, m, agreement = agree(pair.secretKey, sender)) {
   const kind = sealingOf(m.eData), g = m.eData.slice(8, 40);
   try {
-    const keys = sealingKey(
-      kind, pin, agree(pair.secretKey, g), agree(pair.secretKey, sender), g, sender, pair.publicKey, m);
+    const keys = sealingKey(kind, pin, agree(pair.secretKey, g), agreement, g, sender, pair.publicKey, m);
     const plain = nacl.secretbox.open(m.eData.slice(40), keys.slice(32, 56), keys.slice(0, 32));
     wipe(keys);
     return plain;
@@ -151,7 +150,7 @@ function speaksVersion2(document, pin) {
   const signed = join(
     label("service"), pin.encryptionKey, uint(versions.length, 1), Uint8Array.from(versions));
   return document.encryptionKey.toLowerCase() === hex(pin.encryptionKey)
-    && nacl.sign.detached.verify(signed, bytes(signature), pin.authenticationKey);
+    && isSigned(signed, bytes(signature), pin.authenticationKey);
 }
 
 // A service's keys from its document; apps pin them instead.
@@ -160,7 +159,7 @@ function pinOf(document) {
     encryptionKey: bytes(document.encryptionKey), authenticationKey: bytes(document.authenticationKey),
     signature: bytes(document.signature),
   };
-  if (!nacl.sign.detached.verify(pin.encryptionKey, pin.signature, pin.authenticationKey)) {
+  if (!isSigned(pin.encryptionKey, pin.signature, pin.authenticationKey)) {
     throw new Error("the service's signature is wrong");
   }
   if (!speaksVersion2(document, pin)) throw new Error("the service does not say that it speaks version 2");
@@ -183,6 +182,29 @@ function pushFields(kind, address = new Uint8Array(0), { tag = new Uint8Array(8)
 const webAddress = (subscription) => join(
   new Uint8Array(subscription.getKey("p256dh")), new Uint8Array(subscription.getKey("auth")), utf8(subscription.endpoint));
 
+// What TweetNaCl accepts and libsodium refuses: an S that is not reduced, and keys and points of small order.
+const ORDER = bytes("edd3f55c1a631258d69cf7a2def9de1400000000000000000000000000000010");
+const PRIME = bytes("edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f");
+const SMALL = [
+  "0000000000000000000000000000000000000000000000000000000000000000",
+  "0100000000000000000000000000000000000000000000000000000000000000",
+  "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+  "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
+  "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+];
+const isBelow = (number, bound) => {
+  for (let i = 31; i >= 0; i--) if (number[i] !== bound[i]) return number[i] < bound[i];
+  return false;
+};
+const withoutSign = (point) => Uint8Array.from(point, (byte, i) => i === 31 ? byte & 127 : byte);
+// A point as it has to be written, and not of small order.
+const isPoint = (point) => isBelow(withoutSign(point), PRIME) && !SMALL.includes(hex(withoutSign(point)));
+
+// Whether a signature is right, as libsodium decides it.
+const isSigned = (message, signature, key) => signature.length === 64 && key.length === 32
+  && isBelow(signature.slice(32), ORDER) && isPoint(key) && !SMALL.includes(hex(withoutSign(signature.slice(0, 32))))
+  && isBelow(withoutSign(signature.slice(0, 32)), PRIME) && nacl.sign.detached.verify(message, signature, key);
+
 // A connection -----------------------------------------------------------------------------------------------------------
 
 // An answer with an error.
@@ -192,12 +214,12 @@ class Refused extends Error {
 
 // One WebSocket: the handshake, boxes and counters. Hands on what the service sends, in order.
 class Connection {
-  constructor(url, pin, handlers) {
+  constructor(url, pin, handlers, Socket) {
     this.pin = pin;
     this.handlers = handlers;
     this.e = nacl.box.keyPair();
     this.sent = this.received = 0n;
-    this.socket = new (root.WebSocket || WebSocket)(`${url}?${hex(this.e.publicKey)}`, [SUBPROTOCOL]);
+    this.socket = new Socket(`${url}?${hex(this.e.publicKey)}`, [SUBPROTOCOL]);
     this.socket.binaryType = "arraybuffer";
     this.socket.onopen = () => { if (this.socket.protocol !== SUBPROTOCOL) this.socket.close(); };
     this.socket.onmessage = ({ data }) => {
@@ -230,6 +252,14 @@ class Connection {
     this.socket.send(nacl.secretbox(frame(header, data), counterNonce(this.sent++), this.keys.deviceKey));
   }
 
+  // Ends the connection without waiting for the other side, which may be gone.
+  drop(error) {
+    this.socket.onopen = this.socket.onmessage = this.socket.onclose = null;
+    this.socket.close();
+    this.forget();
+    this.handlers.closed(1006, error);
+  }
+
   forget() {
     wipe(this.e.secretKey);
     if (this.keys) wipe(this.keys.deviceKey, this.keys.serviceKey);
@@ -242,15 +272,20 @@ class Connection {
 //
 // options: url; pin {encryptionKey, authenticationKey, signature?}; keys {encryption, authentication} (TweetNaCl's pairs of
 // box and sign); account {name, uid, token}, to make one first; forums, the pairs of forums whose secret this user knows;
-// closesVersion1; journal:
+// closesVersion1; WebSocket, a class like the browsers' (the global one, or a small one of Node's http); pingInterval, pingTimeout
+// (milliseconds); journal:
 //   load()              a promise of the state that `append` had last, or of undefined
 //   has(key)            whether an entry with this key was appended
 //   append(entry, state)  keeps both, or neither; entry is null if only the state has changed
+//   appendAll(entries, state)  optional: keeps all of them and the state, or nothing
 // and the handler status(word, detail). What comes is handed on by the journal alone, so that nothing is lost between
 // the two.
 class Device {
   constructor(options) {
-    Object.assign(this, { forums: [], closesVersion1: false, status: () => {} }, options);
+    Object.assign(this, {
+      forums: [], closesVersion1: false, status: () => {}, WebSocket: root.WebSocket || nodeWebSocket(),
+      pingInterval: 20_000, pingTimeout: 15_000,
+    }, options);
     this.user = this.keys.encryption.publicKey;
     this.home = this.url;
     this.waiting = new Map();
@@ -258,6 +293,11 @@ class Device {
     this.delay = 500;
     this.redirects = [];
     this.stream = this.writes = Promise.resolve();
+    // What was opened and is not stored yet, and the keys of it.
+    this.opened = [];
+    this.unwritten = new Set();
+    // What one agrees on with a sender is computed once.
+    this.shared = new Map();
   }
 
   // Connects, and again after each loss. The promise is of the first login's answer.
@@ -275,18 +315,56 @@ class Device {
   stop() {
     this.isStopped = true;
     clearTimeout(this.timer);
+    clearTimeout(this.watch);
     if (this.connection) this.connection.socket.close();
   }
 
   connect() {
+    this.isWaiting = false;
     this.connection = new Connection(this.url, this.pin, {
       pdu: (type, request, reader, data) => this.take(type, request, reader, data),
       closed: (code, error) => this.lost(code, error),
-    });
+    }, this.WebSocket);
+    // A network that swallows everything answers no handshake either.
+    this.expect(this.pingTimeout);
+  }
+
+  // Tries now, as when the network is back: waits no longer, and asks a connection that seems open whether it is.
+  hurry() {
+    if (this.isStopped || !this.started) return;
+    this.delay = 500;
+    if (this.isWaiting) {
+      clearTimeout(this.timer);
+      this.connect();
+    } else if (this.isLoggedIn) this.ping(5_000);
+  }
+
+  // Ends the connection unless something comes from the service in time.
+  expect(time) {
+    clearTimeout(this.watch);
+    const { connection } = this;
+    this.watch = setTimeout(() => {
+      if (connection === this.connection && !this.isWaiting) connection.drop(new Error("the service does not answer"));
+    }, time);
+  }
+
+  // Asks the service for anything, as a page cannot send WebSocket's pings. A search for oneself changes nothing there.
+  ping(timeout = this.pingTimeout) {
+    this.lastRequest = this.lastRequest % 0xffffffff + 1;
+    this.connection.send(TYPES.searchByKey, this.lastRequest, this.user);
+    this.expect(timeout);
+  }
+
+  // Something came: the connection lives, and is asked again after a while.
+  alive() {
+    clearTimeout(this.watch);
+    if (this.isLoggedIn) this.watch = setTimeout(() => this.isLoggedIn && this.ping(), this.pingInterval);
+    else this.expect(this.pingTimeout);
   }
 
   lost(code, error) {
     this.isLoggedIn = false;
+    clearTimeout(this.watch);
     this.status("closed", error ? error.message : String(code));
     // What can't be sent again byte for byte has an unknown outcome.
     for (const [number, { type, reject }] of this.waiting) {
@@ -300,11 +378,12 @@ class Device {
       this.started.reject(this.refusal);
       return;
     }
-    const wait = this.next ? 0 : code === 4008 ? 60000 : this.delay * (0.5 + Math.random());
+    const wait = this.next ? 0 : code === 4008 ? 60000 : this.delay * (0.5 + Math.random() / 2);
     // It comes back to its own address when the other fails.
     this.url = this.next || this.home;
     this.next = null;
-    this.delay = Math.min(this.delay * 2, 60000);
+    this.delay = Math.min(this.delay * 2, 30000);
+    this.isWaiting = true;
     this.timer = setTimeout(() => this.connect(), this.pause(wait));
   }
 
@@ -336,6 +415,7 @@ class Device {
   // What the service sends ------------------------------------------------------------------------------------------------
 
   take(type, request, reader, data) {
+    this.alive();
     if (type === TYPES.hello) return this.greet(reader);
     if (type === TYPES.redirect) return this.follow(reader);
     if (type === TYPES.message || type === TYPES.truncate) {
@@ -396,6 +476,7 @@ class Device {
     // An entry that the journal does not have was dropped by the service.
     answer.isComplete = answer.start + 1n >= answer.first;
     this.isLoggedIn = true;
+    this.alive();
     this.delay = 500;
     for (const [number, { type }] of this.waiting) if (type) this.transmit(number);
     this.status("logged in", answer);
@@ -421,24 +502,59 @@ class Device {
     return { type: "message", position, id: messageID(m), ...m };
   }
 
-  // Opens an entry and keeps it together with its position; then says so to the service.
+  // Opens an entry; it is stored together with its position and those that come at the same time, then acknowledged.
   async deal(entry) {
     if (entry.position <= BigInt(this.state.position)) return;
     const kept = entry.type === "truncation" ? { ...entry, keys: [] } : await this.open(entry);
     let isNew = kept !== null;
-    for (const key of kept ? kept.keys : []) if (await this.journal.has(key)) isNew = false;
-    await this.keep(isNew ? kept : null, String(entry.position));
-    if (this.isLoggedIn) this.connection.send(TYPES.ack, 0, uint(entry.position, 8));
+    for (const key of kept ? kept.keys : []) if (this.unwritten.has(key) || await this.journal.has(key)) isNew = false;
+    for (const key of isNew ? kept.keys : []) this.unwritten.add(key);
+    this.opened.push({ entry: isNew ? kept : null, position: String(entry.position) });
+    this.flushing ??= this.flush().finally(() => { this.flushing = null; });
+    // The next ones are opened meanwhile, but not without end.
+    if (this.opened.length >= 64) await this.flushing; else this.flushing.catch((error) => this.end(error));
+  }
+
+  async flush() {
+    while (this.opened.length) {
+      const batch = this.opened.splice(0), { position } = batch.at(-1), entries = batch.map(({ entry }) => entry).filter(Boolean);
+      await this.keep(entries, position);
+      for (const { keys } of entries) for (const key of keys) this.unwritten.delete(key);
+      if (this.isLoggedIn) this.connection.send(TYPES.ack, 0, uint(position, 8));
+    }
+  }
+
+  end(error) {
+    this.opened = [];
+    this.unwritten.clear();
+    this.connection.error = error;
+    this.connection.socket.close();
   }
 
   // Writes the state, one behind the other, so that no older position overwrites a newer one.
-  keep(entry = null, position = null) {
-    this.writes = this.writes.then(async () => {
+  keep(entries = [], position = null) {
+    const work = this.writes.then(async () => {
       const state = { ...this.state, position: position ?? this.state.position };
-      await this.journal.append(entry, state);
+      if (this.journal.appendAll && entries.length > 1) await this.journal.appendAll(entries, state);
+      else {
+        for (const entry of entries.slice(0, -1)) await this.journal.append(entry, { ...state, position: String(entry.position) });
+        await this.journal.append(entries.at(-1) ?? null, state);
+      }
       this.state.position = state.position;
     });
-    return this.writes;
+    // What could not be stored doesn't keep the next from being tried.
+    this.writes = work.catch(() => {});
+    return work;
+  }
+
+  // What this user and a sender agree on.
+  agreement(sender) {
+    const name = hex(sender);
+    if (!this.shared.has(name)) {
+      if (this.shared.size >= 200) this.shared.clear();
+      this.shared.set(name, agree(this.keys.encryption.secretKey, sender));
+    }
+    return this.shared.get(name).slice();
   }
 
   // What a message says and how it was sealed, or null if it is not for this user. What is `refused` says why, and has no
@@ -453,7 +569,7 @@ class Device {
     if (kind === null) return this.openVersion1(m, base, isPost, forum, refused);
     if (kind === 1) {
       if (!same(m.to, user)) return null;
-      const content = unseal(pin, encryption, m.from, m);
+      const content = this.unsealFrom(m.from, m);
       return content ? { ...base, content, isSigned: false } : refused("does not open");
     }
     if (kind === 2 && !forum) return refused("the forum's secret is not known");
@@ -468,8 +584,7 @@ class Device {
       return isForged ? refused("nobody signed it") : { ...base, content, isSigned: false };
     }
     if (!poster || !group) return refused("its author or forum is unknown");
-    const isRight = nacl.sign.detached.verify(
-      postSigned(pin, m.to, m.from, m.time, content), signature, poster.authenticationKey);
+    const isRight = isSigned(postSigned(pin, m.to, m.from, m.time, content), signature, poster.authenticationKey);
     if (!isRight) return refused("the signature is wrong");
     const moderators = await this.moderators(m.to).catch((error) => {
       // Who was taken out of the readers has posts from before.
@@ -481,6 +596,10 @@ class Device {
       ...base, content, signature, isSigned: true, changedKey: poster.changedKey,
       byModerator: isModerated ? isOne(m.from) : null, isModerator: isOne(this.user),
     };
+  }
+
+  unsealFrom(sender, m) {
+    try { return unseal(this.pin, this.keys.encryption, sender, m, this.agreement(sender)); } catch { return null; }
   }
 
   async openVersion1(m, base, isPost, forum, refused) {
@@ -554,7 +673,7 @@ class Device {
   // Users and vouchers -------------------------------------------------------------------------------------------------------
 
   // All pages of a list.
-  async pages(type, subject, item) {
+  async pages(type, subject, item, most = Infinity) {
     const all = [];
     for (let cursor = new Uint8Array(16); ;) {
       const { reader, data } = await this.request(type, subject(cursor));
@@ -562,14 +681,16 @@ class Device {
       const list = new Reader(data);
       for (let count = reader.uint(2); count > 0; count--) all.push(item(list));
       list.end();
-      if (isZero(cursor)) return all;
+      if (isZero(cursor) || all.length >= most) return all.slice(0, most);
     }
   }
 
-  foundUser(list) {
+  // Nothing is kept of those who are only listed.
+  foundUser(list, most = Infinity) {
     const key = list.take(32), authenticationKey = list.take(32), kind = list.uint(1), flags = list.uint(1);
     const [nameLength, uidLength] = [list.uint(1), list.uint(1)];
     const found = { key, authenticationKey, kind, flags, name: text(list.take(nameLength)), uid: text(list.take(uidLength)) };
+    if (Number.isFinite(most) && !this.state.authentication[hex(key)]) return found;
     if (flags & CLOSED) this.sawClosed(key);
     const known = this.firstKey(key, authenticationKey);
     if (known !== hex(authenticationKey)) {
@@ -578,12 +699,13 @@ class Device {
     return found;
   }
 
-  search(type, term) {
+  search(type, term, most = Infinity) {
     return this.pages(
-      type, (cursor) => join(uint(0, 2), cursor, uint(term.length, 1), term), (list) => this.foundUser(list));
+      type, (cursor) => join(uint(Number.isFinite(most) ? most : 0, 2), cursor, uint(term.length, 1), term),
+      (list) => this.foundUser(list, most), most);
   }
 
-  searchByName(name) { return this.search(TYPES.searchByName, utf8(name)); }
+  searchByName(name, most) { return this.search(TYPES.searchByName, utf8(name), most); }
   searchByUid(uid) { return this.search(TYPES.searchByUid, utf8(uid)); }
   async searchByKey(key) {
     return (await this.pages(TYPES.searchByKey, () => key, (list) => this.foundUser(list)))[0] || null;
@@ -601,7 +723,7 @@ class Device {
     return this.pages(TYPES.vouchers, (cursor) => join(subject, uint(0, 2), cursor), (list) => {
       const [key, authenticationKey, signature] = [list.take(32), list.take(32), list.take(64)];
       const isVerified = isZero(signature) ? null : this.firstKey(key, authenticationKey) === hex(authenticationKey)
-        && nacl.sign.detached.verify(vouchSigned(this.pin, key, subject), signature, authenticationKey);
+        && isSigned(vouchSigned(this.pin, key, subject), signature, authenticationKey);
       return { key, authenticationKey, isVerified };
     });
   }
@@ -644,8 +766,95 @@ class Device {
   }
 }
 
+// Node has a WebSocket of its own from version 22 on; before, this one is enough for binary messages.
+function nodeWebSocket() {
+  if (typeof require !== "function") return undefined;
+  return class NodeWebSocket {
+    constructor(url, protocols) {
+      const { protocol, host, pathname, search } = new URL(url);
+      const http = require(protocol === "wss:" ? "https" : "http");
+      this.readyState = 0;
+      this.parts = [];
+      this.rest = Buffer.alloc(0);
+      const request = http.request(`${protocol.replace("ws", "http")}//${host}${pathname}${search}`, {
+        headers: {
+          Connection: "Upgrade", Upgrade: "websocket", "Sec-WebSocket-Version": "13",
+          "Sec-WebSocket-Key": Buffer.from(nacl.randomBytes(16)).toString("base64"), "Sec-WebSocket-Protocol": protocols.join(", "),
+        },
+      });
+      this.request = request;
+      request.on("upgrade", (response, socket, head) => {
+        this.protocol = response.headers["sec-websocket-protocol"] ?? "";
+        this.socket = socket;
+        this.readyState = 1;
+        socket.setNoDelay();
+        socket.on("data", (data) => this.read(data));
+        socket.on("error", () => {});
+        socket.on("close", () => this.end(1006));
+        this.onopen?.();
+        if (head.length) this.read(head);
+      });
+      request.on("response", () => { request.destroy(); this.end(1006); });
+      request.on("error", () => this.end(1006));
+      request.end();
+    }
+
+    end(code) {
+      if (this.readyState === 3) return;
+      this.readyState = 3;
+      this.onclose?.({ code });
+    }
+
+    read(data) {
+      this.rest = Buffer.concat([this.rest, data]);
+      while (this.rest.length >= 2) {
+        const { rest } = this, short = rest[1] & 127, start = short < 126 ? 2 : short === 126 ? 4 : 10;
+        if (rest.length < start) return;
+        let length = short;
+        if (short === 126) length = rest.readUInt16BE(2);
+        if (short === 127) length = Number(rest.readBigUInt64BE(2));
+        if (length > 1 << 26) return this.socket.destroy();
+        if (rest.length < start + length) return;
+        const body = rest.subarray(start, start + length), kind = rest[0] & 15;
+        this.rest = rest.subarray(start + length);
+        if (kind === 8) {
+          const code = body.length >= 2 ? body.readUInt16BE(0) : 1005;
+          this.frame(8, body);
+          this.socket.end();
+          return this.end(code);
+        }
+        if (kind === 9) this.frame(10, body);
+        if (kind > 2) continue;
+        this.parts.push(body);
+        if (!(rest[0] & 128)) continue;
+        const whole = Uint8Array.from(Buffer.concat(this.parts));
+        this.parts = [];
+        this.onmessage?.({ data: whole.buffer });
+      }
+    }
+
+    frame(kind, body) {
+      const mask = Buffer.from(nacl.randomBytes(4)), masked = Buffer.from(body);
+      for (let i = 0; i < masked.length; i++) masked[i] ^= mask[i & 3];
+      let head = Buffer.of(128 | kind, 128 | masked.length);
+      if (masked.length > 125) head = join(Uint8Array.of(128 | kind, 254), uint(masked.length, 2));
+      if (masked.length > 65_535) head = join(Uint8Array.of(128 | kind, 255), uint(masked.length, 8));
+      this.socket.write(Buffer.concat([head, mask, masked]));
+    }
+
+    send(data) { this.frame(2, data); }
+
+    close() {
+      if (this.readyState === 1) {
+        this.frame(8, Buffer.alloc(0));
+        this.socket.end();
+      } else this.request.destroy();
+    }
+  };
+}
+
 const api = {
-  Device, Connection, Refused, Reader, agree, bytes, counterNonce, frame, handshake, hex, join, loginSigned, messageID,
+  Device, Connection, Refused, Reader, agree, bytes, counterNonce, frame, handshake, hex, isSigned, join, loginSigned, messageID,
   leaveSigned, newSigned, pinOf, possession, postSigned, pushFields, seal, sealingOf, speaksVersion2, text, tokenNonce, uint,
   unframe, unseal, utf8, vouchSigned, webAddress,
 };

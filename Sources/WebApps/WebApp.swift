@@ -14,12 +14,19 @@ package struct WebApp: Sendable {
 
   /// The style of every app of people, `style.css`.
   package static var style: Source { ("style.css", Resource(webapps_style_css()).bytes) }
-  /// The parts of which the views of every app of people are made, `view.js`.
-  package static var view: Source { ("view.js", Resource(webapps_view_js()).bytes) }
+  /// The parts of which the views of every app of people are made: the languages, the words, the icons, and `view.js`.
+  package static var views: [Source] {
+    [
+      ("de.js", Resource(webapps_de_js()).bytes), ("es.js", Resource(webapps_es_js()).bytes),
+      ("words.js", Resource(webapps_words_js()).bytes),
+      ("icons.js", Resource(webapps_icons_js()).bytes),
+      ("view.js", Resource(webapps_view_js()).bytes),
+    ]
+  }
 
   private static let types = [
     "css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8",
-    "svg": "image/svg+xml", "webmanifest": "application/manifest+json",
+    "png": "image/png", "svg": "image/svg+xml", "webmanifest": "application/manifest+json",
   ]
 
   /// The files by their paths below the app's.
@@ -51,19 +58,21 @@ package struct WebApp: Sendable {
     self.clock = clock
     modified = HTTPDate(clock().seconds)
     for part in parts {
-      let content = text(part.bytes)
+      // Pictures name nothing.
+      let content = part.name.hasSuffix(".png") ? part.bytes : Array(text(part.bytes).utf8)
       let name = part.name.split(separator: ".")
       let digested = "\(name[0]).\(Self.digest(content)).\(name[1])"
       names[part.name] = digested
       // The name has a digest of the content, so that it never changes.
       files[digested] = WebFile(
-        Array(content.utf8), type: Self.type(of: part.name),
+        content, type: Self.type(of: part.name),
         caching: "public, max-age=31536000, immutable", modified: modified)
     }
     for page in pages { add(page) }
     let kept = ["./"] + names.filter { !apart.contains($0.key) }.values.sorted()
     names["files"] = "[" + kept.map { "\"\($0)\"" }.joined(separator: ", ") + "]"
-    names["version"] = Self.digest(kept.joined() + (pages.first.map { text($0.bytes) } ?? ""))
+    names["version"] = Self.digest(
+      Array((kept.joined() + (pages.first.map { text($0.bytes) } ?? "")).utf8))
     add(("worker.js", worker))
   }
 
@@ -84,8 +93,8 @@ package struct WebApp: Sendable {
     name.split(separator: ".").last.flatMap { types[String($0)] } ?? "text/html; charset=utf-8"
   }
 
-  private static func digest(_ text: String) -> String {
-    Hex.encode(SHA256.hash(Array(text.utf8)).bytes.prefix(8))
+  private static func digest(_ content: [UInt8]) -> String {
+    Hex.encode(SHA256.hash(content).bytes.prefix(8))
   }
 
   /// The names of all files below the app's path.

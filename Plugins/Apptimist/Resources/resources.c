@@ -123,3 +123,27 @@ END_RESOURCE(apptimist_index_html)
 BEGIN_RESOURCE(apptimist_manifest_webmanifest)
 #embed "Web/manifest.webmanifest"
 END_RESOURCE(apptimist_manifest_webmanifest)
+
+BEGIN_RESOURCE(apptimist_names_js)
+#embed "Web/names.js"
+END_RESOURCE(apptimist_names_js)
+
+BEGIN_RESOURCE(apptimist_terms_js)
+#embed "Web/terms.js"
+END_RESOURCE(apptimist_terms_js)
+
+BEGIN_RESOURCE(apptimist_icon_180_png)
+#embed "Web/icon-180.png"
+END_RESOURCE(apptimist_icon_180_png)
+
+BEGIN_RESOURCE(apptimist_icon_192_png)
+#embed "Web/icon-192.png"
+END_RESOURCE(apptimist_icon_192_png)
+
+BEGIN_RESOURCE(apptimist_icon_512_png)
+#embed "Web/icon-512.png"
+END_RESOURCE(apptimist_icon_512_png)
+
+BEGIN_RESOURCE(apptimist_icon_maskable_png)
+#embed "Web/icon-maskable.png"
+END_RESOURCE(apptimist_icon_maskable_png)

@@ -4,6 +4,10 @@ BEGIN_RESOURCE(msgr_openapi_json)
 #embed "openapi.json"
 END_RESOURCE(msgr_openapi_json)
 
+BEGIN_RESOURCE(msgr_emoji_short_codes_txt)
+#embed "Emoji/short-codes.txt"
+END_RESOURCE(msgr_emoji_short_codes_txt)
+
 BEGIN_RESOURCE(msgr_schema_postgresql_sql)
 #embed "Schema/schema.postgresql.sql"
 END_RESOURCE(msgr_schema_postgresql_sql)
@@ -55,3 +59,19 @@ END_RESOURCE(msgr_index_html)
 BEGIN_RESOURCE(msgr_manifest_webmanifest)
 #embed "Web/manifest.webmanifest"
 END_RESOURCE(msgr_manifest_webmanifest)
+
+BEGIN_RESOURCE(msgr_icon_180_png)
+#embed "Web/icon-180.png"
+END_RESOURCE(msgr_icon_180_png)
+
+BEGIN_RESOURCE(msgr_icon_192_png)
+#embed "Web/icon-192.png"
+END_RESOURCE(msgr_icon_192_png)
+
+BEGIN_RESOURCE(msgr_icon_512_png)
+#embed "Web/icon-512.png"
+END_RESOURCE(msgr_icon_512_png)
+
+BEGIN_RESOURCE(msgr_icon_maskable_png)
+#embed "Web/icon-maskable.png"
+END_RESOURCE(msgr_icon_maskable_png)

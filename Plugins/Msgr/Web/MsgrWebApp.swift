@@ -13,8 +13,12 @@ enum MsgrWebApp {
       + "frame-ancestors 'none'; require-trusted-types-for 'script'"
     return WebApp(
       at: MsgrRoutes.prefix, fields: [("Content-Security-Policy", policy)],
-      parts: [
-        ("icon.svg", Resource(msgr_icon_svg()).bytes), WebApp.style, WebApp.view,
+      parts: WebApp.views + [
+        ("icon.svg", Resource(msgr_icon_svg()).bytes), WebApp.style,
+        ("icon-180.png", Resource(msgr_icon_180_png()).bytes),
+        ("icon-192.png", Resource(msgr_icon_192_png()).bytes),
+        ("icon-512.png", Resource(msgr_icon_512_png()).bytes),
+        ("icon-maskable.png", Resource(msgr_icon_maskable_png()).bytes),
         ("msgr.js", Resource(msgr_msgr_js()).bytes),
         ("archive.js", Resource(msgr_archive_js()).bytes),
         ("page.js", Resource(msgr_page_js()).bytes),

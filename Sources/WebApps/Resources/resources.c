@@ -19,3 +19,19 @@ END_RESOURCE(webapps_message_css)
 BEGIN_RESOURCE(webapps_page_html)
 #embed "Pages/page.html"
 END_RESOURCE(webapps_page_html)
+
+BEGIN_RESOURCE(webapps_de_js)
+#embed "de.js"
+END_RESOURCE(webapps_de_js)
+
+BEGIN_RESOURCE(webapps_es_js)
+#embed "es.js"
+END_RESOURCE(webapps_es_js)
+
+BEGIN_RESOURCE(webapps_icons_js)
+#embed "icons.js"
+END_RESOURCE(webapps_icons_js)
+
+BEGIN_RESOURCE(webapps_words_js)
+#embed "words.js"
+END_RESOURCE(webapps_words_js)

@@ -1,4 +1,9 @@
 // What the views of every app of people are made with. Whatever others write is set as text, never as markup.
+import { icon } from "./{{icons.js}}";
+import { language, t } from "./{{words.js}}";
+
+export { icon, placeIcons } from "./{{icons.js}}";
+export { choose, language, languages, nodes, t, translate } from "./{{words.js}}";
 
 export const $ = (id) => document.getElementById(id);
 export const element = (name, { text, data, ...properties } = {}, ...children) => {
@@ -8,25 +13,127 @@ export const element = (name, { text, data, ...properties } = {}, ...children) =
   made.append(...children);
   return made;
 };
+/** A button that shows an icon; its name is said, and shown as a tooltip. */
+export function iconButton(name, label, act, className = "plain") {
+  const made = element("button", { type: "button", className: `${className} round`, title: label }, icon(name),
+    element("span", { className: "only-heard", text: label }));
+  if (act) made.addEventListener("click", act);
+  return made;
+}
 // A name keeps its direction, and no sign in it turns around what stands beside it.
 export const bdi = (text) => element("bdi", { text: [...text].slice(0, 64).join(""), dir: "auto" });
-export const say = (text) => { $("status").textContent = text; };
+export const say = (text) => { $("status-words").textContent = text; };
+
+// Formatting by Intl is slow to set up: one of each, and each day once.
+const formats = {
+  time: new Intl.DateTimeFormat(language, { timeStyle: "short" }),
+  day: new Intl.DateTimeFormat(language, { weekday: "long", month: "long", day: "numeric" }),
+  dayOfYear: new Intl.DateTimeFormat(language, { weekday: "long", month: "long", day: "numeric", year: "numeric" }),
+  short: new Intl.DateTimeFormat(language, { dateStyle: "short" }),
+  weekday: new Intl.DateTimeFormat(language, { weekday: "short" }),
+};
 // Of seconds since 1970, or of a date's text.
 const date = (moment) => new Date(typeof moment === "number" ? Math.min(moment * 1000, 8.64e15) : moment);
-export const time = (moment) => date(moment).toLocaleTimeString([], { timeStyle: "short" });
+export const time = (moment) => formats.time.format(date(moment));
+const days = new Map();
+/** What two moments of one day have in common. */
+export const dayKey = (moment) => {
+  const one = date(moment);
+  return (one.getFullYear() * 12 + one.getMonth()) * 32 + one.getDate();
+};
 /** The day in words: "Friday, November 20", with the year if it is another one. */
-export const day = (moment) => date(moment).toLocaleDateString([], {
-  weekday: "long", month: "long", day: "numeric",
-  year: date(moment).getFullYear() === new Date().getFullYear() ? undefined : "numeric",
-});
-/** The time of what is from today, else the date. */
-export const when = (moment) => day(moment) === day(Date.now() / 1000) ? time(moment)
-  : date(moment).toLocaleDateString([], { dateStyle: "short" });
+export function day(moment) {
+  const key = dayKey(moment);
+  if (!days.has(key)) {
+    const isThisYear = date(moment).getFullYear() === new Date().getFullYear();
+    days.set(key, (isThisYear ? formats.day : formats.dayOfYear).format(date(moment)));
+  }
+  return days.get(key);
+}
+/** The day as people say it. */
+export function dayTitle(moment) {
+  const today = Date.now() / 1000;
+  if (dayKey(moment) === dayKey(today)) return t("Today");
+  if (dayKey(moment) === dayKey(today - 86_400)) return t("Yesterday");
+  return day(moment);
+}
+/** The time of what is from today, the weekday within a week, else the date. */
+export function when(moment) {
+  const now = Date.now() / 1000, seconds = date(moment).getTime() / 1000;
+  if (dayKey(moment) === dayKey(now)) return time(moment);
+  return now - seconds < 6 * 86_400 && seconds < now ? formats.weekday.format(date(moment)) : formats.short.format(date(moment));
+}
 
-/** The first letter of a name on a colour that the name, or a key, chooses. */
-export function face(name, key = name) {
-  const letter = [...name.trim()][0] ?? "?";
-  const made = element("span", { text: letter.toLocaleUpperCase(), className: "face", ariaHidden: "true" });
+/** The initials of a name on a color that the name, or a key, chooses. */
+export function face(name, key = name, className = "") {
+  const parts = name.trim().split(/\s+/u).filter((part) => /[\p{L}\p{N}]/u.test(part));
+  const letters = [parts[0], parts.length > 1 ? parts.at(-1) : ""].map((part) => [...part ?? ""].find((sign) => /[\p{L}\p{N}]/u.test(sign)) ?? "").join("");
+  const made = element("span", { text: letters.toLocaleUpperCase() || "?", className: `face ${className}`, ariaHidden: "true" });
   made.style.setProperty("--hue", [...key].reduce((sum, sign) => (sum * 31 + sign.codePointAt()) % 360, 0));
   return made;
 }
+
+// Links ------------------------------------------------------------------------------------------------------------------
+
+const hidden = /[\u202a-\u202e\u2066-\u2069\u200e\u200f\u061c]/u;
+const scripts = [/\p{Script=Latin}/u, /\p{Script=Cyrillic}/u, /\p{Script=Greek}/u, /\p{Script=Armenian}/u, /\p{Script=Cherokee}/u];
+
+/** The address without what closes the sentence around it. */
+function trimmed(address) {
+  let end = address;
+  for (;;) {
+    const last = [...end].at(-1);
+    const count = (sign) => end.split(sign).length - 1;
+    const opens = { ")": "(", "]": "[", "}": "{" }[last];
+    const isClosing = opens ? count(last) > count(opens)
+      : /[.,;:!?'"“”‘’«»„…‹›。、，．！？」』）】]/u.test(last ?? "") || /\p{Extended_Pictographic}|[\ufe0f\u200d\u{1f3fb}-\u{1f3ff}]/u.test(last ?? "");
+    if (!isClosing) return end;
+    end = end.slice(0, -last.length);
+  }
+}
+
+/** Where an address leads, or null if it should lead nowhere: user info, mixed scripts and odd hosts deceive. */
+function target(address) {
+  if (!URL.canParse(address)) return null;
+  const url = new URL(address);
+  const written = /^https?:\/\/([^/?#]*)/i.exec(address)?.[1] ?? "";
+  if (url.username || url.password || /[@&\\=]/.test(written) || !url.hostname) return null;
+  for (const name of written.split(".")) if (scripts.filter((script) => script.test(name)).length > 1) return null;
+  // Letters that look Latin in an otherwise Latin name, as a whole.
+  const isMixed = scripts.filter((script) => script.test(written)).length > 1 && !/\.(рф|бел|укр|ελ|հայ|мкд|срб|мон)$/u.test(written);
+  return isMixed ? null : address;
+}
+
+/** A text whose web addresses are links. */
+export function linked(text, isLive = true) {
+  if (!isLive || hidden.test(text)) return [text];
+  const parts = [];
+  let end = 0;
+  for (const { 0: found, index } of text.matchAll(/https?:\/\/[^\s<>"“”«»]+/giu)) {
+    const address = trimmed(found.split(/\p{Extended_Pictographic}/u)[0]);
+    const leads = target(address);
+    if (!leads) continue;
+    parts.push(text.slice(end, index), element("a", { href: leads, text: address, rel: "noopener noreferrer", target: "_blank" }));
+    end = index + address.length;
+  }
+  return [...parts, text.slice(end)].filter((part) => part !== "");
+}
+
+// The composer -----------------------------------------------------------------------------------------------------------
+
+/** Whether a key press sends: Enter of a keyboard, not what ends a composition, and not on touch screens. */
+export const sends = (event) => event.key === "Enter" && !event.shiftKey && !event.isComposing && event.keyCode !== 229
+  && !matchMedia("(pointer: coarse)").matches;
+
+/** Shows how much is unread, in the title and at the app's icon. */
+export function showUnread(count, name) {
+  document.title = count ? `(${count}) ${name}` : name;
+  if (count) navigator.setAppBadge?.(count).catch(() => {}); else navigator.clearAppBadge?.().catch(() => {});
+}
+
+/** A random name of 32 hexadecimal digits, also where there is no HTTPS. */
+export const randomName = () =>
+  Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+
+/** Keys in groups of four, for eyes. */
+export const grouped = (key) => key.match(/.{1,4}/g)?.join(" ") ?? "";

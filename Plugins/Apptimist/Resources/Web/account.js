@@ -1,6 +1,7 @@
 // The account: its device, people and messages. Everything is stored before it is sent or acknowledged.
-import { contentOf, readContent, shownOf } from "./{{contents.js}}";
+import { contentOf, EDIT_TIME, readContent, shownOf } from "./{{contents.js}}";
 import { Forums, postKey } from "./{{forums.js}}";
+import { skeleton } from "./{{names.js}}";
 import { merge, openFile, readPeople, safetyNumber, sealFile, sorted } from "./{{people.js}}";
 
 const { bytes, Device, hex, messageID, Refused, utf8 } = globalThis.apptimist;
@@ -26,6 +27,8 @@ export class Account {
     account.people = all.people?.get("people") ?? { people: {} };
     account.isDirty = all.dirty?.has("dirty") ?? false;
     account.reads = all.read ?? new Map();
+    // What was begun to be written, by chat.
+    account.drafts = all.draft ?? new Map();
     account.known = all.known ?? new Map();
     account.jobs = new Map([...all.job ?? []].sort(([, a], [, b]) => a.order - b.order));
     account.messages = all.message ?? new Map();
@@ -37,23 +40,29 @@ export class Account {
     account.chains = [];
     account.provesIdentities = false;
     account.looked = new Map();
-    account.delivering = account.syncing = Promise.resolve();
-    account.order = account.newest = 0;
+    account.queue = [];
+    // The sealed pieces of files that are on their way.
+    account.uploads = all.upload ?? new Map();
+    account.syncing = Promise.resolve();
+    account.order = 0;
+    account.newest = 0;
     for (const job of account.jobs.values()) account.order = Math.max(account.order, job.order);
     for (const message of [...account.messages.values()].sort((a, b) => a.order - b.order)) {
       account.order = Math.max(account.order, message.order);
-      if (!message.isDoubtful) account.newest = Math.max(account.newest, message.time);
       account.list(message.chat).push(message);
+      account.seeTime(message);
     }
+    // Jobs that are stored go before anything that is written from now on.
+    for (const job of account.jobs.values()) if (!job.why) account.queue.push(job.id);
     return account;
   }
 
-  /** Makes keys, stores them, and only then asks the service for an account. */
+  /** Makes keys, and stores them as a draft, which becomes the account when the service has accepted it. */
   async make(name, token, pin, state) {
     const encryption = nacl.box.keyPair(), authentication = nacl.sign.keyPair();
     this.self = {
       name, token, state, encryptionSecret: hex(encryption.secretKey), authenticationSeed: hex(authentication.secretKey.slice(0, 32)),
-      pin: { encryptionKey: hex(pin.encryptionKey), authenticationKey: hex(pin.authenticationKey) },
+      pin: { encryptionKey: hex(pin.encryptionKey), authenticationKey: hex(pin.authenticationKey) }, isDraft: true,
     };
     await this.store.write([["self", "self", this.self]]);
   }
@@ -87,7 +96,9 @@ export class Account {
       people: this.people,
       messages: [...this.messages.values()].filter(({ state }) => state === undefined || state === "sent").map((message) => ({
         time: message.time, from: message.from, to: message.from === this.me ? message.chat : this.me, messageID: message.id,
-        content: JSON.stringify({ text: message.text || undefined, file: message.file, invitation: message.invitation }),
+        content: JSON.stringify({
+          text: message.text || undefined, file: message.file, invitation: message.invitation, reply: message.reply,
+        }),
       })),
     });
   }
@@ -110,6 +121,9 @@ export class Account {
       ["self", "self", this.self], ["people", "people", this.people], ...taken.map((one) => ["message", one.id, one])],
     taken.map(({ id }) => id));
     for (const message of taken) this.show(message);
+    // What was exported was read.
+    for (const [chat, list] of this.chats) this.reads.set(chat, list.at(-1).order);
+    await this.store.write([...this.reads].map(([chat, order]) => ["read", chat, order]));
   }
 
   prepare(url) {
@@ -127,6 +141,7 @@ export class Account {
         load: () => this.state,
         has: (key) => this.store.hasSeen(key),
         append: (entry, state) => this.append(entry, state),
+        appendAll: (entries, state) => this.appendAll(entries, state),
       },
       status: (word, detail) => this.status(word, detail),
     });
@@ -136,7 +151,7 @@ export class Account {
   async start() {
     await this.device.start();
     if (this.self.isMade) return;
-    await this.keepSelf({ isMade: true, token: undefined });
+    await this.keepSelf({ isMade: true, isDraft: undefined, token: undefined });
   }
 
   stop() { this.device?.stop(); }
@@ -161,7 +176,8 @@ export class Account {
   status(word) {
     if (word === "refused") {
       this.isRefused = true;
-      this.alarm("The service doesn’t know this account any more. Nothing is sent.");
+      // A draft that the service didn't accept never was an account.
+      if (this.self?.isMade) this.alarm("The service doesn’t know this account any more. Nothing is sent.");
     }
     this.isOpen = word === "logged in";
     if (this.isOpen) {
@@ -170,7 +186,9 @@ export class Account {
       this.forums.answered.clear();
       for (const key of [...this.chats.keys(), ...this.forums.joined()]) this.look(key).catch(() => {});
       for (const key of this.forums.joined()) this.forums.check(key).catch(() => {});
-      for (const job of this.jobs.values()) if (!job.why) this.deliver(job);
+      this.running.clear();
+      this.queue = [...this.jobs.values()].filter(({ why }) => !why).sort((a, b) => a.order - b.order).map(({ id }) => id);
+      this.pump();
       this.sync().then(() => this.tidy()).then(() => this.prove()).then(() => this.rebind?.()).then(() => {
         const { device } = this.device.state;
         if (!this.people.devices?.[device]) return this.change("devices", device, { name: this.deviceName }, false);
@@ -196,14 +214,14 @@ export class Account {
   /** Whether a name alone could be taken for another's. */
   isAmbiguous(key) {
     if (!this.isAllowed(key)) return true;
-    const folded = fold(this.name(key));
-    return [...this.chats.keys(), this.me].some((other) => other !== key && fold(this.name(other)) === folded);
+    const folded = skeleton(this.name(key));
+    return [...this.chats.keys(), this.me].some((other) => other !== key && skeleton(this.name(other)) === folded);
   }
 
   /** An allowed person, of whom another one has the name. */
   namesake(key) {
     return Object.keys(this.people.people ?? {}).find((other) =>
-      other !== key && this.isAllowed(other) && fold(this.name(other)) === fold(this.name(key)));
+      other !== key && this.isAllowed(other) && skeleton(this.name(other)) === skeleton(this.name(key)));
   }
 
   /** The key of another account of an allowed person, where the service proves who somebody is. */
@@ -242,11 +260,12 @@ export class Account {
     return known;
   }
 
-  async find(term) {
-    const found = /^[0-9a-f]{64}$/i.test(term) ? [await this.device.searchByKey(bytes(term))]
-      : /^0x[0-9a-f]{40}$/i.test(term) ? (await Promise.all(this.chains.map((chain) =>
-        this.device.searchByUid(`eip155:${chain}:${term.toLowerCase()}`)))).flat()
-        : await this.device.searchByName(term);
+  /** Finds users by what somebody has typed, at most 20 by a name. */
+  async find({ key, uids, name }) {
+    let found = [];
+    if (key) found = [await this.device.searchByKey(bytes(key))];
+    else if (uids) found = (await Promise.all(uids.map((uid) => this.device.searchByUid(uid)))).flat();
+    else found = await this.device.searchByName(name, 20);
     return found.filter((user) => user && hex(user.key) !== this.me);
   }
 
@@ -302,8 +321,13 @@ export class Account {
     await this.store.write([["people", "people", this.people], ["dirty", "dirty", true]]);
     this.changed();
     if (isUrgent) return void this.sync();
-    // What was read is told at most once a minute.
-    this.timer ??= setTimeout(() => { this.timer = undefined; this.sync(); }, 60_000);
+    // What was read is told within a second, and not more often than every two seconds.
+    const wait = Math.max(500, (this.told ?? 0) + 2_000 - Date.now());
+    this.timer ??= setTimeout(() => {
+      this.timer = undefined;
+      this.told = Date.now();
+      this.sync();
+    }, wait);
   }
 
   /** Brings the file of the service and what is here together, one behind the other. */
@@ -374,6 +398,47 @@ export class Account {
     if (entry) this.changed();
   }
 
+  /** Keeps many entries; what only adds a message to a chat is written together. */
+  async appendAll(entries, state) {
+    let records = [], seen = [], afters = [];
+    const flush = async (more) => {
+      await this.store.write([...records, ...more], seen);
+      for (const after of afters) await after();
+      records = [];
+      seen = [];
+      afters = [];
+    };
+    for (const entry of entries) {
+      if (!this.isPlain(entry)) {
+        await flush([]);
+        const own = [], after = await (entry.type === "truncation" ? this.forgotten(hex(entry.id), own) : this.taken(entry, own));
+        await this.store.write(own, entry.keys);
+        await after?.();
+        continue;
+      }
+      const after = this.taken(entry, records);
+      seen.push(...entry.keys);
+      if (after) afters.push(after);
+    }
+    this.state = state;
+    await flush([["state", "state", state]]);
+    this.changed();
+  }
+
+  /** Whether an entry does nothing but add a message to the chat with a person. */
+  isPlain(entry) {
+    if (entry.type !== "message" || entry.refused || hex(entry.to) !== this.me || this.isBlocked(hex(entry.from))) return false;
+    const content = readContent(entry.content);
+    const isOther = content.sent || content.changed || content.takenBack || content.reaction || content.edit || content.invitation
+      || content.left || content.mayIRead;
+    return !isOther && (content.text !== undefined || Boolean(content.file));
+  }
+
+  /** Where an entry stands in the log of the own queue. */
+  placeOf({ position }) {
+    return position === undefined ? {} : { epoch: String(this.device.state.epoch), position: String(position) };
+  }
+
   forgotten(id, records) {
     const message = this.messages.get(id) ?? [...this.messages.values()].find(({ copy, copies }) => copy === id || copies?.includes(id));
     if (!message) return;
@@ -388,7 +453,7 @@ export class Account {
     if (entry.refused || this.messages.has(id)) return;
     const truncate = (...ids) => () => this.enqueue([], ids.map((one) => this.truncation(one)));
     if (this.isBlocked(from)) return truncate(id);
-    const content = readContent(entry.content);
+    const content = readContent(entry.content, Number(entry.time));
     if (from === this.me && content.sent) return this.sentElsewhere(content.sent, id, records);
     if (from === this.me && content.changed) return () => void this.sync();
     if (content.takenBack) {
@@ -397,18 +462,41 @@ export class Account {
       records.push(["message", message.id, undefined]);
       return () => { this.drop(message); return truncate(id, message.id)(); };
     }
+    if (content.reaction || content.edit) return this.amended(from, from, content, records, truncate(id));
     const heard = this.forums.heard(from, id, content);
     if (heard) return heard;
     if (content.invitation && !this.forums.isGood(content.invitation)) delete content.invitation;
     const shown = shownOf(content);
     if (!shown) return;
-    const message = this.record({ id, chat: from, from, time: Number(entry.time), ...shown });
+    const message = this.record({ id, chat: from, from, time: Number(entry.time), ...shown, ...this.placeOf(entry) });
     records.push(["message", id, message]);
     return () => this.show(message);
   }
 
+  /** A reaction to a message of a chat, or an edit of one of the sender's own. */
+  amended(chat, from, { reaction, edit }, records, after) {
+    const message = this.messages.get(reaction?.to ?? edit.of) ?? this.forums.publishedAs(reaction?.to ?? edit.of);
+    if (message?.chat !== chat) return after;
+    if (reaction) {
+      message.reactions = { ...message.reactions, [from]: reaction.emoji || undefined };
+      // Not more than a forum's readers could want.
+      if (Object.keys(message.reactions).length > 500) return after;
+    } else {
+      if (message.from !== from || edit.time > message.time + EDIT_TIME || edit.time < (message.edited ?? 0)) return after;
+      message.text = edit.text;
+      message.edited = edit.time;
+    }
+    message.version = (message.version ?? 0) + 1;
+    records.push(["message", message.id, message]);
+    return after;
+  }
+
   /** A message that another device of this user has sent, or this one. */
   sentElsewhere({ to, time, messageID, content }, copy, records) {
+    const read = readContent(utf8(content), time);
+    if (read.reaction || read.edit) {
+      return this.amended(to, this.me, read, records, () => this.enqueue([], [this.truncation(copy)]));
+    }
     const key = this.isForum(to) ? postKey(to, this.me, time, utf8(content)) : undefined;
     const own = this.messages.get(messageID) ?? (key && this.forums.find(to, key));
     if (own) {
@@ -416,19 +504,27 @@ export class Account {
       records.push(["message", own.id, own]);
       return;
     }
-    const shown = shownOf(readContent(utf8(content)));
+    const shown = shownOf(read);
     if (!shown) return;
     const message = this.record({ id: messageID, chat: to, from: this.me, time, ...shown, state: "sent", copy, key });
     records.push(["message", messageID, message]);
     return () => this.show(message);
   }
 
+  /** Gives a message its place, and says why its time is doubtful, if it is. */
   record(message) {
     const now = Date.now() / 1000;
     message.order = ++this.order;
-    message.isDoubtful = message.time > now + DAY || message.time < this.newest - DAY || undefined;
-    if (!message.isDoubtful) this.newest = Math.max(this.newest, message.time);
+    message.came ??= Math.round(now);
+    if (message.from !== this.me && message.time > now + 120) message.doubt = "ahead";
+    else if (message.from !== this.me && message.time < this.newest - DAY) message.doubt = "late";
+    this.seeTime(message);
     return message;
+  }
+
+  /** The newest time: known people alone move it, and never beyond now. */
+  seeTime({ from, time }) {
+    if (this.isAllowed(from)) this.newest = Math.max(this.newest, Math.min(time, Date.now() / 1000));
   }
 
   show(message) {
@@ -447,22 +543,52 @@ export class Account {
 
   // What is read ---------------------------------------------------------------------------------------------------------
 
+  /** Whether a message was read, here or at another device. */
+  isRead(message) {
+    const { read } = this.person(message.chat);
+    if (message.from === this.me || message.order <= (this.reads.get(message.chat) ?? 0)) return true;
+    return Boolean(message.position && read?.epoch === message.epoch && BigInt(message.position) <= readPosition(read));
+  }
+
   unread(chat) {
-    const { read = 0 } = this.person(chat), here = this.reads.get(chat) ?? 0;
-    return (this.chats.get(chat) ?? []).filter(({ from, order, time }) =>
-      from !== this.me && order > here && !(time <= read)).length;
+    const list = this.chats.get(chat) ?? [];
+    let count = 0;
+    for (let i = list.length - 1; i >= 0; i--) {
+      if (list[i].from === this.me) continue;
+      if (this.isRead(list[i])) break;
+      count++;
+    }
+    return count;
+  }
+
+  /** The unread messages of all chats, requests apart. */
+  unreadOfAll() {
+    let count = 0;
+    for (const chat of this.chats.keys()) if (this.isAllowed(chat)) count += this.unread(chat);
+    return count;
   }
 
   async readUp(chat) {
-    const last = this.chats.get(chat)?.at(-1);
-    if (!last || !this.unread(chat)) return;
-    this.reads.set(chat, last.order);
-    await this.store.write([["read", chat, last.order]]);
-    if (this.isAllowed(chat)) {
-      const times = this.chats.get(chat).filter(({ isDoubtful }) => !isDoubtful).map(({ time }) => time);
-      await this.change(this.kind(chat), chat, { read: Math.max(this.person(chat).read ?? 0, ...times) }, false);
+    const list = this.chats.get(chat);
+    if (!list?.length || !this.unread(chat)) return;
+    this.reads.set(chat, list.at(-1).order);
+    await this.store.write([["read", chat, list.at(-1).order]]);
+    const last = list.findLast(({ position }) => position);
+    if (last && this.isAllowed(chat)) {
+      const { read } = this.person(chat);
+      const isFurther = read?.epoch !== last.epoch || BigInt(last.position) > readPosition(read);
+      if (isFurther) await this.change(this.kind(chat), chat, { read: { epoch: last.epoch, position: last.position } }, false);
     }
     this.changed();
+  }
+
+  /** Keeps what was begun to be written. */
+  keepDraft(chat, text) {
+    if ((this.drafts.get(chat) ?? "") === text) return;
+    if (text) this.drafts.set(chat, text); else this.drafts.delete(chat);
+    clearTimeout(this.drafting);
+    const keep = () => this.store.write([["draft", chat, text || undefined]]).catch(() => {});
+    if (text) this.drafting = setTimeout(keep, 200); else keep();
   }
 
   // What goes ------------------------------------------------------------------------------------------------------------
@@ -484,27 +610,43 @@ export class Account {
 
   truncation(id) { return { id: `- ${id}`, type: "truncate", order: ++this.order, truncates: id }; }
 
-  /** Sends a text, a file that was sealed, or an invitation. */
-  async send(chat, said, file, invitation) {
+  /** Sends a text, a file that was sealed, or an invitation; `reply` is the message that is answered. */
+  async send(chat, said, { file, invitation, reply } = {}) {
     // Not waited for: what is said next would overtake this.
     const allowing = this.isAllowed(chat) ? undefined : this.allow(chat);
-    const content = contentOf({ text: said || undefined, file: file?.about, invitation });
+    const answered = reply && { to: reply.id, text: [...summaryOf(reply)].slice(0, 100).join("") };
+    const content = contentOf({ text: said || undefined, reply: answered, file: file?.about, invitation });
     const job = this.jobFor(chat, content);
     job.message = job.id;
     if (file) {
-      job.upload = { file: file.about.file, data: base64(file.data) };
-      await this.change("files", file.about.file, {}, false);
+      job.uploads = file.parts.map(({ name }) => ({ file: name }));
+      for (const { name, data } of file.parts) this.uploads.set(name, base64(data));
+      await this.store.write(file.parts.map(({ name }) => ["upload", name, this.uploads.get(name)]));
+      for (const { name } of file.parts) await this.change("files", name, {}, false);
     }
     const message = this.record({
-      id: job.id, chat, from: this.me, time: Number(job.time), text: said, file: file?.about, invitation, state: "waiting",
-      key: this.isForum(chat) ? postKey(chat, this.me, job.time, utf8(content)) : undefined,
+      id: job.id, chat, from: this.me, time: Number(job.time), text: said, file: file?.about, invitation, reply: answered,
+      state: "waiting", key: this.isForum(chat) ? postKey(chat, this.me, job.time, utf8(content)) : undefined,
       // Whoever reads a forum has the own posts in the queue, too.
       copies: this.isForum(chat) ? [this.copyID(job)] : undefined,
     });
     const copy = this.jobFor(this.me, contentOf({ sent: { to: chat, time: message.time, messageID: job.id, content } }));
     message.copy = copy.id;
     await Promise.all([allowing, this.enqueue([message], [job, copy])]);
+    return message;
   }
+
+  /** Sends a reaction to a message, or other words for an own one. */
+  async amend(message, member) {
+    const content = contentOf(member), job = this.jobFor(message.chat, content), records = [];
+    this.amended(message.chat, this.me, readContent(utf8(content), Number(job.time)), records);
+    await this.store.write(records);
+    const copy = this.jobFor(this.me, contentOf({ sent: { to: message.chat, time: Number(job.time), messageID: job.id, content } }));
+    await this.enqueue([], [job, copy]);
+  }
+
+  react(message, emoji) { return this.amend(message, { reaction: { to: message.id, emoji } }); }
+  edit(message, text) { return this.amend(message, { edit: { of: message.id, text } }); }
 
   /** Stores messages and jobs together, then sends. */
   async enqueue(messages, jobs) {
@@ -524,27 +666,52 @@ export class Account {
     return settled;
   }
 
-  /** Sends in order; what is lost with a connection the device sends again. */
+  /** Has a job sent after those before it. */
   deliver(job) {
-    if (this.running.has(job.id)) return;
-    this.running.add(job.id);
-    this.delivering = this.delivering.then(async () => {
-      if (job.type === "message" && job.to !== this.me) await this.look(job.to);
-      // Deleted meanwhile, or the key has changed and nobody has agreed yet.
-      if (!this.jobs.has(job.id) || this.known.get(job.to)?.changed) {
-        this.running.delete(job.id);
-        return;
-      }
-      this.request(job).then(() => this.done(job), (error) => this.failed(job, error));
-    }).catch(() => this.running.delete(job.id));
+    if (this.running.has(job.id) || this.queue.includes(job.id)) return;
+    this.queue.push(job.id);
+    this.pump();
   }
+
+  /** Sends in the order of writing: a job is handed to the device before the next one is looked at. */
+  async pump() {
+    if (this.isPumping) return;
+    this.isPumping = true;
+    try {
+      while (this.isOpen && this.queue.length) {
+        const job = this.jobs.get(this.queue.shift());
+        if (!job || job.why || this.running.has(job.id)) continue;
+        const isToOthers = job.type === "message" && job.to !== this.me;
+        if (isToOthers) await this.look(job.to).catch(() => {});
+        // The connection was lost meanwhile: the next one begins with all jobs anew.
+        if (!this.isOpen) break;
+        // The key has changed and nobody has agreed yet.
+        if (isToOthers && this.known.get(job.to)?.changed) continue;
+        this.running.add(job.id);
+        const sending = this.request(job).then(() => this.done(job), (error) => this.failed(job, error));
+        // What is sent after a file waits until the file is there.
+        if (job.uploads) await sending.catch(() => {});
+        sending.catch((error) => this.broken(error));
+      }
+    } finally {
+      this.isPumping = false;
+    }
+  }
+
+  /** The browser refuses to store: says so once, as nothing is safe any more. */
+  broken() { this.store.onbroken?.(); }
 
   async request(job) {
     if (job.type === "truncate") return this.device.truncate(bytes(job.truncates));
     if (job.forum) return this.forums.request(job);
     if (job.type === "remove") return this.device.remove(this.device.user, job.file);
     // What was written before it was answered is written once more: nobody else writes there.
-    if (job.upload) await this.upload(job.upload);
+    for (const [i, upload] of (job.uploads ?? []).entries()) {
+      if (!this.jobs.has(job.id)) throw new Refused(0);
+      if (!job.sent?.[i]) await this.upload(upload);
+      job.sent = { ...job.sent, [i]: true };
+      this.progress?.(job.message, (i + 1) / (job.uploads.length + 1));
+    }
     return this.device.deliver({
       time: BigInt(job.time), recipient: bytes(job.to), to: bytes(job.to), from: this.device.user, eData: ofBase64(job.eData),
     });
@@ -552,18 +719,18 @@ export class Account {
 
   // Files ----------------------------------------------------------------------------------------------------------------
 
-  /** The most bytes of a file. */
-  get fileMax() { return (this.device.limits?.data ?? 1_048_576) - 16; }
+  /** The most bytes of a piece of a file. */
+  get pieceMax() { return (this.device.limits?.data ?? 1_048_576) - 16; }
 
-  async upload({ file, data }) {
+  async upload({ file }) {
     try {
-      await this.device.write(this.device.user, file, ofBase64(data));
+      await this.device.write(this.device.user, file, ofBase64(this.uploads.get(file) ?? ""));
     } catch (error) {
       const oldest = this.files().find(([one]) => one !== file)?.[0];
       if (!(error instanceof Refused) || error.code !== 5 || !oldest) throw error;
       // The oldest goes first where there is no room.
       await this.forget(oldest);
-      await this.upload({ file, data });
+      await this.upload({ file });
     }
   }
 
@@ -583,24 +750,51 @@ export class Account {
     for (const [file, { time }] of this.files()) if (time < Date.now() - 30 * DAY * 1000) await this.forget(file);
   }
 
-  fetch(message) { return this.device.read(bytes(message.from), message.file.file); }
+  /** The sealed pieces of a message's file; `heard` is told of each. */
+  async fetch({ from, file }, heard = () => {}) {
+    const names = file.pieces ?? [file.file], pieces = [];
+    for (const name of names) {
+      pieces.push(await this.device.read(bytes(from), name));
+      heard(pieces.length / names.length);
+    }
+    return pieces;
+  }
+
+  /** Ends a file that is on its way; nothing of it arrives. */
+  async cancel(message) {
+    const job = this.jobs.get(message.id);
+    this.running.delete(message.id);
+    await this.remove([message]);
+    if (!job?.uploads) return;
+    await this.store.write(this.withoutUploads(job));
+    await this.enqueue([], job.uploads.map(({ file }) => ({ id: `x ${file}`, type: "remove", order: ++this.order, file })));
+  }
 
   async done(job) {
     this.running.delete(job.id);
-    this.jobs.delete(job.id);
+    if (!this.jobs.delete(job.id)) return;
     this.settlers.get(job.id)?.resolve();
     this.settlers.delete(job.id);
     const message = this.messages.get(job.message);
     if (message) { message.state = "sent"; delete message.why; }
-    await this.store.write([["job", job.id, undefined], ...message ? [["message", message.id, message]] : []]);
+    await this.store.write([
+      ["job", job.id, undefined], ...message ? [["message", message.id, message]] : [], ...this.withoutUploads(job)]);
     this.changed();
+  }
+
+  /** Forgets what was uploaded, or is not to be uploaded any more. */
+  withoutUploads(job) {
+    return (job?.uploads ?? []).map(({ file }) => {
+      this.uploads.delete(file);
+      return ["upload", file, undefined];
+    });
   }
 
   async failed(job, error) {
     this.running.delete(job.id);
     this.settlers.get(job.id)?.reject(error);
     this.settlers.delete(job.id);
-    if (!(error instanceof Refused)) return;
+    if (!(error instanceof Refused) || !this.jobs.has(job.id)) return;
     if (error.code === 1 && job.to) this.forums.check(job.to).catch(() => {});
     if (error.code === 3 || error.code === 8) return void setTimeout(() => this.deliver(job), 30_000);
     const message = this.messages.get(job.message);
@@ -642,7 +836,9 @@ export class Account {
 
   async takeBack(message) {
     const jobs = [this.jobFor(message.chat, contentOf({ takenBack: message.id }))];
-    if (message.file) jobs.push({ id: `x ${message.file.file}`, type: "remove", order: ++this.order, file: message.file.file });
+    for (const file of message.file?.pieces ?? (message.file ? [message.file.file] : [])) {
+      jobs.push({ id: `x ${file}`, type: "remove", order: ++this.order, file });
+    }
     await this.enqueue([], jobs);
     await this.remove([message]);
   }
@@ -665,4 +861,8 @@ const base64 = (data) => {
   return btoa(text);
 };
 const ofBase64 = (text) => Uint8Array.from(atob(text), (sign) => sign.charCodeAt(0));
-const fold = (name) => name.normalize("NFKC").toLowerCase();
+/** What a list, or an answer, says of a message. */
+const summaryOf = ({ text, file, invitation }) => text || file?.name || invitation?.name || "";
+
+/** The position up to which was read; what is none, as older apps wrote a time, counts as nothing. */
+const readPosition = (read) => /^[0-9]{1,20}$/.test(String(read?.position)) ? BigInt(read.position) : 0n;

@@ -3,7 +3,9 @@ import { Account } from "./{{account.js}}";
 import { Chat } from "./{{chat.js}}";
 import { summary } from "./{{contents.js}}";
 import { prepareDialogs } from "./{{details.js}}";
-import { $, alarm, button, element, face, named, onSubmit, say, when } from "./{{page.js}}";
+import {
+  $, alarm, button, element, face, icon, named, onSubmit, placeIcons, say, showUnread, sure, t, translate, when,
+} from "./{{page.js}}";
 import { Store } from "./{{store.js}}";
 
 const { apptimist } = globalThis;
@@ -13,13 +15,22 @@ const code = /^#link=(.*)$/.exec(location.hash)?.[1];
 const signedIn = /^#(.*\bid_token=.*|.*\berror=.*)$/.exec(location.hash)?.[1];
 if (code ?? signedIn) history.replaceState(null, "", location.pathname + location.search);
 const place = `apptimist ${new URL(base).pathname}`;
+/** From so many requests on they are folded. */
+const FOLDED = 9;
 
 // The page's policy lets no text become a script's address but by this.
 const workerURL = globalThis.trustedTypes?.createPolicy("worker", { createScriptURL: () => "worker.js" })
   .createScriptURL("") ?? "worker.js";
 navigator.serviceWorker?.register(workerURL).catch(() => {});
 
-let account, chat, isDrawing = false, service = {}, wallet;
+try {
+  const scheme = localStorage.getItem("scheme");
+  if (scheme) document.documentElement.dataset.scheme = scheme;
+} catch { /* The browser keeps nothing. */ }
+placeIcons();
+translate();
+
+let account, chat, drawing, lastDraw = 0, service = {}, wallet, isUnfolded;
 
 const views = ["welcome", "locked", "elsewhere", "linking", "home"];
 function view(name) {
@@ -46,19 +57,38 @@ async function begin(options) {
   if (!await hold(options)) return view("elsewhere");
   let store;
   try { store = await Store.open(place); } catch {
-    return alarm("This browser doesn’t let the page keep anything, as in a private window. Without that, there is no account here.");
+    return alarm(t("This browser doesn’t let the page store anything, as in a private window. Without that, there is no account here."));
   }
+  store.onbroken = () => alarm(
+    t("This browser no longer stores anything for this page: its data was cleared, or there is no space left. What you write is not kept or sent. Export your account now."),
+    ...account?.self?.isMade ? [button(t("Export"), async () => (await import("./{{settings.js}}")).showExport(account))] : []);
   if (store.isLocked) await unlocked(store);
   account = await Account.open(store, {
-    deviceName: deviceName(),
-    changed, alarm, arrived: (message) => { chat?.arrived(message); chat?.readUp(); },
+    deviceName: deviceName(), changed, alarm,
+    arrived: (message) => { chat?.arrived(message); chat?.readUp(); },
+    progress: (id, part) => { chat?.progressed(id, part); },
   });
-  if (account.self && code) alarm("This browser has an account already: it opens no other device’s code.");
+  if (account.self?.isMade && code) alarm(t("This browser has an account already: it can’t become another account’s device."));
   // Somebody who went to the identity provider, and has come back.
   if (account.self?.state) return comeBack();
-  if (account.self) return enter();
+  if (account.self?.isMade) return enter();
   if (code) return linked();
+  if (account.self) return resume();
   return welcome();
+}
+
+/** Goes on with an account whose making was interrupted. */
+async function resume() {
+  const { name, proof, token } = account.self;
+  service = await settings();
+  const isReady = service.identity === "open" || service.identity === "invite" && token || proof;
+  await welcome();
+  $("make").elements.name.value = name;
+  if (!isReady) return account.unmake();
+  $("asked").textContent = t("Your account “{name}” is not finished yet. Trying again …", { name });
+  try { await made(); } catch ({ message }) {
+    $("make").querySelector(".error").textContent = message;
+  } finally { $("asked").textContent = ""; }
 }
 
 async function welcome() {
@@ -69,20 +99,44 @@ async function welcome() {
   $("make").elements.token.required = identity === "invite";
   if (identity === "oidc" && service.authorize) {
     const { hostOf } = await import("./{{oidc.js}}");
-    $("make-button").textContent = `Sign in with ${hostOf(service)}`;
+    $("make-button").textContent = t("Sign in with {name}", { name: hostOf(service) });
   }
-  if (identity === "siwe") {
-    const { wallets } = await import("./{{siwe.js}}");
-    $("make-button").hidden = true;
-    wallets((name, provider) => $("wallets").append(button(name, () => {
-      wallet = provider;
-      $("make").requestSubmit();
-    }, "")));
-  }
+  if (identity === "siwe") await offerWallets();
   const isElsewhere = identity === "facebook" || identity === "oidc" && !service.authorize;
   $("make").hidden = isElsewhere;
   $("elsewhere-made").hidden = !isElsewhere;
-  $("make").elements.name.focus();
+  const isOnHomeScreen = navigator.standalone ?? true;
+  $("home-screen").hidden = !/iPhone|iPad/.test(navigator.userAgent) || isOnHomeScreen;
+  if (!$("make").hidden) $("make").elements.name.focus();
+}
+
+async function offerWallets() {
+  const { wallets } = await import("./{{siwe.js}}");
+  $("make-button").hidden = true;
+  const offer = (name, provider) => {
+    $("no-wallet").hidden = true;
+    const made = button(name, () => {
+      if ($("make").dataset.busy) return;
+      wallet = provider;
+      // The wallet needs no name to be asked for, the service does.
+      $("make").requestSubmit();
+    }, "");
+    $("wallets").append(made);
+  };
+  wallets(offer, () => showNoWallet());
+}
+
+/** How to get on without a wallet: the page opened in a wallet's own browser. */
+async function showNoWallet() {
+  $("no-wallet").hidden = false;
+  const address = location.href.replace(/#.*/, ""), bare = address.replace(/^https?:\/\//, "");
+  $("page-address").value = address;
+  $("deep-links").replaceChildren(...[
+    ["MetaMask", `https://metamask.app.link/dapp/${bare}`],
+    ["Coinbase Wallet", `https://go.cb-w.com/dapp?cb_url=${encodeURIComponent(address)}`],
+    ["Trust Wallet", `https://link.trustwallet.com/open_url?coin_id=60&url=${encodeURIComponent(address)}`],
+  ].map(([name, href]) => element("a", { href, text: t("Open in {name}", { name }), rel: "noopener noreferrer" })));
+  (await import("./{{qr.js}}")).draw($("page-code"), address);
 }
 
 const settings = async () => {
@@ -94,8 +148,14 @@ function unlocked(store) {
   view("locked");
   const form = $("locked").querySelector("form");
   form.elements.passphrase.focus();
+  $("start-over").onclick = async () => {
+    const question = t("This browser forgets the account and its messages. Without another device or an export they are lost.");
+    if (!await sure(question, t("Start over"))) return;
+    await store.clear();
+    location.reload();
+  };
   return new Promise((resolve) => onSubmit(form, async ({ passphrase }) => {
-    if (!await store.unlock(passphrase.value)) throw new Error("The passphrase is another.");
+    if (!await store.unlock(passphrase.value)) throw new Error(t("This passphrase does not open it. Try again."));
     form.reset();
     resolve();
   }));
@@ -108,15 +168,18 @@ function deviceName() {
   return `${browser} on ${found(["Android", "iPhone", "iPad", "Windows", "Mac", "Linux"])}`;
 }
 
-/** Gets the account of the device that has shown a code. */
+/** Gets the account of the device that has shown a code, and asks before anything of it is stored. */
 async function linked() {
   view("linking");
   const error = $("linking").querySelector(".error");
   try {
-    const [{ readCode }, { link }] = await Promise.all([import("./{{link.js}}"), import("./{{linking.js}}")]);
+    const [{ readCode }, { confirmed, link }] = await Promise.all([import("./{{link.js}}"), import("./{{linking.js}}")]);
     const r = readCode(code);
-    if (!r) throw new Error("This link is none.");
-    await take({ account: await link(base, r, account.deviceName) });
+    if (!r) throw new Error(t("This link is incomplete or damaged. Copy it again from the other device."));
+    const content = await link(base, r, account.deviceName);
+    await confirmed(content);
+    if (account.self) await account.unmake();
+    await take({ account: content });
   } catch ({ message }) {
     error.textContent = message;
   }
@@ -124,10 +187,10 @@ async function linked() {
 
 /** Takes an account of this service. */
 async function take(content) {
-  const { encryptionKey, authenticationKey } = await serviceKeys().catch(() => { throw new Error("The service can’t be reached."); });
+  const { encryptionKey, authenticationKey } = await serviceKeys().catch(() => { throw new Error(t("The service can’t be reached.")); });
   const { service } = content.account;
   if (service.encryptionKey !== apptimist.hex(encryptionKey) || service.authenticationKey !== apptimist.hex(authenticationKey)) {
-    throw new Error("The account is of another service.");
+    throw new Error(t("This account belongs to another service."));
   }
   await account.take(content);
   navigator.storage?.persist?.();
@@ -137,7 +200,7 @@ async function take(content) {
 async function serviceKeys() {
   const found = await fetch(`${base}/service.json`, { cache: "no-store" }).then((response) => response.json())
     // Whatever stands before the service answers, too, while that is away.
-    .catch((error) => { throw new TypeError("the service can’t be reached", { cause: error }); });
+    .catch((error) => { throw new TypeError(t("The service can’t be reached. Try again later."), { cause: error }); });
   account.document = found;
   return apptimist.pinOf(found);
 }
@@ -149,7 +212,7 @@ async function comeBack() {
   const { readAnswer } = await import("./{{oidc.js}}"), { claim } = await settings();
   const answer = readAnswer(signedIn ?? "", account.self.state, claim);
   try {
-    if (!answer) throw new Error("The identity provider has not said who you are.");
+    if (!answer) throw new Error(t("The identity provider has not said who you are."));
     await account.signedIn(answer);
     await made();
   } catch ({ message }) {
@@ -161,23 +224,63 @@ async function comeBack() {
 
 onSubmit($("make"), async ({ name, token }) => {
   const chosen = name.value.trim().normalize("NFC");
+  if (!chosen) throw new Error(t("Type a name first: others see it."));
+  if (service.identity === "siwe" && !wallet) throw new Error(t("No wallet is here. See below how to get on."));
+  if (account.self) await account.unmake();
+  const pin = await serviceKeys();
   if (service.identity === "oidc") {
     const { newState, request } = await import("./{{oidc.js}}"), state = newState();
-    await account.make(chosen, undefined, await serviceKeys(), state);
+    await account.make(chosen, undefined, pin, state);
     return location.assign(request(service, account.self, state, `${base}/app/`));
   }
-  await account.make(chosen, token.value.trim(), await serviceKeys());
-  if (service.identity === "siwe") {
-    const { signIn } = await import("./{{siwe.js}}");
-    try {
-      if (!wallet) throw new Error("No wallet is here.");
-      await account.signedIn(await signIn(wallet, service.chains?.[0] ?? 1, base, account.self));
-    } catch (error) {
-      await account.unmake();
-      throw error;
-    }
-  }
+  await account.make(chosen, token.value.trim(), pin);
+  if (service.identity === "siwe" && !await signedByWallet()) return;
   await made();
+});
+
+/** Has the wallet sign; false if the person chooses to link this browser to the wallet's account instead. */
+async function signedByWallet() {
+  const { signIn } = await import("./{{siwe.js}}"), asked = $("asked");
+  const buttons = $("wallets").querySelectorAll("button");
+  for (const one of buttons) one.ariaBusy = "true";
+  asked.textContent = t("Answer in your wallet.");
+  try {
+    const answer = await signIn(wallet, service.chains ?? [1], base, account.self, (words) => { asked.textContent = words; });
+    asked.textContent = "";
+    if (answer.isKnown && !await startsNew()) {
+      await account.unmake();
+      return false;
+    }
+    await account.signedIn(answer);
+    return true;
+  } catch (error) {
+    await account.unmake();
+    throw error;
+  } finally {
+    asked.textContent = "";
+    for (const one of buttons) one.ariaBusy = null;
+  }
+}
+
+/** Tells that the wallet has an account here, and asks what to do. */
+function startsNew() {
+  $("known").hidden = false;
+  $("known-link").focus();
+  return new Promise((resolve) => {
+    $("known-new").onclick = () => { $("known").hidden = true; resolve(true); };
+    $("known-link").onclick = () => {
+      $("known").hidden = true;
+      resolve(false);
+      $("paste-link").elements.link.focus();
+      $("asked").textContent = t("At the other device open “Settings”, then “Link a device”, and open its link here.");
+    };
+  });
+}
+
+onSubmit($("paste-link"), async ({ link }) => {
+  const found = /#link=([A-Za-z0-9_-]{43})$/.exec(link.value.trim())?.[1];
+  if (!found) throw new Error(t("This link is incomplete or damaged. Copy it again from the other device."));
+  location.hash = `link=${found}`;
 });
 
 /** Has the service make the account whose keys are stored. */
@@ -187,10 +290,11 @@ async function made() {
     await account.start();
   } catch ({ code }) {
     await account.unmake();
-    throw new Error({ 1: service.identity === "invite" ? "The invitation isn’t good." : "The identity provider’s word isn’t good for this.", 4: "The service doesn’t take this name.", 5: "Too much was given." }[code]
-      ?? "The service can’t be reached, or doesn’t take the account.");
+    const byIdentity = service.identity === "invite" ? t("The invitation is not valid.")
+      : t("The service did not accept this sign-in. Try again; if it fails again, check your wallet’s or provider’s account.");
+    throw new Error({ 1: byIdentity, 4: t("The service doesn’t accept this name. Choose another one."), 5: t("Too many accounts were made from here. Try again later.") }[code]
+      ?? t("The service can’t be reached, or doesn’t accept the account. Try again later."));
   }
-  navigator.storage?.persist?.();
   await enter();
 }
 
@@ -198,9 +302,9 @@ $("import-open").onclick = () => $("import").showModal();
 onSubmit($("import").querySelector("form"), async ({ file, passphrase }) => {
   const { open, readExport } = await import("./{{export.js}}");
   const plain = await open(passphrase.value, new Uint8Array(await file.files[0].arrayBuffer()));
-  if (plain === null) throw new Error("This is no export, or the passphrase is another.");
+  if (plain === null) throw new Error(t("This file is no export, or the passphrase is wrong."));
   const content = readExport(plain);
-  if (!content) throw new Error("The export is damaged.");
+  if (!content) throw new Error(t("The export is damaged."));
   await take(content);
   $("import").close();
 });
@@ -230,39 +334,74 @@ async function enter() {
     const isSame = (name) => apptimist.hex(pin[name]) === account.self.pin[name];
     if (pin && !(isSame("encryptionKey") && isSame("authenticationKey"))) throw new Error("other keys");
   } catch {
-    return alarm("The service’s keys have changed. Nothing is sent.");
+    return alarm(t("The service’s keys have changed. Nothing is sent."));
   }
   account.start().catch(() => {
-    alarm("The service doesn’t know this account. Nothing is sent.");
+    alarm(t("The service doesn’t know this account. Nothing is sent."));
   });
 }
 
+/** Draws soon, and seldom while much comes at once: who types goes on typing. */
 function changed() {
-  if (isDrawing || !chat) return;
-  isDrawing = true;
+  if (drawing || !chat) return;
+  const wait = Math.max(16, Math.min(400, lastDraw) * 8);
   // In windows that aren't seen frames don't come.
-  setTimeout(() => { isDrawing = false; draw(); }, 16);
+  drawing = setTimeout(() => {
+    const began = performance.now();
+    drawing = undefined;
+    draw();
+    lastDraw = performance.now() - began;
+  }, wait);
 }
 
 function draw() {
   document.documentElement.dataset.connection = account.isOpen ? "open" : "closed";
-  say(account.isOpen ? "" : "Offline. Messages are sent when the service can be reached.");
+  say(account.isOpen ? "" : t("No connection. Messages are sent when it is back."));
+  $("try-now").hidden = Boolean(account.isOpen);
   const last = (key) => account.chats.get(key)?.at(-1)?.order ?? Infinity;
   const keys = [...new Set([...account.forums.joined(), ...account.chats.keys()])].sort((a, b) => last(b) - last(a) || 0);
-  const isRequest = (key) => !account.isAllowed(key) && !account.isBlocked(key);
-  fill($("people"), keys.filter((key) => account.isAllowed(key)));
-  fill($("requests-list"), keys.filter(isRequest));
-  $("asking").hidden = !keys.some(isRequest);
-  $("nobody").hidden = keys.length > 0;
+  const friends = keys.filter((key) => account.isAllowed(key));
+  fill($("people"), friends);
+  drawRequests(keys.filter((key) => !account.isAllowed(key) && !account.isBlocked(key)));
+  $("no-chats").hidden = friends.length > 0 || !$("hits").hidden;
+  $("search").hidden = !account.messages.size;
+  showUnread(account.unreadOfAll(), "Apptimist");
   chat.show();
 }
+
+/** Strangers stand below the chats, folded where there are many. */
+function drawRequests(keys) {
+  const isOpen = isUnfolded ?? keys.length < FOLDED, toggle = $("requests-toggle");
+  $("asking").hidden = !keys.length;
+  const name = t("Requests {count}", { count: keys.length });
+  if (toggle.title !== name) {
+    toggle.title = name;
+    toggle.replaceChildren(icon("chevron"), name);
+  }
+  toggle.ariaExpanded = String(isOpen);
+  $("requests-list").hidden = !isOpen;
+  $("requests-delete").hidden = !isOpen;
+  fill($("requests-list"), isOpen ? keys : []);
+}
+
+$("requests-toggle").onclick = () => {
+  isUnfolded = $("requests-toggle").ariaExpanded !== "true";
+  draw();
+};
+$("requests-delete").onclick = async () => {
+  if (!await sure(t("All requests and what was written in them are deleted."), t("Delete all"))) return;
+  const isRequest = (key) => !account.isAllowed(key) && !account.isBlocked(key);
+  await account.remove([...account.chats.keys()].filter(isRequest).flatMap((key) => account.chats.get(key)));
+};
 
 /** Shows chats; what is the same stays, and keeps the focus. */
 function fill(list, keys) {
   const old = new Map([...list.children].map((item) => [item.dataset.key, item]));
   const items = keys.map((key) => {
     const message = account.chats.get(key)?.at(-1), unread = account.unread(key), isOpen = key === chat.key;
-    const mark = JSON.stringify([message?.id, unread, isOpen, account.name(key), account.isAmbiguous(key)]);
+    const draft = isOpen ? "" : account.drafts.get(key) ?? "", isForum = account.isForum(key);
+    const mark = JSON.stringify([message?.id, message?.version, message?.state, unread, isOpen, draft, account.name(key), account.isAmbiguous(key),
+      account.isVerified(key), isForum]);
     const known = old.get(key);
     if (known?.mark === mark) return known;
     const item = known ?? element("li", { data: { key } }, element("button", { type: "button" }));
@@ -271,22 +410,56 @@ function fill(list, keys) {
     const opener = item.firstChild;
     opener.ariaCurrent = isOpen ? "true" : null;
     opener.onclick = () => { location.hash = `chat=${key}`; };
+    const name = element("span", { className: "name" }, ...named(account, key));
+    name.toggleAttribute("data-verified", account.isVerified(key));
     opener.replaceChildren(
-      face(account.name(key), key), element("span", { className: "name" }, ...named(account, key)),
+      face(account.name(key), key, isForum ? "forum" : ""), name,
       element("span", { text: message ? when(message.time) : "", className: "when" }),
-      element("span", { text: message ? summary(message).slice(0, 200) : "No messages yet", className: "last", dir: "auto" }));
-    if (unread) opener.append(element("span", { className: "count" }, String(unread), element("span", { text: " unread", className: "only-heard" })));
+      element("span", { className: "last", dir: "auto" }, ...lastWords(message, draft, isForum)));
+    if (unread) opener.append(element("span", { className: "count" }, String(unread), element("span", { text: ` ${t("unread")}`, className: "only-heard" })));
     return item;
   });
   if (items.length !== list.children.length || items.some((item, i) => item !== list.children[i])) list.replaceChildren(...items);
 }
+
+function lastWords(message, draft, isForum) {
+  if (draft) return [t("Draft: {text}", { text: draft.slice(0, 100) })];
+  if (!message) return [t("No messages yet")];
+  const said = summary(message).slice(0, 200);
+  const marks = message.state === "failed" ? [icon("warning"), " "] : message.file ? [icon("attach"), " "] : [];
+  if (message.from === account.me) return [...marks, t("You: {text}", { text: said })];
+  return isForum ? [...marks, t("{name}: {text}", { name: account.name(message.from), text: said })] : [...marks, said];
+}
+
+/** Searches what this device holds. */
+$("search-field").oninput = () => {
+  const term = $("search-field").value.trim().toLocaleLowerCase(), isSearching = term.length > 1;
+  $("people").hidden = isSearching;
+  $("hits").hidden = !isSearching;
+  if (!isSearching) return void draw();
+  const found = [...account.messages.values()]
+    .filter((one) => account.isAllowed(one.chat) && summary(one).toLocaleLowerCase().includes(term))
+    .sort((a, b) => b.order - a.order).slice(0, 50);
+  $("hits").replaceChildren(...found.map((message) => {
+    const text = summary(message), at = text.toLocaleLowerCase().indexOf(term);
+    const opener = element("button", { type: "button" }, face(account.name(message.chat), message.chat, account.isForum(message.chat) ? "forum" : ""),
+      element("span", { className: "name" }, ...named(account, message.chat)), element("span", { text: when(message.time), className: "when" }),
+      element("span", { className: "last", dir: "auto", text: text.slice(Math.max(0, at - 20), at + 120) }));
+    opener.onclick = () => {
+      location.hash = `chat=${message.chat}`;
+      setTimeout(() => chat.find(message.id), 100);
+    };
+    return element("li", { data: { hit: message.id } }, opener);
+  }));
+  if (!found.length) $("hits").append(element("li", { className: "quiet", text: t("Nothing found.") }));
+};
 
 /** Says whether the numbers are the same that somebody shows; a link proves nothing, so nothing is marked. */
 async function compare(key, digits) {
   location.hash = `chat=${key}`;
   await account.look(key).catch(() => {});
   const isSame = account.known.has(key) && account.safetyNumber(key).replaceAll(" ", "") === digits;
-  $("compared-words").textContent = isSame ? "The numbers are the same" : "The numbers are different";
+  $("compared-words").textContent = isSame ? t("The numbers are the same") : t("The numbers are different");
   $("compared").showModal();
 }
 
@@ -294,12 +467,20 @@ function route() {
   const verify = /^#verify=([0-9a-f]{64})\.([0-9]{60})$/.exec(location.hash);
   if (verify && chat) return compare(verify[1], verify[2]);
   const key = /^#chat=([0-9a-f]{64})$/.exec(location.hash)?.[1] ?? "";
-  chat?.open(key);
+  chat?.open(key === account?.me ? "" : key);
   if (chat) draw();
 }
 
+const hurry = () => account?.device?.hurry();
+$("try-now").onclick = hurry;
 addEventListener("hashchange", () => location.hash.startsWith("#link=") ? location.reload() : route());
-document.addEventListener("visibilitychange", () => chat?.readUp());
+addEventListener("online", hurry);
+addEventListener("pageshow", ({ persisted }) => { if (persisted) hurry(); });
+document.addEventListener("visibilitychange", () => {
+  if (document.visibilityState !== "visible") return;
+  hurry();
+  chat?.readUp();
+});
 $("use-here").onclick = () => begin({ steal: true }).then(() => {});
 
 await begin({ ifAvailable: true });

@@ -1,72 +1,109 @@
 // A chat: its messages, and what can be done with them.
-import { fits, summary } from "./{{contents.js}}";
-import { $, bdi, button, day, element, named, openMenu, sure, time } from "./{{page.js}}";
+import { EDIT_TIME, FILE_MAX, fits, summary } from "./{{contents.js}}";
+import {
+  $, bdi, button, day, dayKey, dayTitle, element, face, icon, iconButton, linked, named, nodes, openMenu, sends, sure, t, time,
+} from "./{{page.js}}";
 
 const PAGE = 100;
+/** Messages of one sender within this time, in seconds, form a group. */
+const GROUP = 300;
+/** The most bytes of a picture that is fetched by itself. */
+const FETCHED = 8 << 20;
 // Everything else is saved.
 const pictures = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+const emojis = ["👍", "❤️", "😂", "😮", "😢", "🙏"];
 
 export class Chat {
   constructor(account, close) {
     this.account = account;
     this.items = new Map();
+    // The addresses of pictures that were fetched, or chosen here, by message.
+    this.shownPictures = new Map();
+    this.isAtEnd = true;
     $("back").onclick = close;
     $("earlier").onclick = () => { this.count += PAGE; this.show(); };
-    $("allow").onclick = () => account.allow(this.key).catch(() => this.trouble("That could not be done. Try again later."));
+    $("allow").onclick = () => account.allow(this.key).catch(() => this.trouble(t("That could not be done. Try again later.")));
     $("delete-request").onclick = async () => {
-      if (!await sure("What was written is deleted.", "Delete")) return;
+      if (!await sure(t("What was written is deleted."), t("Delete"))) return;
       await account.remove(account.chats.get(this.key) ?? []);
       close();
     };
     $("block-request").onclick = async () => {
-      if (!await sure("What was written is deleted, and what comes from there is not shown.", "Block")) return;
+      if (!await sure(t("What was written is deleted, and what comes from there is not shown."), t("Block"))) return;
       await account.block(this.key);
       close();
     };
+    $("text").enterKeyHint = matchMedia("(pointer: coarse)").matches ? "enter" : "send";
     $("text").onkeydown = (event) => {
-      if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+      if (event.key === "Escape" && this.chosen) return this.choose();
+      if (!sends(event)) return;
       event.preventDefault();
       $("compose").requestSubmit();
     };
+    $("text").oninput = () => { if (!this.chosen?.edits) account.keepDraft(this.key, $("text").value); };
     $("file").onchange = async () => {
-      const [file] = $("file").files, { key } = this;
+      const files = [...$("file").files];
       $("file").value = "";
-      if (!file) return;
-      try {
-        const { seal } = await import("./{{files.js}}");
-        await account.send(key, "", await seal(file, account.fileMax));
-        this.trouble("");
-      } catch (error) {
-        this.trouble(error.message);
-      }
+      await this.sendFiles(files);
     };
-    $("compose").onsubmit = async (event) => {
+    this.receiveFiles();
+    $("compose").onsubmit = (event) => {
       event.preventDefault();
-      const said = $("text").value;
-      if (!said.trim()) return;
-      this.trouble(fits(said) ? "" : "The message is too long.");
-      if (!fits(said)) return;
-      $("text").value = "";
-      try { await account.send(this.key, said); } catch (error) {
-        $("text").value = said;
-        throw error;
-      }
-      $("messages").scrollTop = $("messages").scrollHeight;
+      this.submit();
     };
+    $("attach").prepend(icon("attach"));
+    $("down").append(icon("down"), element("span", { className: "only-heard", text: t("To the newest message") }));
+    $("down").onclick = () => this.toEnd();
     this.stay();
+  }
+
+  async submit() {
+    const said = $("text").value, { key, chosen, account } = this;
+    if (!said.trim()) return;
+    this.trouble(fits(said) ? "" : t("The message is too long: at most 65,536 bytes."));
+    if (!fits(said)) return;
+    $("text").value = "";
+    account.keepDraft(key, "");
+    this.choose();
+    try {
+      if (chosen?.edits) await account.edit(chosen.edits, said);
+      else await account.send(key, said, { reply: chosen?.answers });
+    } catch (error) {
+      if (this.key === key && !$("text").value) $("text").value = said;
+      this.trouble(account.store.isBroken ? t("Not sent: this browser can’t store it.") : t("Not sent: {reason}", { reason: error.message }));
+      return;
+    }
+    navigator.storage?.persist?.();
+    this.toEnd();
   }
 
   /** Keeps the end in sight when a keyboard takes a part of the window, or it becomes narrower. */
   stay() {
     const list = $("messages");
-    let isAtEnd = true;
-    list.addEventListener("scroll", () => { isAtEnd = list.scrollHeight - list.scrollTop - list.clientHeight < 80; });
-    new ResizeObserver(() => { if (isAtEnd) list.scrollTop = list.scrollHeight; }).observe(list);
+    list.addEventListener("scroll", () => {
+      this.isAtEnd = list.scrollHeight - list.scrollTop - list.clientHeight < 80;
+      if (this.isAtEnd) this.below = 0;
+      this.showDown();
+    }, { passive: true });
+    new ResizeObserver(() => { if (this.isAtEnd) list.scrollTop = list.scrollHeight; }).observe(list);
+  }
+
+  toEnd() {
+    this.isAtEnd = true;
+    this.below = 0;
+    $("messages").scrollTop = $("messages").scrollHeight;
+    this.showDown();
+  }
+
+  showDown() {
+    $("down").hidden = this.isAtEnd;
+    $("down").querySelector(".count")?.remove();
+    if (this.below) $("down").append(element("span", { className: "count", text: this.below }));
   }
 
   /** Opens the chat with a key, or none. */
   open(key) {
-    const isOther = key !== this.key;
+    const isOther = key !== this.key, { account } = this;
     this.key = key;
     $("talk").hidden = !key;
     $("home").classList.toggle("talking", Boolean(key));
@@ -75,204 +112,491 @@ export class Chat {
     if (!key || !isOther) return;
     this.count = PAGE;
     this.items.clear();
-    this.isWarned = false;
+    this.below = 0;
+    this.isAtEnd = true;
+    const unread = account.unread(key), all = account.chats.get(key) ?? [];
+    this.firstUnread = unread ? all.filter(({ from }) => from !== account.me).at(-unread)?.id : undefined;
+    this.count = Math.max(PAGE, Math.min(unread + 20, 500));
     $("messages").replaceChildren();
-    $("text").value = $("news").textContent = "";
+    $("news").textContent = "";
+    this.choose();
+    $("text").value = account.drafts.get(key) ?? "";
     this.trouble("");
-    if (this.account.isOpen) this.account.look(key).catch(() => {});
-    this.account.forums.check(key).catch(() => {});
+    if (account.isOpen) account.look(key).catch(() => {});
+    account.forums.check(key).catch(() => {});
     this.show();
-    $("messages").scrollTop = $("messages").scrollHeight;
-    if (!$("compose").hidden) $("text").focus(); else $("with").focus();
+    this.toEnd();
+    const mark = $("messages").querySelector(".mark");
+    if (mark && unread > 5) mark.scrollIntoView({ block: "center" });
+    if ($("compose").hidden || matchMedia("(pointer: coarse)").matches) $("with").focus(); else $("text").focus();
     this.readUp();
   }
 
   trouble(text) { $("trouble").textContent = text; }
+
+  // What is shown ----------------------------------------------------------------------------------------------------------
 
   show() {
     const { account, key } = this;
     if (!key) return;
     const all = account.chats.get(key) ?? [];
     const isRequest = all.length > 0 && !account.isAllowed(key) && !account.isBlocked(key);
-    $("with").replaceChildren(...named(account, key));
-    $("with").toggleAttribute("data-verified", account.isVerified(key));
-    $("compose").hidden = isRequest || account.isBlocked(key) || account.isForum(key) && !account.isAllowed(key);
+    const isForum = account.isForum(key);
+    const heading = JSON.stringify([key, account.name(key), account.isAmbiguous(key), account.isVerified(key), isForum]);
+    if (heading !== this.heading) {
+      this.heading = heading;
+      $("with").replaceChildren(face(account.name(key), key, isForum ? "small forum" : "small"), ...named(account, key));
+      $("with").toggleAttribute("data-verified", account.isVerified(key));
+    }
+    $("compose").hidden = isRequest || account.isBlocked(key) || isForum && !account.isAllowed(key);
     $("answer").hidden = !isRequest;
     if (isRequest) this.showRequest();
-    this.warn();
-    const shown = all.slice(-this.count), list = $("messages");
+    this.warn(isForum && !account.isAllowed(key));
+    const shown = all.slice(-this.count), list = $("messages"), wanted = [];
     $("earlier").hidden = shown.length === all.length;
-    const isAtEnd = list.scrollHeight - list.scrollTop - list.clientHeight < 40;
-    const wanted = [];
-    let last;
-    for (const message of shown) {
-      if (day(message.time) !== last) {
-        last = day(message.time);
-        wanted.push(this.dayLine(last, message));
-      }
-      wanted.push(this.item(message, !isRequest));
+    for (const [i, message] of shown.entries()) {
+      const moment = momentOf(message), before = shown[i - 1], after = shown[i + 1];
+      const isNewDay = !before || dayKey(momentOf(before)) !== dayKey(moment);
+      if (isNewDay) wanted.push(this.line(`day ${dayKey(moment)} ${message.id}`, "day", dayTitle(moment)));
+      if (message.id === this.firstUnread) wanted.push(this.line("mark", "mark", t("Unread messages")));
+      const item = this.item(message, !isRequest);
+      const follows = !isNewDay && isGroup(before, message), isLast = !after || !isGroup(message, after);
+      const isAuthored = isForum && message.from !== account.me;
+      item.classList.toggle("follows", follows);
+      item.classList.toggle("last-of-group", isLast);
+      item.classList.toggle("authored", isAuthored);
+      if (isAuthored) this.author(item, message, !follows, isLast);
+      wanted.push(item);
     }
-    const old = [...list.children];
+    const old = list.children;
+    let same = 0;
+    while (same < old.length && old[same] === wanted[same]) same++;
     // What has the focus keeps it where only something new is added.
-    if (old.every((node, i) => node === wanted[i])) list.append(...wanted.slice(old.length));
-    else list.replaceChildren(...wanted);
-    if (isAtEnd) list.scrollTop = list.scrollHeight;
+    if (same === old.length) {
+      if (wanted.length > same) list.append(...wanted.slice(same));
+    } else list.replaceChildren(...wanted);
+    if (this.isAtEnd) list.scrollTop = list.scrollHeight;
   }
 
-  dayLine(text, message) {
-    const known = this.items.get(`day ${message.id}`);
+  line(id, className, text) {
+    const known = this.items.get(id);
     if (known) return known;
-    const made = element("li", { text, className: "day" });
-    this.items.set(`day ${message.id}`, made);
+    const made = element("li", { text, className });
+    this.items.set(id, made);
     return made;
   }
 
+  author(item, message, isFirst, isLast) {
+    const { account } = this, mark = `${isFirst} ${isLast} ${account.name(message.from)} ${account.isAmbiguous(message.from)}`;
+    if (item.authorMark === mark) return;
+    item.authorMark = mark;
+    item.querySelector(":scope > .author")?.remove();
+    item.querySelector(":scope > .face")?.remove();
+    if (isFirst) item.prepend(element("p", { className: "author", ariaHidden: "true" }, ...named(account, message.from)));
+    if (isLast) item.append(face(account.name(message.from), message.from, "small"));
+  }
+
   showRequest() {
-    const { account, key } = this, known = account.known.get(key);
-    const isForum = account.isForum(key);
-    $("who-asks").replaceChildren(...named(account, key), isForum ? " has you among its readers. Allow joins the forum." : " writes to you for the first time.");
-    if (known?.uid) $("who-asks").append(" Identity: ", element("bdi", { text: known.uid.slice(0, 200) }), ".");
+    const { account, key } = this, known = account.known.get(key), isForum = account.isForum(key);
+    const who = { name: [element("span", {}, ...named(account, key))] };
+    $("who-asks").replaceChildren(...isForum ? nodes("{name} has you among its readers. Allow joins the forum.", who)
+      : nodes("{name} writes to you for the first time.", who));
+    if (known?.uid) $("who-asks").append(" ", ...nodes("Identity: {uid}.", { uid: [element("bdi", { text: known.uid.slice(0, 200) })] }));
+    if (this.vouching?.key === key) $("who-asks").append(...this.vouching.words());
     if (this.asked === key || !account.isOpen) return;
     this.asked = key;
     account.vouchers(key).then((all) => {
       const friends = all.filter((one) => account.isAllowed(one) && one !== account.me);
       if (this.key !== key || !friends.length) return;
-      $("who-asks").append(" Vouched for by: ", ...friends.flatMap((one, i) => [...i ? [", "] : [], ...named(account, one)]), ".");
+      const names = () => friends.flatMap((one, i) => [...i ? [", "] : [], ...named(account, one)]);
+      this.vouching = { key, words: () => [" ", ...nodes("Vouched for by: {names}.", { names: names() })] };
+      $("who-asks").append(...this.vouching.words());
     }).catch(() => {});
   }
 
-  warn() {
+  warn(isUnjoined) {
     const { account, key } = this, known = account.known.get(key), place = $("warning");
     const isChanged = Boolean(known?.changed);
     const isNamesake = !account.isAllowed(key) && !account.isBlocked(key) && account.namesake(key);
     const successor = account.successor(key), isLost = account.forums.lost.has(key);
-    const state = `${key} ${isChanged} ${isNamesake} ${successor} ${isLost}`;
+    const state = `${key} ${isChanged} ${isNamesake} ${successor} ${isLost} ${isUnjoined}`;
     if (state === this.warned) return;
     this.warned = state;
     place.replaceChildren();
+    const who = { name: [element("span", {}, ...named(account, key))] };
     if (isChanged) {
       place.append(
-        element("p", {}, "The key of ", ...named(account, key), " has changed. It is a new account, or somebody who wants to "
-          + "read along. Nothing is sent until you go on; compare the safety number first."),
-        button("Continue", () => account.accept(key)));
+        element("p", {}, ...nodes("The key of {name} has changed. It is a new account, or somebody who wants to read along. Nothing is sent until you go on; compare the safety number first.", who)),
+        button(t("Continue"), () => account.accept(key)));
     } else if (successor) {
-      place.append(element("p", {}, ...named(account, key), " has a new account: ", element("span", { text: successor.slice(0, 8), className: "digits" }),
-        ". Ask them by another way whether it is theirs, and find it with “New chat”."));
+      place.append(element("p", {}, ...nodes("{name} has a new account: {digits}. Ask them by another way whether it is theirs, and find it with “New chat”.",
+        { ...who, digits: [element("span", { text: successor.slice(0, 8), className: "digits" })] })));
     } else if (isLost) {
-      place.append(element("p", { text: "You were taken out of this forum’s readers, and get no new posts. What is here stays. If the forum "
-        + "asks for a token, “Join” in “Details” asks again whether you hold enough." }));
+      place.append(element("p", { text: t("You were taken out of this forum’s readers, and get no new posts. What is here stays. If the forum asks for a token, “Join” in “Details” asks again whether you hold enough.") }));
     } else if (isNamesake) {
-      place.append(element("p", { text: "This is somebody else than the person of this name whom you know." }));
+      const friend = account.name(isNamesake);
+      place.append(element("p", {}, ...nodes("This is somebody else than {name}, whom you know: the same name, or one that looks like it.", { name: [bdi(friend)] })));
+    } else if (isUnjoined && !account.isBlocked(key)) {
+      place.append(element("p", { text: t("You have not joined this forum. “Join” is in “Details”.") }));
     }
   }
 
   item(message, isFriend) {
     const { account } = this, isForum = message.chat !== message.from && account.isForum(message.chat);
     const isJoined = message.invitation && account.forums.isJoined(message.invitation.forum);
-    const mark = `${message.state} ${message.why} ${isFriend} ${isJoined} ${isForum && account.name(message.from)} ${Boolean(message.pending)} ${account.isAllowed(message.from)}`;
+    const mark = `${message.state} ${message.why} ${isFriend} ${isJoined} ${account.name(message.from)} ${Boolean(message.pending)} ${account.isAllowed(message.from)} ${message.version} ${message.isNews}`;
     const known = this.items.get(message.id);
     if (known?.mark === mark) return known;
     const isOwn = message.from === account.me;
     // Readers of a forum may be strangers.
-    const isKnown = isFriend && (!isForum || account.isAllowed(message.from));
-    const body = element("p", { dir: "auto", data: { text: "" } }, ...linked(message.text, isKnown || isOwn));
-    const more = button("⋯", () => this.openMenu(message, more), "more");
-    more.ariaLabel = "More";
-    more.ariaHasPopup = "menu";
-    const state = { waiting: "waiting", failed: `not sent: ${message.why}` }[message.state] ?? message.state ?? "";
-    const doubt = message.isDoubtful ? "doubtful: " : "";
-    const foot = element("div", { className: "foot" },
-      element("small", { text: `${doubt}${time(message.time)}${state ? ` · ${state}` : ""}${message.pending ? " · not published" : ""}` }), more);
+    const isKnown = isFriend && (!isForum || account.isAllowed(message.from)), isLive = isKnown || isOwn;
+    const parts = [element("span", { className: "only-heard", text: isOwn ? t("You:") : t("{name}:", { name: account.name(message.from) || t("Somebody") }) })];
+    if (message.reply) parts.push(this.quote(message.reply));
+    if (message.invitation) parts.push(this.invitation(message, isKnown && !isOwn && !isJoined));
+    if (message.file) parts.push(this.file(message, isLive));
+    if (message.text) parts.push(element("p", { dir: "auto", data: { text: "" } }, ...linked(message.text, isLive)));
+    parts.push(this.foot(message));
+    const reactions = Object.entries(message.reactions ?? {}).filter(([, emoji]) => emoji);
+    if (reactions.length) parts.push(this.reactions(message, reactions));
     const made = known ?? element("li", { data: { id: message.id, from: message.from }, className: isOwn ? "own" : "" });
-    const author = isForum && !isOwn ? [element("p", { className: "author" }, ...named(account, message.from))] : [];
-    const invitation = message.invitation ? [this.invitation(message, isKnown && !isOwn && !isJoined)] : [];
-    made.replaceChildren(...author, ...invitation, ...message.file ? [this.file(message, isFriend || isOwn)] : [], ...message.text ? [body] : [], foot);
+    made.replaceChildren(...parts);
     made.mark = mark;
+    made.authorMark = undefined;
     if (message.state) made.dataset.state = message.state;
+    if (!known) this.listenForMenu(made, message.id);
     this.items.set(message.id, made);
     return made;
+  }
+
+  foot(message) {
+    const small = element("small", {});
+    if (message.doubt === "late") {
+      small.append(t("written {day} {time}, long before it was sent; came {now}",
+        { day: day(message.time), time: time(message.time), now: time(message.came) }));
+    } else if (message.doubt === "ahead") small.append(t("{time} (its clock is ahead)", { time: time(message.came) }));
+    else small.append(time(message.time));
+    if (message.edited) small.append(" · ", t("edited"));
+    if (message.pending) small.append(" · ", t("not published"));
+    if (message.state === "failed") small.append(" · ", t("not sent: {reason}", { reason: message.why ?? "" }));
+    if (message.isNews) small.append(" · ", t("Stored. {name} gets it when online.", { name: this.account.name(message.chat) }));
+    const state = { waiting: ["clock", t("waiting")], sent: ["check", t("sent")], failed: ["warning", ""] }[message.state];
+    const more = iconButton("more", t("More"), () => this.openMenu(message.id, more), "plain more");
+    more.ariaHasPopup = "menu";
+    return element("div", { className: "foot" }, small,
+      ...state ? [icon(state[0]), element("span", { className: "only-heard", text: state[1] })] : [], more);
+  }
+
+  quote({ to, text }) {
+    const { account } = this, original = account.messages.get(to);
+    const said = original ? `${this.sayer(original)}: ${summary(original)}` : text;
+    const made = element("button", { type: "button", className: "quote", dir: "auto", text: said.slice(0, 200) });
+    made.onclick = () => this.find(to);
+    return made;
+  }
+
+  sayer({ from }) { return from === this.account.me ? t("You") : this.account.name(from) || t("Somebody"); }
+
+  /** Shows a message, also an old one. */
+  find(id) {
+    const list = this.account.chats.get(this.key) ?? [], index = list.findIndex((one) => one.id === id);
+    if (index < 0) return;
+    this.count = Math.max(this.count, list.length - index + 20);
+    this.isAtEnd = false;
+    this.show();
+    const item = this.items.get(id);
+    item?.scrollIntoView({ block: "center" });
+    item?.animate?.([{ opacity: 0.3 }, { opacity: 1 }], 600);
+  }
+
+  reactions(message, all) {
+    const counts = new Map();
+    for (const [from, emoji] of all) counts.set(emoji, [...counts.get(emoji) ?? [], from]);
+    const { account } = this, mine = message.reactions[account.me];
+    return element("div", { className: "reactions" }, ...[...counts].map(([emoji, people]) => {
+      const made = button(people.length > 1 ? `${emoji} ${people.length}` : emoji, () => account.react(message, mine === emoji ? "" : emoji), "");
+      made.ariaPressed = String(mine === emoji);
+      made.title = people.map((one) => one === account.me ? t("You") : account.name(one)).join(", ");
+      return made;
+    }));
   }
 
   /** An invitation to a forum. */
   invitation(message, isLive) {
     const { forum, secret, name } = message.invitation;
-    const join = button("Join", async () => {
+    const join = button(t("Join"), async () => {
       join.disabled = true;
       try {
         await this.account.forums.join(forum, secret);
         location.hash = `chat=${forum}`;
       } catch {
         join.disabled = false;
-        this.trouble("The forum is not there, or you aren’t among its readers.");
+        this.trouble(t("The forum is not there, or you aren’t among its readers."));
       }
     });
     join.disabled = !isLive;
-    return element("p", { className: "file" }, element("span", {}, "Invitation to ", bdi(name)), join);
+    return element("div", { className: "file" }, icon("group"), element("span", { className: "about" }, ...nodes("Invitation to {name}", { name: [bdi(name)] })), join);
   }
 
-  /** A file: it is fetched when somebody asks for it, and never from a stranger. */
-  file(message, isLive) {
-    const { file } = message, place = element("div", { className: "file" });
-    const failed = element("p", { className: "error", role: "alert" });
-    const get = (act) => async () => {
-      failed.textContent = "";
+  // Files ------------------------------------------------------------------------------------------------------------------
+
+  /** Files that are chosen, pasted or dropped, one after the other. */
+  async sendFiles(files) {
+    const { account, key } = this;
+    this.trouble("");
+    for (const file of files) {
       try {
-        const { open, savedName } = await import("./{{files.js}}");
-        const content = open(file, await this.account.fetch(message));
-        if (!content) throw new Error();
-        act(content, savedName(file.name));
-      } catch {
-        failed.textContent = "The file is not there any more, or the service can’t be reached.";
+        if (file.size > FILE_MAX && !pictures.includes(file.type)) throw new Error(t("“{name}” is too large: a file has at most 25 MiB.", { name: file.name }));
+        const { seal } = await import("./{{files.js}}");
+        const sealed = await seal(file, account.pieceMax);
+        const message = await account.send(key, "", { file: sealed });
+        if (pictures.includes(file.type)) this.remember(message.id, URL.createObjectURL(file));
+        this.show();
+        if (this.key === key) this.toEnd();
+      } catch (error) {
+        this.trouble(account.store.isBroken ? t("Not sent: this browser can’t store it.") : error.message);
       }
-    };
-    const name = [...file.name.split(/[/\\]/).at(-1)].slice(0, 64).join("").replace(/[\p{Cc}\p{Cf}]/gu, "") || "file";
-    const save = button(`Save ${name}`, get((content, savedAs) => {
-      const url = URL.createObjectURL(new Blob([content]));
-      element("a", { href: url, download: savedAs }).click();
-      setTimeout(() => URL.revokeObjectURL(url), 10_000);
-    }));
-    const show = button("Show", get((content) => {
-      const picture = element("img", { alt: name, src: URL.createObjectURL(new Blob([content], { type: file.type })) });
-      picture.onload = picture.onerror = () => URL.revokeObjectURL(picture.src);
-      show.replaceWith(picture);
-    }));
-    save.disabled = show.disabled = !isLive;
-    const size = element("small", { text: `${Math.ceil(file.size / 1024)} KiB` });
-    place.append(...pictures.includes(file.type) ? [show] : [], save, size, failed);
+    }
+  }
+
+  receiveFiles() {
+    const filesOf = (transfer) => [...transfer?.files ?? []];
+    $("text").addEventListener("paste", (event) => {
+      const files = filesOf(event.clipboardData);
+      // A text that is copied with its picture, as by office programs, is a text.
+      if (!files.length || event.clipboardData.types.includes("text/plain")) return;
+      event.preventDefault();
+      this.sendFiles(files);
+    });
+    for (const place of [$("talk")]) {
+      const isWanted = (event) => !$("compose").hidden && event.dataTransfer?.types.includes("Files");
+      place.addEventListener("dragover", (event) => {
+        if (!isWanted(event)) return;
+        event.preventDefault();
+        $("messages").classList.add("drop");
+      });
+      place.addEventListener("dragleave", () => $("messages").classList.remove("drop"));
+      place.addEventListener("drop", (event) => {
+        $("messages").classList.remove("drop");
+        if (!isWanted(event)) return;
+        event.preventDefault();
+        this.sendFiles(filesOf(event.dataTransfer));
+      });
+    }
+    // What is dropped beside it would replace the page.
+    for (const kind of ["dragover", "drop"]) addEventListener(kind, (event) => event.preventDefault());
+  }
+
+  remember(id, url) {
+    this.shownPictures.set(id, url);
+    if (this.shownPictures.size <= 60) return;
+    const [oldest, old] = this.shownPictures.entries().next().value;
+    URL.revokeObjectURL(old);
+    this.shownPictures.delete(oldest);
+  }
+
+  /** The bytes of a file; throws words for people. */
+  async fetched(message) {
+    const { openPieces } = await import("./{{files.js}}");
+    const content = await this.account.fetch(message).then((pieces) => openPieces(message.file, pieces)).catch(() => null);
+    if (!content) throw new Error(t("The file is not there any more, or the service can’t be reached."));
+    return content;
+  }
+
+  async savePicture(message, name, failed) {
+    failed.textContent = "";
+    try {
+      const { save } = await import("./{{files.js}}");
+      save(name, await this.fetched(message));
+    } catch (error) { failed.textContent = error.message; }
+  }
+
+  /** A file: pictures of allowed people are shown, the rest is fetched when somebody asks for it, and nothing from a stranger. */
+  file(message, isLive) {
+    const { file } = message, name = nameOf(file), isPicture = pictures.includes(file.type);
+    const failed = element("p", { className: "error", role: "alert" });
+    if (message.state === "waiting") return this.sending(message, name, isPicture);
+    const saving = button(t("Save {name}", { name }), () => this.savePicture(message, name, failed));
+    if (isPicture && isLive) return element("div", {}, this.picture(message, name, failed), failed);
+    const place = element("div", { className: "file" }, icon(isPicture ? "picture" : "file"),
+      element("span", { className: "about" }, bdi(name), element("small", { text: sizeOf(file.size) })));
+    if (isPicture) {
+      const show = button(t("Show"), () => place.replaceWith(this.picture(message, name, failed)));
+      show.disabled = saving.disabled = !isLive;
+      place.append(show);
+    }
+    saving.disabled = !isLive;
+    place.append(saving, failed);
     return place;
   }
 
-  openMenu(message, opener) {
-    const { account } = this, isOwn = message.from === account.me;
-    const items = message.text ? [["Copy", () => navigator.clipboard?.writeText(message.text)]] : [];
-    if (message.pending) items.push(["Publish", () => account.forums.publish(message).then(() => this.show())]);
-    if (message.state === "failed") items.push(["Try again", () => account.again(message)]);
-    items.push(["Delete", async () => {
-      if (await sure("The message is deleted here and on your other devices.", "Delete")) await account.remove([message]);
-    }, "danger"]);
-    if (isOwn && message.state !== "failed") items.push(["Delete for everyone", async () => {
-      const question = "The message is deleted here, and the other’s app is asked to. What was read or saved stays with them.";
-      if (await sure(question, "Delete for everyone")) await account.takeBack(message);
-    }, "danger"]);
-    openMenu(opener, items);
+  picture(message, name, failed) {
+    const { file } = message, picture = element("img", { alt: name, decoding: "async" });
+    if (file.width) Object.assign(picture, { width: file.width, height: file.height });
+    picture.style.width = "auto";
+    picture.style.height = "auto";
+    const known = this.shownPictures.get(message.id);
+    if (known) picture.src = known;
+    else {
+      if (file.thumbnail) {
+        const bytes = Uint8Array.from(atob(file.thumbnail), (sign) => sign.charCodeAt(0));
+        picture.src = URL.createObjectURL(new Blob([bytes], { type: "image/webp" }));
+        const { width = 1, height = 1 } = file, scale = Math.min(1, 320 / width, 320 / height);
+        if (file.width) {
+          picture.style.width = `${Math.round(width * scale)}px`;
+          picture.style.aspectRatio = `${width} / ${height}`;
+        }
+      }
+      if (!file.thumbnail || file.size <= FETCHED) this.fetchWhenSeen(message, picture, failed);
+    }
+    const open = element("button", { type: "button", className: "picture" }, picture);
+    open.ariaLabel = t("Open {name}", { name });
+    open.onclick = () => this.showFull(message, name, failed);
+    return open;
+  }
+
+  fetchWhenSeen(message, picture, failed) {
+    const watcher = new IntersectionObserver(([{ isIntersecting }]) => {
+      if (!isIntersecting) return;
+      watcher.disconnect();
+      this.pictureOf(message).then((url) => { picture.src = url; }, (error) => {
+        if (!message.file.thumbnail) failed.textContent = error.message;
+      });
+    });
+    watcher.observe(picture);
+  }
+
+  async pictureOf(message) {
+    if (!this.shownPictures.has(message.id)) {
+      const content = await this.fetched(message);
+      this.remember(message.id, URL.createObjectURL(new Blob([content], { type: message.file.type })));
+    }
+    return this.shownPictures.get(message.id);
+  }
+
+  async showFull(message, name, failed) {
+    const picture = element("img", { alt: name });
+    $("full-title").textContent = name;
+    $("full-place").replaceChildren(picture);
+    $("full-save").replaceChildren(icon("save"), element("span", { className: "only-heard", text: t("Save {name}", { name }) }));
+    $("full-save").title = t("Save {name}", { name });
+    $("full-save").onclick = () => this.savePicture(message, name, failed);
+    $("full").showModal();
+    $("full-title").focus();
+    try { picture.src = await this.pictureOf(message); } catch (error) {
+      $("full").close();
+      failed.textContent = error.message;
+    }
+  }
+
+  /** A file that is on its way. */
+  sending(message, name, isPicture) {
+    const bar = element("progress", { max: 1, value: this.account.uploaded?.get(message.id) ?? 0 });
+    bar.ariaLabel = t("Sending {name}", { name });
+    bar.dataset.upload = message.id;
+    const cancel = iconButton("close", t("Cancel {name}", { name }), () => this.account.cancel(message));
+    const preview = isPicture ? [this.picture(message, name, element("p", {}))] : [element("div", { className: "file" }, icon("file"), element("span", { className: "about" }, bdi(name), element("small", { text: sizeOf(message.file.size) })))];
+    return element("div", {}, ...preview, element("div", { className: "row" }, element("span", { className: "about" }, bar), cancel));
+  }
+
+  progressed(id, part) {
+    const bar = document.querySelector(`progress[data-upload="${id}"]`);
+    if (bar) bar.value = part;
+  }
+
+  // Menus ------------------------------------------------------------------------------------------------------------------
+
+  listenForMenu(item, id) {
+    item.addEventListener("contextmenu", (event) => {
+      if (event.target.closest("a, img, button:not(.picture)") || getSelection()?.toString()) return;
+      event.preventDefault();
+      this.openMenu(id, item.querySelector(".more"));
+    });
+    let timer;
+    item.addEventListener("touchstart", (event) => {
+      if (event.target.closest("a, button:not(.picture)")) return;
+      timer = setTimeout(() => this.openMenu(id, item.querySelector(".more")), 500);
+    }, { passive: true });
+    for (const end of ["touchend", "touchmove", "touchcancel"]) item.addEventListener(end, () => clearTimeout(timer), { passive: true });
+  }
+
+  openMenu(id, opener) {
+    const { account } = this, message = account.messages.get(id);
+    if (!message) return;
+    const isOwn = message.from === account.me, isSent = message.state === undefined || message.state === "sent";
+    const canWrite = !$("compose").hidden, items = [];
+    const mine = message.reactions?.[account.me];
+    if (canWrite && isSent) {
+      items.push([t("Reply"), () => this.choose({ answers: message }), "", "reply"]);
+      items.push([t("React"), () => this.react(message, opener), "", "react"]);
+    }
+    if (message.text) items.push([t("Copy"), () => navigator.clipboard?.writeText(message.text), "", "copy"]);
+    if (canWrite && isOwn && isSent && message.text && message.time > Date.now() / 1000 - EDIT_TIME) {
+      items.push([t("Edit"), () => this.choose({ edits: message }), "", "edit"]);
+    }
+    if (message.file && isSent && !$("answer").checkVisibility()) {
+      const name = nameOf(message.file);
+      items.push([t("Save {name}", { name }), () => this.savePicture(message, name, $("trouble")), "", "save"]);
+    }
+    if (message.pending) items.push([t("Publish"), () => account.forums.publish(message).then(() => this.show()), "", "moderator"]);
+    if (message.state === "failed") items.push([t("Try again"), () => account.again(message), "", "send"]);
+    items.push([t("Delete"), async () => {
+      if (await sure(t("The message is deleted here and on your other devices."), t("Delete"))) await account.remove([message]);
+    }, "danger", "delete"]);
+    if (isOwn && message.state !== "failed") items.push([t("Delete for everyone"), async () => {
+      const question = t("The message is deleted here, and the other’s app is asked to. What was read or saved stays with them.");
+      if (await sure(question, t("Delete for everyone"))) await account.takeBack(message);
+    }, "danger", "delete"]);
+    openMenu(opener, items, mine);
+  }
+
+  react(message, opener) {
+    const mine = message.reactions?.[this.account.me];
+    openMenu(opener, emojis.map((emoji) => [emoji, () => this.account.react(message, mine === emoji ? "" : emoji)]));
+  }
+
+  /** Answers or edits a message with what is written next, or nothing. */
+  choose(chosen) {
+    const wasEditing = this.chosen?.edits;
+    this.chosen = chosen;
+    $("chip").hidden = !chosen;
+    if (!chosen) {
+      $("chip").replaceChildren();
+      if (wasEditing && $("text").value) $("text").value = this.account.drafts.get(this.key) ?? "";
+      return;
+    }
+    const { answers, edits } = chosen, message = answers ?? edits;
+    const words = edits ? t("Editing: {text}", { text: summary(message).slice(0, 100) })
+      : t("Reply to {name}: {text}", { name: this.sayer(message), text: summary(message).slice(0, 100) });
+    $("chip").replaceChildren(icon(edits ? "edit" : "reply"), element("span", { text: words, dir: "auto" }),
+      iconButton("close", t("Cancel"), () => this.choose()));
+    if (edits) $("text").value = message.text;
+    $("text").focus();
   }
 
   /** Says a message that has come, and counts it as read if somebody looks. */
   arrived(message) {
-    if (message.chat !== this.key || message.from === this.account.me) return;
-    $("news").textContent = `${this.account.name(message.from)}: ${summary(message)}`;
+    if (message.chat !== this.key) return;
+    if (message.from === this.account.me) return;
+    if (!this.isAtEnd) this.below = (this.below ?? 0) + 1;
+    // A screen reader hears the newest of many that come at once.
+    clearTimeout(this.saying);
+    this.saying = setTimeout(() => { $("news").textContent = `${this.account.name(message.from)}: ${summary(message)}`; }, 150);
   }
 
   readUp() {
-    if (this.key && document.visibilityState === "visible") this.account.readUp(this.key);
+    if (this.key && document.visibilityState === "visible") this.account.readUp(this.key).catch(() => {});
   }
 }
 
-/** A text whose web addresses are links. */
-function linked(text, isLive) {
-  if (!isLive) return [text];
-  return text.split(/(https?:\/\/[^\s<>"]+)/u).map((part, i) => {
-    if (i % 2 === 0 || !URL.canParse(part)) return part;
-    return element("a", { href: part, text: part, rel: "noopener noreferrer", target: "_blank" });
-  });
+/** When a message counts as said: what comes late, or from a clock that is ahead, when it came. */
+const momentOf = ({ doubt, came, time }) => doubt ? came ?? time : time;
+
+const isGroup = (one, next) => one && next && one.from === next.from && Math.abs(momentOf(next) - momentOf(one)) < GROUP;
+
+const nameOf = ({ name }) =>
+  [...name.split(/[/\\]/).at(-1)].slice(0, 64).join("").replace(/[\p{Cc}\p{Cf}]/gu, "") || t("file");
+
+function sizeOf(size) {
+  if (size < 1024) return t("{count} bytes", { count: size });
+  return size < 1 << 20 ? `${Math.ceil(size / 1024)} KiB` : `${(size / (1 << 20)).toFixed(1)} MiB`;
 }

@@ -1,5 +1,5 @@
 // The dialogs of forums: making one, and its details.
-import { $, button, element, finder, named, onSubmit, sure } from "./{{page.js}}";
+import { $, button, copy, element, finder, grouped, named, nodes, onSubmit, sure, t } from "./{{page.js}}";
 
 const { Refused } = globalThis.apptimist;
 const making = {
@@ -7,15 +7,15 @@ const making = {
   7: "The service doesn’t take this token: see the example, and mind the chain.",
 };
 const joining = {
-  1: "Only who holds enough of the forum’s token, or was invited, may join.", 2: "The forum is not there any more.",
+  1: "Only people who hold enough of the forum’s token, or were invited, may join.", 2: "The forum is not there any more.",
   5: "The forum is full, or too much was asked. Try again later.",
   8: "The token’s chain can’t be reached, or the forum is being changed. Try again later.",
-  11: "Only who was invited may join.",
+  11: "Only people who were invited may join.",
 };
 const wordsOf = (error, words) =>
-  error instanceof Refused && words[error.code] || "That could not be done. Try again later.";
+  t(error instanceof Refused && words[error.code] || "That could not be done. Try again later.");
 
-export function showNewForum(account, open) {
+export function showNewForum(account, base, open) {
   const dialog = $("forum-making"), form = dialog.querySelector("form");
   form.reset();
   form.querySelector(".error").textContent = "";
@@ -32,7 +32,7 @@ export function showNewForum(account, open) {
   dialog.showModal();
 }
 
-export async function showForum(account, key, open) {
+export async function showForum(account, base, key, open) {
   const dialog = $("forum"), { forums } = account, error = dialog.querySelector(":scope > .error");
   error.textContent = "";
   const attempt = (act, words = {}) => async () => {
@@ -52,13 +52,13 @@ export async function showForum(account, key, open) {
     for (const one of new Set([...about.readers, ...about.moderators])) await account.look(one).catch(() => {});
     $("forum-title").replaceChildren(...named(account, key));
     $("forum-title").toggleAttribute("data-verified", account.isVerified(key));
-    $("forum-key").textContent = key;
+    $("forum-key").textContent = grouped(key);
     dialog.dataset.readableBy = about.isEscrowed ? "members and service" : "members";
     $("forum-about").replaceChildren(
-      about.isEscrowed ? "Members and the service can read what is written here." : "Only members can read what is written here.",
-      ...about.moderators.length ? [" It is moderated."] : [], ...isMine ? [" It is yours."] : []);
+      about.isEscrowed ? t("Members and the service can read what is written here.") : t("Only members can read what is written here."),
+      ...about.moderators.length ? [" ", t("It is moderated.")] : [], ...isMine ? [" ", t("It is yours.")] : []);
     $("forum-gate").hidden = !about.gate;
-    $("forum-gate").replaceChildren("Whoever holds this may join: ", element("code", { text: about.gate ?? "" }));
+    $("forum-gate").replaceChildren(...nodes("Whoever holds this may join: {gate}", { gate: [element("code", { text: about.gate ?? "" })] }));
     $("join").hidden = isJoined && Boolean(about.author);
     $("leave").hidden = !isJoined || isMine;
     $("delete-forum").hidden = !isMine;
@@ -69,7 +69,7 @@ export async function showForum(account, key, open) {
         const name = account.name(one) || one.slice(0, 8);
         return element("li", { data: { key: one } }, element("span", {}, ...named(account, one)), ...isMine ? more(one, name) : []);
       }));
-      if (!keys.length) place.append(element("li", { text: "Nobody" }));
+      if (!keys.length) place.append(element("li", { text: t("Nobody") }));
     };
     const change = (file, edit) => attempt(async () => { await forums.edit(key, file, edit); await draw(); });
     const act = (text, label, run) => {
@@ -78,11 +78,11 @@ export async function showForum(account, key, open) {
       return made;
     };
     const without = (one) => (keys) => keys.filter((other) => other !== one);
-    list($("moderators"), about.moderators, (one, name) => [act("Remove", `Remove ${name}`, change("moderators", without(one)))]);
+    list($("moderators"), about.moderators, (one, name) => [act(t("Remove"), t("Remove {name}", { name }), change("moderators", without(one)))]);
     list($("readers"), about.readers, (one, name) => [
       ...about.moderators.includes(one) ? []
-        : [act("Moderator", `Make ${name} a moderator`, change("moderators", (keys) => [...keys, one]))],
-      ...one === account.me ? [] : [act("Remove", `Remove ${name}`, attempt(async () => {
+        : [act(t("Moderator"), t("Make {name} a moderator", { name }), change("moderators", (keys) => [...keys, one]))],
+      ...one === account.me ? [] : [act(t("Remove"), t("Remove {name}", { name }), attempt(async () => {
         await forums.edit(key, "moderators", without(one));
         await forums.edit(key, "subscribers", without(one));
         await draw();
@@ -90,7 +90,7 @@ export async function showForum(account, key, open) {
     ]);
   }
 
-  const find = finder(account, $("inviting"), async (user, person) => {
+  const find = finder(account, base, $("inviting"), async (user, person) => {
     await account.meet(user);
     await attempt(async () => {
       await forums.invite(key, person);
@@ -99,10 +99,12 @@ export async function showForum(account, key, open) {
     })();
   }, false);
   find.clear();
+  $("forum-link").onclick = () => copy(`${base}/app/#chat=${key}`, $("forum-link"));
   $("join").onclick = attempt(async () => { await forums.join(key); await draw(); }, joining);
-  $("leave").onclick = gone("You get no more posts. What is here is deleted on your devices.", "Leave", () => forums.leave(key));
+  $("leave").onclick = gone(t("You get no more posts. What is here is deleted on your devices."), t("Leave"), () => forums.leave(key));
   $("delete-forum").onclick = gone(
-    "The forum is deleted for everyone. What others have stays with them.", "Delete forum", () => forums.delete(key));
+    t("The forum is deleted for everyone. What others have stays with them."), t("Delete forum"), () => forums.delete(key));
   await attempt(draw)();
   dialog.showModal();
+  $("forum-title").focus();
 }

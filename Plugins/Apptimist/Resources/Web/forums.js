@@ -1,7 +1,7 @@
 // Forums: made, joined, left and moderated, and what messages say of them.
 import { contentOf, readContent, shownOf } from "./{{contents.js}}";
 
-const { bytes, hex, join, messageID, postSigned, Refused, text, uint, utf8 } = globalThis.apptimist;
+const { bytes, hex, isSigned, join, messageID, postSigned, Refused, text, uint, utf8 } = globalThis.apptimist;
 const { nacl } = globalThis;
 const NO_SECRET = "the forum's secret is not known";
 /** The most posts that wait for their forum's secret. */
@@ -42,6 +42,7 @@ export class Forums {
   }
 
   publishedBy(from, id, forum) { return this.account.chats.get(forum)?.find(({ publications }) => publications?.[id] === from); }
+  publishedAs(id) { return [...this.account.messages.values()].find(({ publications }) => publications?.[id]); }
   find(forum, key) { return this.account.chats.get(forum)?.find((message) => message.key === key); }
 
   // What comes -----------------------------------------------------------------------------------------------------------
@@ -56,7 +57,7 @@ export class Forums {
     if (entry.refused) return;
     // Moderators see what waits for them; others believe no service that shows it.
     if (entry.byModerator === false && !entry.isModerator && from !== account.me) return truncate;
-    const content = readContent(entry.content);
+    const content = readContent(entry.content, Number(entry.time));
     if (content.published) return await this.published(entry, content.published, records) ?? truncate;
     const id = entry.sealing === 2 ? hex(messageID({ ...entry, recipient: entry.to })) : copy;
     const key = postKey(forum, from, entry.time, entry.content);
@@ -71,11 +72,12 @@ export class Forums {
       const jobs = own.map(([takenBack]) => account.jobFor(forum, contentOf({ takenBack })));
       return () => account.enqueue([], jobs).then(() => account.remove([message])).then(truncate);
     }
+    if (content.reaction || content.edit) return account.amended(forum, from, content, records, truncate);
     const shown = shownOf(content);
     if (!shown) return;
     const waits = entry.byModerator === false && from !== account.me;
     const message = account.record({
-      id, chat: forum, from, time: Number(entry.time), ...shown, key, copies: [copy],
+      id, chat: forum, from, time: Number(entry.time), ...shown, ...account.placeOf(entry), key, copies: [copy],
       pending: waits ? { signature: hex(entry.signature), content: text(entry.content) } : undefined,
       state: from === account.me ? "sent" : undefined,
     });
@@ -102,7 +104,7 @@ export class Forums {
     if (!entry.byModerator || account.isBlocked(from)) return;
     const author = from === account.me ? { authentication: hex(account.keys.authentication.publicKey) } : await account.look(from);
     const signed = postSigned(account.pin, entry.to, bytes(from), time, body);
-    if (!author || !nacl.sign.detached.verify(signed, bytes(signature), bytes(author.authentication))) return;
+    if (!author || !isSigned(signed, bytes(signature), bytes(author.authentication))) return;
     const key = postKey(forum, from, time, body), known = this.find(forum, key);
     const publication = { [hex(messageID({ ...entry, recipient: entry.to }))]: hex(entry.from) };
     if (known) {
@@ -113,7 +115,7 @@ export class Forums {
     const shown = shownOf(readContent(body));
     if (!shown) return;
     const message = account.record({
-      id: key, chat: forum, from, time, ...shown, key, copies: [hex(entry.id)], state: from === account.me ? "sent" : undefined,
+      id: key, chat: forum, from, time, ...shown, ...account.placeOf(entry), key, copies: [hex(entry.id)], state: from === account.me ? "sent" : undefined,
       publications: publication,
     });
     records.push(["message", key, message]);
@@ -232,7 +234,7 @@ export class Forums {
 
   async invite(forum, person) {
     await this.edit(forum, "subscribers", (keys) => [...keys, person]);
-    await this.account.send(person, "", undefined, JSON.parse(this.invitation(forum)).invitation);
+    await this.account.send(person, "", { invitation: JSON.parse(this.invitation(forum)).invitation });
   }
 
   /** Asks whether the user is still among those who get a joined forum's posts. */

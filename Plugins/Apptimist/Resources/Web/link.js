@@ -1,5 +1,7 @@
 // Linking a device: what the two devices compute, and leave for each other at the service.
 
+import { t } from "./{{words.js}}";
+
 const { agree, bytes, hex, join, text, utf8 } = globalThis.apptimist;
 const { nacl } = globalThis;
 const label = (name) => utf8(`apptimist.2 ${name}\0`);
@@ -56,8 +58,8 @@ export function readAnswer(r, pair, part) {
 /** Leaves a part at the service. */
 export async function put(base, r, part, content) {
   const { status } = await fetch(`${base}/link/${slotOf(r)}/${part}`, { method: "PUT", body: content });
-  if (status === 429) throw new Error("Too many devices are being linked here. Try again in ten minutes.");
-  if (status !== 201) throw new Error("This link was used before.");
+  if (status === 429) throw new Error(t("Too many devices are being linked here. Try again in ten minutes."));
+  if (status !== 201) throw new Error(t("This link was used before. Begin again at the other device."));
 }
 
 /** Waits for a part, which is gone once it was read; null when ten minutes are over. */

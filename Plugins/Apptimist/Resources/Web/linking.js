@@ -1,6 +1,6 @@
 // What the two devices show that are being linked.
 import { answer, codeOf, digitsOf, put, readAnswer, readRequest, request, wait } from "./{{link.js}}";
-import { $, onSubmit } from "./{{page.js}}";
+import { $, copy, onSubmit, t } from "./{{page.js}}";
 import { readAccount } from "./{{export.js}}";
 
 const { nacl } = globalThis;
@@ -12,15 +12,16 @@ export async function showLink(account, base) {
   const url = `${base}/app/#link=${codeOf(r)}`;
   form.reset();
   form.elements.link.value = url;
-  said.textContent = "Waiting for the new device.";
+  said.textContent = t("Waiting for the new device.");
+  $("link-copy").onclick = () => copy(url, $("link-copy"));
   error.textContent = "";
   dialog.onclose = () => { ending.abort(); r.fill(0); };
   const end = (words) => { error.textContent = words; said.textContent = ""; ending.abort(); };
   let asked;
   onSubmit(form, async ({ digits }) => {
-    if (ending.signal.aborted) throw new Error("This link is over. Close, and begin again.");
-    if (!asked) throw new Error("The new device has not opened the link yet.");
-    if (digits.value.trim() !== digitsOf(r, asked.key)) return end("The digits are wrong. This link is over: close, and begin again.");
+    if (ending.signal.aborted) throw new Error(t("This link is over. Close, and begin again."));
+    if (!asked) throw new Error(t("The new device has not opened the link yet."));
+    if (digits.value.trim() !== digitsOf(r, asked.key)) return end(t("The digits are wrong. This link is over: close, and begin again."));
     await put(base, r, 2, answer(r, asked.key, JSON.stringify(account.credentials())));
     dialog.close();
   });
@@ -29,8 +30,8 @@ export async function showLink(account, base) {
   const part = await wait(base, r, 1, ending.signal);
   if (ending.signal.aborted) return;
   asked = part && readRequest(r, part);
-  if (!asked) return end("Nobody has opened the link, or somebody else has answered. Close, and begin again.");
-  said.textContent = `“${asked.name}” wants to be linked. Type the six digits that it shows.`;
+  if (!asked) return end(t("Nobody has opened the link, or somebody else has answered. Close, and begin again."));
+  said.textContent = t("“{name}” wants to be linked. Type the six digits that it shows.", { name: asked.name });
   form.elements.digits.focus();
 }
 
@@ -42,6 +43,15 @@ export async function link(base, r, name) {
   digits.textContent = digitsOf(r, pair.publicKey);
   const part = await wait(base, r, 2, new AbortController().signal);
   const account = part && readAccount(readAnswer(r, pair, part));
-  if (!account) throw new Error("The other device has not answered, or the answer isn’t for this one. Begin again there.");
+  if (!account) throw new Error(t("The other device has not answered, or the answer isn’t for this one. Begin again there."));
   return account;
+}
+
+/** Asks whether this browser becomes a device of an account, before anything of it is stored. */
+export function confirmed({ name }) {
+  $("linking-digits").hidden = true;
+  $("linking-words").textContent = t("This browser becomes a device of {name}", { name });
+  $("linking-confirm").hidden = false;
+  $("linking-yes").focus();
+  return new Promise((resolve) => { $("linking-yes").onclick = resolve; });
 }

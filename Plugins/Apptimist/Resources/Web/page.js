@@ -1,50 +1,64 @@
 // What the parts of the page share.
-import { $, bdi, element, face } from "./{{view.js}}";
+import { $, bdi, element, face, icon, t } from "./{{view.js}}";
+import { readTerm } from "./{{terms.js}}";
 
 export * from "./{{view.js}}";
-export const alarm = (text) => { $("alarm").textContent = text; };
+
+/** Says what needs a person's eye; a button may stand beside it. */
+export function alarm(text, ...buttons) {
+  $("alarm").replaceChildren(...text ? [element("span", { text })] : [], ...buttons);
+}
 
 /** A name with what tells it from others of the same name. */
 export function named(account, key) {
-  const name = account.name(key) || "Somebody";
+  const name = account.name(key) || t("Somebody");
   return account.isAmbiguous(key) ? [bdi(name), " ", element("span", { text: key.slice(0, 8), className: "digits" })] : [bdi(name)];
 }
 
 /** Finds people, and forums if `everybody`, while somebody types; calls `choose` with who was chosen. */
-export function finder(account, place, choose, everybody = true) {
-  const [field, list, none] = ["input[type=search]", "ul[aria-label=Found]", "[role=status]"].map((one) => place.querySelector(one));
+export function finder(account, base, place, choose, everybody = true) {
+  const [field, list, none] = ["input[type=search]", "ul.people", "[role=status]"].map((one) => place.querySelector(one));
   let asked = 0;
   const clear = (text = "") => { list.replaceChildren(); none.textContent = text; };
   field.oninput = async () => {
-    const number = ++asked, term = field.value.trim();
+    const number = ++asked, term = readTerm(field.value, base, account.chains);
     // Who types goes on typing.
     await new Promise((resolve) => setTimeout(resolve, 250));
     if (number !== asked) return;
     if (!term) return clear();
-    if (!account.isOpen) return clear("The service can’t be reached.");
-    const all = await account.find(term).catch(() => null), found = all?.filter(({ kind }) => everybody || kind === 1);
+    if (term.why) return clear(term.why);
+    if (!account.isOpen) return clear(t("The service can’t be reached."));
+    const all = await account.find(term).catch(() => null), found = all?.filter(({ kind }) => everybody || kind === 1).slice(0, 20);
     if (number !== asked) return;
-    clear(!found ? "The service can’t be reached." : found.length ? "" : "Nobody has this name or key.");
+    clear(!found ? t("The service can’t be reached.") : found.length ? "" : t("Nobody here has this name, address or key."));
     list.append(...found?.map((user) => {
-      const key = globalThis.apptimist.hex(user.key);
-      const one = element("button", { type: "button" }, face(user.name, key), bdi(user.name),
-        element("span", { text: user.kind === 2 ? "Forum" : user.uid.slice(0, 80), className: "when" }),
-        element("span", { text: key.slice(0, 8), className: "last digits" }));
+      const key = globalThis.apptimist.hex(user.key), isForum = user.kind === 2;
+      const more = isForum ? t("Forum") : account.isAllowed(key) ? t("You know each other") : user.uid.slice(0, 80);
+      const one = element("button", { type: "button" }, face(user.name, key, isForum ? "forum" : ""),
+        element("span", { className: "name" }, bdi(user.name)), element("span", { text: "", className: "when" }),
+        element("span", { className: "last" }, more ? `${more} · ` : "", element("span", { text: key.slice(0, 8), className: "digits" })));
       one.addEventListener("click", () => choose(user, key));
       return element("li", { data: { key } }, one);
     }) ?? []);
   };
-  return { clear: () => { field.value = ""; clear(); } };
+  return { clear: () => { asked++; field.value = ""; clear(); } };
 }
 
 /** Runs what a form asks for, once at a time, and shows there why it failed. */
 export function onSubmit(form, act) {
-  const error = form.querySelector(".error"), submit = form.querySelector("button");
+  const error = form.querySelector(".error"), submit = form.querySelector("button:not([type=button])");
   form.onsubmit = async (event) => {
     event.preventDefault();
+    if (form.dataset.busy) return;
+    form.dataset.busy = "true";
     error.textContent = "";
     submit.disabled = true;
-    try { await act(form.elements); } catch (failure) { error.textContent = failure.message; } finally { submit.disabled = false; }
+    submit.ariaBusy = "true";
+    try { await act(form.elements); } catch (failure) { error.textContent = failure.message; } finally {
+      delete form.dataset.busy;
+      submit.disabled = false;
+      submit.ariaBusy = null;
+    }
   };
 }
 
@@ -53,6 +67,14 @@ export const button = (text, act, className = "second") => {
   made.addEventListener("click", act);
   return made;
 };
+
+/** Copies a text, and says so at a button. */
+export async function copy(text, opener) {
+  try { await navigator.clipboard.writeText(text); } catch { return; }
+  const place = [...opener.childNodes].findLast((node) => node.nodeType === Node.TEXT_NODE) ?? opener, before = place.textContent;
+  place.textContent = t("Copied");
+  setTimeout(() => { place.textContent = before; }, 1500);
+}
 
 /** Asks once before what can't be undone. */
 export function sure(question, name) {
@@ -65,11 +87,12 @@ export function sure(question, name) {
   });
 }
 
-/** Opens a menu beside a button: pairs of a name and what it does. */
+/** Opens a menu beside a button: for each item a name, what it does, a class and an icon. */
 export function openMenu(opener, items) {
   const menu = $("menu");
-  menu.replaceChildren(...items.map(([text, act, className = ""]) => {
+  menu.replaceChildren(...items.map(([text, act, className = "", shape]) => {
     const made = button(text, () => { menu.hidePopover(); act(); }, `plain ${className}`);
+    if (shape) made.prepend(icon(shape));
     made.role = "menuitem";
     made.tabIndex = -1;
     return made;
@@ -77,7 +100,7 @@ export function openMenu(opener, items) {
   menu.showPopover();
   const { bottom, left } = opener.getBoundingClientRect();
   menu.style.top = `${Math.max(0, Math.min(bottom, innerHeight - menu.offsetHeight - 4))}px`;
-  menu.style.left = `${Math.max(0, Math.min(left, innerWidth - menu.offsetWidth - 4))}px`;
+  menu.style.left = `${Math.max(4, Math.min(left, innerWidth - menu.offsetWidth - 4))}px`;
   menu.firstChild.focus();
   menu.onkeydown = (event) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];

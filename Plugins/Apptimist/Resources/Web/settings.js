@@ -1,5 +1,5 @@
 // The settings, and what is done there.
-import { $, button, element, named, onSubmit, sure } from "./{{page.js}}";
+import { $, bdi, button, choose, day, element, face, grouped, languages, named, onSubmit, sure, t } from "./{{page.js}}";
 
 /** Shows a dialog with a form, whose earlier words are gone. */
 function show(id) {
@@ -16,11 +16,11 @@ async function showWakes(account) {
   const { bind, isOffered, unbind } = await import("./{{wakes.js}}"), box = $("wakes"), help = $("wakes-help");
   box.checked = Boolean(account.self.wakes);
   box.disabled = !account.document || !isOffered(account.document);
-  help.textContent = box.disabled ? "The service, or this browser, can’t send any."
-    : "They say that there is something new from people whom you allow, and nothing else.";
+  help.textContent = box.disabled ? t("The service, or this browser, can’t send any.")
+    : t("They say that there is something new from people whom you allow, and nothing else.");
   box.onchange = async () => {
     try {
-      if (box.checked && await Notification.requestPermission() !== "granted") throw new Error("The browser doesn’t allow it.");
+      if (box.checked && await Notification.requestPermission() !== "granted") throw new Error(t("The browser doesn’t allow it."));
       await (box.checked ? bind(account, account.document) : unbind(account));
       await account.keepSelf({ wakes: box.checked || undefined });
     } catch (error) {
@@ -32,15 +32,17 @@ async function showWakes(account) {
 
 export function showSettings(account, base) {
   showWakes(account);
-  $("me").textContent = account.self.name;
-  $("my-key").textContent = account.me;
+  $("myself").replaceChildren(face(account.self.name, account.me), bdi(account.self.name));
+  $("my-key").textContent = grouped(account.me);
+  showChoices();
   drawBlocked(account);
   const devices = Object.entries(account.people.devices ?? {});
-  $("devices").replaceChildren(...devices.map(([key, { name }]) => {
+  $("devices").replaceChildren(...devices.map(([key, { name, time }]) => {
     const isThis = key === account.device.state?.device;
-    return element("li", { data: { key } }, element("bdi", { text: String(name).slice(0, 64) }), isThis ? " (this one)" : "");
+    const since = Number.isSafeInteger(time) ? element("small", { className: "quiet", text: t("since {day}", { day: day(time / 1000) }) }) : "";
+    return element("li", { data: { key } }, element("bdi", { text: String(name).slice(0, 64) }), isThis ? t("(this one)") : "", since);
   }));
-  if (!devices.length) $("devices").append(element("li", { text: "This one" }));
+  if (!devices.length) $("devices").append(element("li", { text: t("This one") }));
   showVersion();
   $("link-open").onclick = async () => {
     const { showLink } = await import("./{{linking.js}}");
@@ -50,25 +52,25 @@ export function showSettings(account, base) {
   $("export-open").onclick = () => showExport(account);
   $("lock-open").onclick = () => onSubmit(show("lock"), async ({ passphrase }) => {
     const { isLong } = await import("./{{passphrase.js}}");
-    if (passphrase.value && !isLong(passphrase.value, 8)) throw new Error("A passphrase has 8 characters or more.");
+    if (passphrase.value && !isLong(passphrase.value, 8)) throw new Error(t("A passphrase has 8 characters or more."));
     await account.store.lock(passphrase.value);
     $("lock").close();
   });
   $("leave-open").onclick = () => onSubmit(show("leaving"), async ({ name }) => {
-    if (name.value.trim().normalize("NFC") !== account.self.name) throw new Error("Your name is another.");
-    if (!await sure("Your account is deleted for good. Nobody can use its key again.", "Delete")) return;
-    await account.leave().catch(() => { throw new Error("The service can’t be reached. Nothing is deleted."); });
+    if (name.value.trim().normalize("NFC") !== account.self.name) throw new Error(t("This is not your name. Type it as it stands at the top of the settings."));
+    if (!await sure(t("Your account is deleted for good. Nobody can use its key again."), t("Delete"))) return;
+    await account.leave().catch(() => { throw new Error(t("The service can’t be reached. Nothing is deleted.")); });
     location.replace(location.pathname);
   });
   $("settings").showModal();
 }
 
-async function showExport(account) {
+export async function showExport(account) {
   const { isLong, proposal, save, seal } = await import("./{{export.js}}");
   const form = show("export");
   form.elements.passphrase.value = proposal();
   onSubmit(form, async ({ passphrase }) => {
-    if (!isLong(passphrase.value)) throw new Error("A passphrase has 12 characters or more.");
+    if (!isLong(passphrase.value)) throw new Error(t("A passphrase has 12 characters or more."));
     save("apptimist.export", await seal(passphrase.value, account.exported()));
     $("export").close();
   });
@@ -77,17 +79,36 @@ async function showExport(account) {
 function drawBlocked(account) {
   const keys = Object.keys(account.people.people ?? {}).filter((key) => account.isBlocked(key));
   $("blocked").replaceChildren(...keys.map((key) => {
-    const unblock = button("Unblock", async () => { await account.unblock(key); drawBlocked(account); });
-    unblock.ariaLabel = `Unblock ${account.name(key)}`;
+    const unblock = button(t("Unblock"), async () => { await account.unblock(key); drawBlocked(account); });
+    unblock.ariaLabel = t("Unblock {name}", { name: account.name(key) });
     return element("li", { data: { key } }, element("span", {}, ...named(account, key)), unblock);
   }));
-  if (!keys.length) $("blocked").append(element("li", { text: "Nobody" }));
+  if (!keys.length) $("blocked").append(element("li", { text: t("Nobody") }));
 }
 
 function showVersion() {
   const worker = navigator.serviceWorker?.controller;
-  if (!worker) return void ($("version").textContent = "not kept by this browser");
+  if (!worker) return void ($("version").textContent = t("not kept by this browser"));
   const { port1, port2 } = new MessageChannel();
   port1.onmessage = ({ data }) => { $("version").textContent = data; };
   worker.postMessage("version", [port2]);
+}
+
+/** Language and appearance, which are this browser's. */
+function showChoices() {
+  let chosen = "", scheme = "";
+  try {
+    chosen = localStorage.getItem("language") ?? "";
+    scheme = localStorage.getItem("scheme") ?? "";
+  } catch { /* The browser keeps nothing. */ }
+  const option = ([value, text]) => element("option", { value, text });
+  $("language").replaceChildren(...[["", t("As the browser")], ...Object.entries(languages)].map(option));
+  $("language").value = chosen;
+  $("language").onchange = () => { choose($("language").value); location.reload(); };
+  $("scheme").value = scheme;
+  $("scheme").onchange = () => {
+    const { value } = $("scheme");
+    if (value) localStorage.setItem("scheme", value); else localStorage.removeItem("scheme");
+    if (value) document.documentElement.dataset.scheme = value; else delete document.documentElement.dataset.scheme;
+  };
 }

@@ -6,6 +6,7 @@ const finished = (request) => new Promise((resolve, reject) => {
   request.onerror = () => reject(request.error);
 });
 const encoded = (text) => new TextEncoder().encode(text);
+const naming = (raw) => crypto.subtle.importKey("raw", raw, { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
 const sealing = (raw) => crypto.subtle.importKey("raw", raw, "AES-GCM", false, ["encrypt", "decrypt"]);
 
 export class Store {
@@ -17,6 +18,8 @@ export class Store {
     };
     const store = new Store();
     store.database = await finished(request);
+    // The browser has cleared the page's data, or lost it.
+    store.database.onclose = () => store.breaks();
     store.last = Promise.resolve();
     const made = {
       seal: await crypto.subtle.generateKey({ name: "AES-GCM", length: 256 }, false, ["encrypt", "decrypt"]),
@@ -41,42 +44,72 @@ export class Store {
     const { salt, iterations, iv, data } = this.keys.wrapped;
     const wrapping = await sealing(await keyOf(passphrase, salt, iterations));
     try {
-      this.keys.seal = await sealing(await crypto.subtle.decrypt({ name: "AES-GCM", iv }, wrapping, data));
+      const raw = await crypto.subtle.decrypt({ name: "AES-GCM", iv }, wrapping, data);
+      this.keys.seal = await sealing(raw.slice(0, 32));
+      this.keys.name = await naming(raw.slice(32));
       return true;
     } catch {
       return false;
     }
   }
 
-  /** Writes all records anew under another key, which a passphrase opens, or none if it is empty. */
+  /** Writes all records anew under other keys, and other names; a passphrase opens the keys, or nothing if it is empty. */
   lock(passphrase) {
     const work = this.last.then(async () => {
       const { ITERATIONS, keyOf } = await import("./{{passphrase.js}}");
-      const raw = crypto.getRandomValues(new Uint8Array(32)), seal = await sealing(raw), { name } = this.keys;
-      let kept = { name, seal };
+      const raw = crypto.getRandomValues(new Uint8Array(64));
+      const next = { seal: await sealing(raw.slice(0, 32)), name: await naming(raw.slice(32)) };
+      let kept = next;
       if (passphrase) {
         const salt = crypto.getRandomValues(new Uint8Array(32)), iv = crypto.getRandomValues(new Uint8Array(12));
         const wrapping = await sealing(await keyOf(passphrase, salt, ITERATIONS));
         const data = await crypto.subtle.encrypt({ name: "AES-GCM", iv }, wrapping, raw);
-        kept = { name, wrapped: { salt, iterations: ITERATIONS, iv, data } };
+        kept = { wrapped: { salt, iterations: ITERATIONS, iv, data } };
       }
       raw.fill(0);
-      const reading = this.database.transaction("records").objectStore("records");
-      const [rows, names] = await Promise.all([finished(reading.getAll()), finished(reading.getAllKeys())]);
+      const rows = await finished(this.database.transaction("records").objectStore("records").getAll());
       const clear = await Promise.all(rows.map((row) => this.open(row)));
-      this.keys.seal = seal;
-      const sealed = await Promise.all(clear.map((bytes) => this.seal(bytes)));
-      await this.transact(["records", "keys"], (records, keys) => {
-        sealed.forEach((row, i) => records.put(row, names[i]));
-        keys.put(kept, "keys");
-      });
+      const seen = await this.seenKeys();
+      const old = this.keys;
+      this.keys = next;
+      try {
+        const named = await Promise.all(clear.map(async (bytes) => {
+          const [kind, id] = JSON.parse(new TextDecoder().decode(bytes));
+          return [await this.name(`${kind} ${id}`), await this.seal(bytes)];
+        }));
+        const marks = await Promise.all(seen.map(async (key) => [await this.name(`seen ${key}`), await this.seal(encoded(key))]));
+        await this.transact(["records", "seen", "keys"], (records, seen, keys) => {
+          records.clear();
+          seen.clear();
+          for (const [name, row] of named) records.put(row, name);
+          for (const [name, row] of marks) seen.put(row, name);
+          keys.put(kept, "keys");
+        });
+      } catch (error) {
+        this.keys = old;
+        throw error;
+      }
     });
     this.last = work.catch(() => {});
     return work;
   }
 
+  /** What was given to `write` as seen. */
+  async seenKeys() {
+    const rows = await finished(this.database.transaction("seen").objectStore("seen").getAll());
+    return Promise.all(rows.map(async (row) => new TextDecoder().decode(await this.open(row))));
+  }
+
+  /** Nothing is kept any more: says so once. */
+  breaks() {
+    if (this.isBroken || this.isEnding) return;
+    this.isBroken = true;
+    this.onbroken?.();
+  }
+
   /** Forgets everything, the keys too. */
   clear() {
+    this.isEnding = true;
     const kinds = ["records", "seen", "keys"];
     return this.last = this.last.then(() => this.transact(kinds, (...stores) => stores.forEach((store) => store.clear())));
   }
@@ -118,15 +151,16 @@ export class Store {
     const texts = records.map(([kind, id, value]) =>
       [`${kind} ${id}`, value === undefined ? undefined : JSON.stringify([kind, id, value])]);
     const work = this.last.then(async () => {
+      if (this.isBroken) throw new Error("the browser keeps nothing");
       const rows = await Promise.all(texts.map(async ([name, text]) =>
         [await this.name(name), text && await this.seal(encoded(text))]));
-      const marks = await Promise.all(seen.map((key) => this.name(`seen ${key}`)));
+      const marks = await Promise.all(seen.map(async (key) => [await this.name(`seen ${key}`), await this.seal(encoded(key))]));
       await this.transact(["records", "seen"], (records, seen) => {
         for (const [name, row] of rows) { if (row) records.put(row, name); else records.delete(name); }
-        for (const name of marks) seen.put(1, name);
+        for (const [name, row] of marks) seen.put(row, name);
       });
     });
-    this.last = work.catch(() => {});
+    this.last = work.catch(() => this.breaks());
     return work;
   }
 

@@ -30,7 +30,7 @@ self.addEventListener("fetch", (event) => {
 
 // A wake says nothing: what there is to read only the page can open.
 self.addEventListener("push", (event) => {
-  event.waitUntil(self.registration.showNotification("Apptimist", { body: "You have new messages.", tag: "wake", icon: "{{icon.svg}}" }));
+  event.waitUntil(self.registration.showNotification("Apptimist", { body: "You have new messages.", tag: "wake", icon: "{{icon-192.png}}", badge: "{{icon-192.png}}" }));
 });
 
 self.addEventListener("notificationclick", (event) => {

@@ -1,6 +1,7 @@
 #include <CResources.h>
 
 RESOURCE(msgr_openapi_json);
+RESOURCE(msgr_emoji_short_codes_txt);
 RESOURCE(msgr_schema_postgresql_sql);
 RESOURCE(msgr_schema_sqlite_sql);
 RESOURCE(msgr_api_js);
@@ -14,3 +15,7 @@ RESOURCE(msgr_icon_svg);
 RESOURCE(msgr_api_html);
 RESOURCE(msgr_index_html);
 RESOURCE(msgr_manifest_webmanifest);
+RESOURCE(msgr_icon_180_png);
+RESOURCE(msgr_icon_192_png);
+RESOURCE(msgr_icon_512_png);
+RESOURCE(msgr_icon_maskable_png);
