@@ -121,20 +121,30 @@ extension MsgrConfiguration: Checking {
   /// - Parameter isExposed: whether other machines reach the server.
   /// - Returns: a finding for each.
   package func findings(isExposed: Bool) async -> [ContentFinding] {
-    push.findings(pushServices, hasWeb: true, isExposed: isExposed, at: .now())
+    let upstream = topics.upstream.isEmpty ? [] : [topics.upstreamFinding]
+    return push.findings(pushServices, hasWeb: true, isExposed: isExposed, at: .now()) + upstream
   }
 
   /// Warns of accounts that anybody may make.
   ///
   /// - Parameter isExposed: whether other machines reach the server.
   package func warnings(isExposed: Bool) -> [ContentFinding] {
-    guard isExposed, signup == .open else { return [] }
-    return [
-      ContentFinding(
-        .doubtful,
-        "accounts: anyone who reaches the server may make one, and send messages; "
-          + #"[msgr] signup = "invite" asks for an invitation"#)
-    ]
+    var warnings: [ContentFinding] = []
+    if isExposed, signup == .open {
+      warnings.append(
+        ContentFinding(
+          .doubtful,
+          "accounts: anyone who reaches the server may make one, and send messages; "
+            + #"[msgr] signup = "invite" asks for an invitation"#))
+    }
+    if isExposed, topics.access == .open {
+      warnings.append(
+        ContentFinding(
+          .doubtful,
+          "topics: anyone who reaches the server may publish, and read what nobody owns; "
+            + #"[msgr.topics] access = "accounts" asks for an account"#))
+    }
+    return warnings
   }
 }
 

@@ -63,8 +63,10 @@ extension MsgrRoutes {
     let (publisher, recipients) = try await service.publisher(
       showing: Self.publisherToken(request.head), from: request.origin.client)
     let only = try name.map { name throws(FieldError) in try UserName(name, in: .to) }
-    let reading = try PublicationReader.read(request)
-    let publication = try service.validated(reading.fields)
+    var reading = try PublicationReader.read(request)
+    let attachment = try await attach(&reading, of: request, by: publisher)
+    var publication = try service.validated(reading.fields)
+    if let attachment { publication.parts.attachment = attachment }
     let published: PublishedID
     do {
       published = try await service.publish(
@@ -74,6 +76,40 @@ extension MsgrRoutes {
       throw HTTPError(.serviceUnavailable, "too many messages at once", retryAfter: seconds)
     }
     return PublishedAnswer(id: published.id, notes: publication.notes).json
+  }
+
+  /// Keeps the file of a form; one that can't be kept is a line of the text.
+  private func attach(
+    _ reading: inout PublicationReader.Reading, of request: Request, by publisher: PublisherToken
+  ) async throws -> MessageAttachment? {
+    guard let file = reading.file, topics.isOn else { return nil }
+    let scheme = request.origin.isSecure ? "https" : "http"
+    let base = topics.publicURL ?? "\(scheme)://\(request.head.authority)"
+    let requester = TopicRequester(
+      caller: .publisher(publisher), credential: .publisher(publisher.hash), site: nil)
+    let name = PublicationFields.fileName(file.name) ?? "attachment"
+    do {
+      let outcome = try await topics.keep(
+        file.name, Array(file.content), by: requester, base: base)
+      switch outcome {
+      case .kept(let attachment):
+        if reading.fields.message == nil {
+          reading.fields.message = "You received a file: \(name)"
+        }
+        return attachment
+      case .refused(let refusal):
+        guard reading.fields.message != nil || reading.fields.title != nil else {
+          throw HTTPError(.contentTooLarge, refusal.sentence(about: name))
+        }
+        let sentence = refusal.sentence(about: name)
+        reading.fields.message =
+          (reading.fields.message.map { "\($0)\n" } ?? "") + "[\(sentence)]"
+        reading.fields.notes.append(sentence)
+        return nil
+      }
+    } catch let refusal as TopicRefusal {
+      throw HTTPError(refusing: refusal) ?? refusal as any Error
+    }
   }
 
   /// Returns whether a program gives a message up for good when it is told that it sends too often.

@@ -70,7 +70,7 @@ enum APNsPayload {
     let whole = payload(message, alert: "", text: message.text.text, members, isCut: false)
     let room = MessageText.longestPush - whole.utf8.count
     if room >= 0 {
-      let alert = message.text.text.escapedPrefix(upTo: room)
+      let alert = message.alertText.escapedPrefix(upTo: room)
       return Array(
         payload(message, alert: alert, text: message.text.text, members, isCut: false).utf8)
     }
@@ -79,7 +79,7 @@ enum APNsPayload {
     ) { text, parts in
       payload(message, alert: "", text: text, parts, isCut: true).utf8.count
     }
-    let alert = message.text.text.escapedPrefix(upTo: alertRoom)
+    let alert = message.alertText.escapedPrefix(upTo: alertRoom)
     return Array(
       payload(message, alert: alert, text: fitted.text, fitted.parts, isCut: fitted.isCut).utf8)
   }

@@ -19,7 +19,20 @@ struct PushedMessage: Sendable {
   let parts: MessageParts
 
   /// The title of a notification. A published one is its author's word: it stands behind the author's name.
-  var title: String { sender.text + (parts.title.map { ": \($0)" } ?? "") }
+  ///
+  /// Tags that are short codes of emoji are shown as these, before the title, or before the text where there is none.
+  var title: String {
+    guard let title = parts.title else { return sender.text }
+    return "\(sender.text): \(emojiPrefix)\(title)"
+  }
+
+  /// The text of a notification.
+  var alertText: String { parts.title == nil ? emojiPrefix + text.text : text.text }
+
+  private var emojiPrefix: String {
+    let emoji = EmojiShortCodes.emoji(of: parts.tags)
+    return emoji.isEmpty ? "" : "\(emoji) "
+  }
 }
 
 extension PushedMessage {

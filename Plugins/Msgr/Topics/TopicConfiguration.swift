@@ -1,6 +1,7 @@
 internal import Budgets
 internal import Configuration
 internal import Platform
+internal import ServiceKit
 
 /// The section `[msgr.topics]`.
 struct TopicConfiguration: Sendable {
@@ -54,7 +55,22 @@ struct TopicConfiguration: Sendable {
   var upstream = ""
   var upstreamToken = Secret("")
 
+  /// True if the server's own address is known, which phones that are woken listen to.
+  private let hasPublicURL: Bool
+
+  /// What ``upstream`` means, for the operator.
+  var upstreamFinding: ContentFinding {
+    hasPublicURL
+      ? ContentFinding(
+        .good,
+        "topics: \(upstream) wakes iPhones; it learns a digest of each topic's address, the message's "
+          + "identifier and the time, and public_url must be what people type")
+      : ContentFinding(
+        .doubtful, "topics: upstream \(upstream) does nothing, as [server] public_url isn't set")
+  }
+
   init(_ section: ConfigurationSection) {
+    hasPublicURL = section.publicURL != nil
     let day = Duration.seconds(86_400)
     let year = day * 366
     let many = 1...1_000_000_000

@@ -91,7 +91,8 @@ extension TopicStore {
     try transaction.execute(
       """
       DELETE FROM msgr_topic_entries WHERE number IN (
-        SELECT number FROM msgr_topic_entries WHERE topic = ? ORDER BY number LIMIT ?)
+        SELECT number FROM msgr_topic_entries WHERE topic = ?
+        ORDER BY number /*postgresql + 0 */ LIMIT ?)
       """, topic.name, excess)
   }
 

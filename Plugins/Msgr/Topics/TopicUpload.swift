@@ -140,6 +140,26 @@ extension TopicService {
     return total
   }
 
+  /// What became of the file of a form.
+  enum KeptFile: Sendable {
+    case kept(MessageAttachment)
+    case refused(FileRefusal)
+  }
+
+  /// Keeps a file for a message to inboxes.
+  func keep(
+    _ given: String, _ content: [UInt8], by requester: TopicRequester, base: String
+  ) async throws -> KeptFile {
+    let received = try await receive(
+      given, beginning: content, RequestBody(whole: []), length: content.count, by: requester)
+    switch received {
+    case .refused(let refusal): return .refused(refusal)
+    case .kept(let file):
+      try await store.keep(file.name)
+      return .kept(attachment(file, isOpen: false, from: now, base: base))
+    }
+  }
+
   /// Returns what a message shows of a file that was kept.
   func attachment(
     _ file: TopicFile, isOpen: Bool, from moment: Timestamp, base: String

@@ -256,6 +256,8 @@ CREATE TABLE msgr_topic_entries (
   is_base64 BIGINT NOT NULL
 );
 CREATE INDEX msgr_topic_entries_by_topic ON msgr_topic_entries (topic, number);
+-- A statement that orders by the sum can't walk the primary key instead.
+CREATE INDEX msgr_topic_entries_in_order ON msgr_topic_entries (topic, (number + 0));
 CREATE INDEX msgr_topic_entries_by_sequence ON msgr_topic_entries (topic, sequence);
 CREATE INDEX msgr_topic_entries_by_end ON msgr_topic_entries (expires_at);
 -- Messages that wait for their time.

@@ -1,0 +1,103 @@
+internal import Foundation
+internal import Platform
+internal import TestSupport
+internal import Testing
+
+@testable import Msgr
+
+/// Topics whose nodes share a store.
+@Suite(.ownThreads) struct TopicNodeTests {
+  private let name = TopicName(stored: "alerts")
+
+  private func requester(_ account: String) -> TopicRequester {
+    TopicRequester(
+      caller: .account(UserName(stored: account)), credential: .nothing, site: "127.0.0.1")
+  }
+
+  private func publish(_ text: String, at node: Running) async throws -> TopicEntry {
+    let topics = node.fixture.service.topics
+    let post = TopicPost(topic: name, id: topics.makeID(), text: text)
+    return try await topics.publish(post, by: requester("anna"))
+  }
+
+  private func next(_ lease: TopicStreamLease) async -> String? {
+    guard case .entry(let entry) = await lease.stream.next() else { return nil }
+    return entry.text
+  }
+
+  @Test(arguments: [false, true])
+  func aMessageReachesStreamsAtAnotherNode(_ noticesAreLost: Bool) async throws {
+    try await withNodes(2, polls: noticesAreLost) { nodes in
+      try await nodes[0].fixture.register("anna")
+      _ = try await publish("before", at: nodes[0])
+      let topics = nodes[1].fixture.service.topics
+      let lease = try await topics.open(
+        [name], since: .all, TopicFilter(), by: requester("anna"))
+      lease.stream.begin()
+      #expect(await next(lease) == "before")
+      for number in 0..<20 { _ = try await publish("\(number)", at: nodes[number % 2]) }
+      for number in 0..<20 { #expect(await next(lease) == "\(number)") }
+      lease.stream.end()
+    }
+  }
+
+  @Test func aDelayedMessageComesOnce() async throws {
+    try await withNodes(2) { nodes in
+      try await nodes[0].fixture.register("anna")
+      let topics = nodes.map { $0.fixture.service.topics }
+      var post = TopicPost(topic: name, id: topics[0].makeID(), text: "later")
+      post.due = topics[0].now + .seconds(60)
+      _ = try await topics[0].publish(post, by: requester("anna"))
+      for node in nodes { node.fixture.clock.advance(by: .seconds(61)) }
+      try await waitUntil {
+        try await topics[1].poll(
+          [name], since: .all, TopicFilter(), withWaiting: false, by: requester("anna")
+        ).map(\.text) == ["later"]
+      }
+      #expect(try await topics[0].store.due(atMost: 10).isEmpty)
+    }
+  }
+
+  @Test func manyWritersLeaveNothingOut() async throws {
+    try await withNodes(2) { nodes in
+      try await nodes[0].fixture.register("anna")
+      _ = try await publish("first", at: nodes[0])
+      let lease = try await nodes[1].fixture.service.topics.open(
+        [name], since: .none, TopicFilter(), by: requester("anna"))
+      lease.stream.begin()
+      try await withThrowingTaskGroup { group in
+        for number in 0..<100 {
+          group.addTask { _ = try await publish("\(number)", at: nodes[number % 2]) }
+        }
+        try await group.waitForAll()
+      }
+      var seen: [String] = []
+      for _ in 0..<100 { seen.append(await next(lease) ?? "") }
+      #expect(Set(seen).count == 100)
+      let stored = try await nodes[0].fixture.service.topics.poll(
+        [name], since: .all, TopicFilter(), withWaiting: false, by: requester("anna"))
+      #expect(stored.map(\.text) == ["first"] + seen)
+      lease.stream.end()
+    }
+  }
+
+  @Test func anAccountsTopicsGoWithItAndTheirNamesAreBarred() async throws {
+    try await withNodes(1) { nodes in
+      let fixture = nodes[0].fixture
+      for account in ["anna", "bert"] { try await fixture.register(account) }
+      _ = try await publish("x", at: nodes[0])
+      #expect(
+        try await fixture.post("/delete", ["Username": "anna", "Password": "pw"]).status == 200)
+      let topics = fixture.service.topics
+      await #expect(throws: TopicRefusal.forbidden) {
+        let post = TopicPost(topic: name, id: topics.makeID(), text: "mine")
+        _ = try await topics.publish(post, by: requester("bert"))
+      }
+      try await topics.tidy()
+      fixture.clock.advance(by: .seconds(31 * 86_400))
+      try await topics.tidy()
+      let post = TopicPost(topic: name, id: topics.makeID(), text: "mine")
+      #expect(try await topics.publish(post, by: requester("bert")).text == "mine")
+    }
+  }
+}
