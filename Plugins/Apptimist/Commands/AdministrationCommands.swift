@@ -207,9 +207,10 @@ extension ApptimistService: Erasing {
     var parts: [ErasedPart] = []
     for account in try await store.users(of: person) {
       parts.append(ErasedPart("account \(account.key)", 1))
-      parts.append(ErasedPart("messages of its mailbox", account.messages))
-      parts.append(ErasedPart("files", account.files))
-      parts.append(ErasedPart("forums", account.forums))
+      parts += [
+        ErasedPart("messages of its mailbox", account.messages), ErasedPart("files", account.files),
+        ErasedPart("forums", account.forums),
+      ].filter { $0.count > 0 }
       guard !isTrial, let key = EncryptionPublicKey(hex: account.key) else { continue }
       _ = try await store.removeUser(key, at: context.clock())
     }

@@ -57,7 +57,8 @@ extension ApptimistStore {
     let seen: Int64 = try row[6]
     let uid = try row[2] as StoredUID? ?? row[13] as StoredUID?
     return AdministeredAccount(
-      key: (try row[0] as EncryptionPublicKey).hex, name: try row[1], uid: uid?.text,
+      key: (try row[0] as EncryptionPublicKey).hex, name: try row[1],
+      uid: uid.flatMap { $0.text.isEmpty ? nil : $0.text },
       isDisabled: kind == .disabled, author: (try row[4] as EncryptionPublicKey?)?.hex,
       made: made > 0 ? Timestamp(milliseconds: made).description : nil,
       seen: seen > 0 ? Timestamp(milliseconds: seen).description : nil, messages: try row[7],
