@@ -268,8 +268,8 @@ let tests: [Target] = [
   .testTarget(
     name: "EthereumTests",
     dependencies: [
-      "Configuration", "Cryptography", "Ethereum", "HTTPProtocol", "HTTPServer", "Platform",
-      "TestSupport",
+      "Configuration", "Cryptography", "Ethereum", "Formats", "HTTPProtocol", "HTTPServer",
+      "Platform", "TestSupport",
     ],
     exclude: ["SignIn"]),
   .testTarget(

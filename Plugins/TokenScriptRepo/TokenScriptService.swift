@@ -177,7 +177,7 @@ package struct TokenScriptService: Migrating, Commanding, Demonstrating, Present
             _ = try await reading.run(
               for: request.origin.client, orRefuseWith: "too many files are being read"
             ) { try unread.content.load() }
-          } catch is Content.Stale {
+          } catch is Content.Changed {
             throw HTTPError(.serviceUnavailable, "the file has just changed", retryAfter: 1)
           }
         }
@@ -206,21 +206,21 @@ package struct TokenScriptService: Migrating, Commanding, Demonstrating, Present
     }
   }
 
-  /// The time between two looks at what others have published or withdrawn, whether or not they have told so.
-  private static let lookInterval = Duration.milliseconds(500)
+  /// The time between two polls for what others have published or withdrawn, whether or not they have notified this node.
+  private static let pollInterval = Duration.milliseconds(500)
 
   /// Makes a new index after publications at other nodes and withdrawals by commands.
   private func followStore() async {
     await withTaskGroup { group in
       group.addTask {
-        // What fails here is tried again by the looks.
-        for await _ in context.bus.events(of: Self.name) { try? await look() }
+        // What fails here is tried again by the next poll.
+        for await _ in context.bus.events(of: Self.name) { try? await pollStore() }
       }
       group.addTask {
         var hasFailed = false
-        while (try? await Task.sleep(for: Self.lookInterval)) != nil {
+        while (try? await Task.sleep(for: Self.pollInterval)) != nil {
           do {
-            try await look()
+            try await pollStore()
             hasFailed = false
           } catch {
             if !hasFailed {
@@ -236,7 +236,7 @@ package struct TokenScriptService: Migrating, Commanding, Demonstrating, Present
   }
 
   /// Makes a new index if other nodes have published or withdrawn something, or have heard something new from a chain.
-  private func look() async throws {
+  private func pollStore() async throws {
     try await indexer.indexPublications()
     if try await scheduler.adopt() { try await remake() }
   }

@@ -38,6 +38,9 @@ package final class CallTurns: Sendable {
     self.queueLimit = queueLimit
   }
 
+  /// The number of calls that wait.
+  package var waiting: Int { state.withLock { $0.count } }
+
   /// Waits for a turn, makes a call, and lets the next one begin.
   ///
   /// - Parameters:

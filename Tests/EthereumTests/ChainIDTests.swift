@@ -20,4 +20,12 @@ struct ChainIDTests {
     #expect(ChainID(0) == nil && ChainID(-1) == nil && ChainID(Int64.min) == nil)
     #expect(ChainID(1) == ChainID.main)
   }
+
+  @Test(arguments: ["1", "01", "+1", " 1\n", "\t+0001 ", "9223372036854775807"])
+  func readsIntegersOfXML(text: String) { #expect(ChainID(xmlInteger: text) != nil) }
+
+  @Test(arguments: [
+    "", "0", "+", "-1", "1.0", "0x1", "1 2", "٣", "+-1", "++1", "9223372036854775808",
+  ])
+  func noOtherIntegersOfXML(text: String) { #expect(ChainID(xmlInteger: text) == nil) }
 }

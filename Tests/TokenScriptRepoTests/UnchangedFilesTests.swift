@@ -139,11 +139,11 @@ internal import Formats
       try await restarted(try await fixture.store()).service.indexer.current.files[0].digest)
     let content = Content(at: entry, in: folder, digest, 10)
     try fixture.remove("a.tsml")
-    #expect(throws: Content.Stale.self) { try content.load() }
-    #expect(content.isStale)
+    #expect(throws: Content.Changed.self) { try content.load() }
+    #expect(content.hasChanged)
     // It stays so, if the file comes back.
     try fixture.write("a.tsml", tokenScript(for: alice))
-    #expect(throws: Content.Stale.self) { try content.load() }
+    #expect(throws: Content.Changed.self) { try content.load() }
   }
 
   private func address(_ number: Int) -> String {

@@ -140,7 +140,7 @@ actor RepositoryIndexer {
   /// Waits until the contents of an index are read, and makes another index if files turn out to have changed.
   private func read(_ index: ContractIndex, by pass: ContentPass) async {
     if await pass.hasRead() { return index.contentsAreRead() }
-    guard index.contents.contains(where: \.isStale) else { return }
+    guard index.contents.contains(where: \.hasChanged) else { return }
     do { try await self.index() } catch {
       log.error("the repository could not be read; the old index stays", ["reason": "\(error)"])
     }

@@ -22,22 +22,22 @@ struct RepositoryScan: Sendable {
   /// Reads all files.
   ///
   /// - Parameters:
-  ///   - tell: receives the number of files that are done, and the number of all.
+  ///   - report: receives the number of files that are done, and the number of all.
   /// - Returns: the files in the order of the entries, without those that are no longer there.
   /// - Throws: ``SystemError`` if no thread can be started.
   func files(
     _ entries: [RepositoryFolder.Entry], on threads: ThreadPool,
     every interval: Duration = .seconds(1),
-    telling tell: @escaping @Sendable (_ done: Int, _ total: Int) -> Void
+    reporting report: @escaping @Sendable (_ done: Int, _ total: Int) -> Void
   ) async throws -> [RepositoryFile] {
     let done = Atomic<Int>(0)
-    let teller = Task {
+    let reporter = Task {
       while true {
         try await Task.sleep(for: interval)
-        tell(done.load(ordering: .relaxed), entries.count)
+        report(done.load(ordering: .relaxed), entries.count)
       }
     }
-    defer { teller.cancel() }
+    defer { reporter.cancel() }
     return try await threads.map(entries) { entry in
       defer { done.add(1, ordering: .relaxed) }
       return file(entry)
@@ -82,7 +82,7 @@ struct RepositoryScan: Sendable {
       content = known[seen.digest] ?? Content(at: entry, in: folder, seen.digest, status.size)
     }
     // A check of the bytes has found that the status doesn't tell them.
-    if let content, content.isStale { return nil }
+    if let content, content.hasChanged { return nil }
     return RepositoryFile(
       path: entry.path, digest: seen.digest, content: content, size: status.size,
       modified: status.lastModified, status: status, reading: reading)

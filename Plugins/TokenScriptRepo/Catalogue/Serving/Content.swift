@@ -8,7 +8,7 @@ internal import Synchronization
 /// The bytes of a file that hasn't changed since an earlier run are read later than its index is made.
 final class Content: Sendable {
   /// The error of a file that no longer has the bytes of its content, or can't be read.
-  struct Stale: Error {}
+  struct Changed: Error {}
 
   /// The compressed forms; each is nil if it would not be smaller.
   final class Variants: Sendable {
@@ -31,7 +31,7 @@ final class Content: Sendable {
   private let source: (root: String, entry: RepositoryFolder.Entry)?
   private let read = LazyReference<Bytes>()
   private let compressed = LazyReference<Variants>()
-  private let staleFlag = Atomic<Bool>(false)
+  private let changedFlag = Atomic<Bool>(false)
 
   /// Makes a content without compressed forms.
   init(_ bytes: Bytes, digest: SHA256.Digest) {
@@ -59,19 +59,19 @@ final class Content: Sendable {
   var bytes: Bytes? { read.value }
 
   /// True if the file turned out to have other bytes.
-  var isStale: Bool { staleFlag.load(ordering: .relaxed) }
+  var hasChanged: Bool { changedFlag.load(ordering: .relaxed) }
 
   /// Returns the bytes, for which it blocks on the disk unless they are read already.
   ///
-  /// - Throws: ``Stale`` if the bytes on the disk don't have the digest, or can't be read.
-  func load() throws(Stale) -> Bytes {
+  /// - Throws: ``Changed`` if the bytes on the disk don't have the digest, or can't be read.
+  func load() throws(Changed) -> Bytes {
     if let bytes { return bytes }
-    guard let source, !isStale, let folder = try? RepositoryFolder(source.root),
+    guard let source, !hasChanged, let folder = try? RepositoryFolder(source.root),
       let found = try? folder.read(source.entry).bytes,
       unsafe SHA256.hash(found.buffer.bytes) == digest
     else {
-      staleFlag.store(true, ordering: .relaxed)
-      throw Stale()
+      changedFlag.store(true, ordering: .relaxed)
+      throw Changed()
     }
     return read.keep(found.placedForSending())
   }
