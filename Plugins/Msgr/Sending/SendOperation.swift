@@ -436,9 +436,9 @@ private struct SendWriting {
     try parameters.append(integers: plan.copiesToDrop.map { Int64($0.count) })
     return PipelinedStatement(
       """
-      DELETE FROM msgr_sent s USING unnest(?, ?) AS r (sender, count)
-      WHERE s.sender = r.sender AND s.id IN (
-        SELECT o.id FROM msgr_sent o WHERE o.sender = r.sender ORDER BY o.id LIMIT r.count)
+      DELETE FROM msgr_sent s USING unnest(?, ?) AS r (sender, count), LATERAL (
+        SELECT o.id FROM msgr_sent o WHERE o.sender = r.sender ORDER BY o.id LIMIT r.count OFFSET 0) d
+      WHERE s.sender = r.sender AND s.id = d.id
       """, parameters)
   }
 

@@ -7,7 +7,7 @@ import threading
 
 from attack import CANARY, Canary, Server, attack, verdict
 
-TOML = '[server]\nservices = ["msgr"]\n[log]\nlevel = "warning"\n[msgr]\npassword_memory = "8KiB"\npassword_passes = 1\n'
+TOML = '[server]\nservices = ["msgr"]\n[log]\nlevel = "warning"\n[msgr]\npassword_memory = "8KiB"\npassword_passes = 1\nregistrations_burst = 5\n'
 SOURCES, SECONDS = ["127.0.0.3", "127.0.0.4"], 5
 
 

@@ -12,13 +12,14 @@ from attack import Canary, Server, verdict
 from Push.relay import TOML, identifier, signed, token
 
 PLACES, FLOOD = 200, 600
+BEHIND_PROXY = TOML.replace("[server]\n", '[server]\ntrusted_proxies = ["127.0.0.1"]\n') + f"clients = {PLACES}\n"
 ADDRESSES = itertools.count(1)
 
 
 def register(server, key, source):
     body = json.dumps({"client_id": identifier(key), "type": "fcm", "token": f"{key.verify_key.encode().hex()}"}).encode()
     fields = {"Authorization": token(key), "X-Forwarded-For": source}
-    return server.request("POST", "/clients", body, fields).status
+    return server.request("POST", "/clients", body, fields, source="127.0.0.1").status
 
 
 def push(server, key, text):
@@ -26,7 +27,7 @@ def push(server, key, text):
     return server.request("POST", f"/clients/{identifier(key)}", body, signed(body)).status
 
 
-with Server(TOML + f'clients = {PLACES}\n') as server:
+with Server(BEHIND_PROXY) as server:
     honest = nacl.signing.SigningKey.generate()
     assert register(server, honest, "198.51.100.1") == 200
     assert push(server, honest, "first") == 202

@@ -12,7 +12,6 @@ TOML = f"""
 [server]
 services = ["pushserver"]
 public_url = "{URL}/"
-trusted_proxies = ["127.0.0.1"]
 [log]
 level = "warning"
 [pushserver]
