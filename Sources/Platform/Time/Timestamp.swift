@@ -15,7 +15,8 @@ public struct Timestamp: Hashable, Comparable, Sendable {
   /// - Parameter seconds: seconds since 1970-01-01T00:00:00Z.
   public init(seconds: Int64) {
     let (product, overflows) = seconds.multipliedReportingOverflow(by: 1000)
-    milliseconds = overflows ? seconds < 0 ? .min : .max : product
+    let limit: Int64 = seconds < 0 ? .min : .max
+    milliseconds = overflows ? limit : product
   }
 
   /// Whole seconds since 1970-01-01T00:00:00Z, rounded down.

@@ -1,8 +1,8 @@
 internal import Dispatch
 internal import Glibc
+internal import Platform
 internal import TestSupport
 internal import Testing
-internal import Platform
 
 @Suite(.ownThreads) struct ThreadPoolTests {
   private struct Failure: Error {}
@@ -94,5 +94,12 @@ internal import Platform
       return String(decoding: buffer.prefix(count), as: UTF8.self)
     }
     #expect(name == "a-name-that-is-\n")
+  }
+}
+
+@Suite(.ownThreads) struct ProcessorsTests {
+  @Test func countsThoseThatTheProcessMayUse() throws {
+    let outcome = try ChildProcess.run("/usr/bin/nproc")
+    #expect("\(Processors.count)\n" == outcome.output)
   }
 }

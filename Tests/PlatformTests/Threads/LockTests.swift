@@ -1,6 +1,6 @@
+internal import Platform
 internal import TestSupport
 internal import Testing
-internal import Platform
 
 @Suite(.ownThreads) struct MonitorTests {
   private final class Shared: Sendable {

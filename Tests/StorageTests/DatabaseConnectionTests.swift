@@ -1,6 +1,7 @@
-@testable import Storage
 internal import TestSupport
 internal import Testing
+
+@testable import Storage
 
 @Suite struct StatementCacheTests {
   /// Statements that each return their own number, more than the cache has room for at first.
