@@ -101,6 +101,9 @@ struct TopicConfiguration: Sendable {
     section.duration("attachment_age", &attachmentAge, in: .seconds(1)...year)
     section.duration("attachment_age_open", &openAttachmentAge, in: .seconds(1)...year)
     section.size("bandwidth", &bandwidth, in: 0...(1 << 50))
+    let users = section.usersPerAddress
+    topicsPerAddress = topicsPerAddress.multipliedReportingOverflow(by: users).partialValue
+    streamsPerAddress = streamsPerAddress.multipliedReportingOverflow(by: users).partialValue
     let url = section.optionalValue(
       "upstream", expected: "a URL with https, or with http to this machine",
       parse: UpstreamURL.init)

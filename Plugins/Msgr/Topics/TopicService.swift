@@ -32,6 +32,8 @@ final class TopicService: Sendable {
   private let published: Counter
   private let expiry: @Sendable () -> Timestamp
   private let node: NodeID
+  /// The free disk, of which a part is kept for accounts.
+  let disk: DiskReserve
   private let bus: any Bus
 
   init(
@@ -52,6 +54,7 @@ final class TopicService: Sendable {
     fileBytes = AttemptTable(span: .seconds(86_400), size: 1 << 12, clock: context.clock)
     expiry = context.expiry
     node = context.node
+    disk = context.disk
     bus = context.bus
     published = context.metrics.counter(
       "awd_msgr_topic_messages_total", "Messages published to topics")
@@ -77,6 +80,7 @@ final class TopicService: Sendable {
 
   /// Counts a message by its account or address.
   func chargePublishing(_ requester: TopicRequester) throws(TopicRefusal) {
+    guard requester.caller.account != nil || !disk.refusesStrangers else { throw .busy }
     if let wait = publishing.use(requester.limitKey, at: configuration.publishing) {
       throw .tooManyRequests(retryAfter: wait)
     }

@@ -223,7 +223,7 @@ extension TopicStore {
   /// Returns the number that rises whenever somebody may have lost the right to read.
   func revision() async throws -> Int64 {
     try await store.read(isOneQuery: true) { snapshot in
-      try snapshot.value("SELECT revision FROM msgr_topic_revision") ?? 0
+      try snapshot.value("SELECT revision FROM store_topic_revision") ?? 0
     }
   }
 

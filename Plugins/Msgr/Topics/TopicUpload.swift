@@ -1,6 +1,7 @@
 internal import Formats
 internal import HTTPServer
 internal import Platform
+internal import ServiceKit
 internal import Storage
 
 /// A file that was received, or the reason why it wasn't kept.
@@ -62,6 +63,10 @@ extension TopicService {
     guard limit > 0 else {
       _ = try await discard(start.count, source)
       return .refused(.off)
+    }
+    guard !disk.refusesStrangers else {
+      _ = try await discard(start.count, source)
+      return .refused(.noRoom)
     }
     let type = TopicFileTypes.type(of: start, named: name)
     let ending = TopicFileTypes.pathExtension(of: name, type: type)

@@ -340,32 +340,32 @@ CREATE TRIGGER msgr_topic_entries_deleted AFTER DELETE ON msgr_topic_entries BEG
 END;
 
 -- Rises whenever somebody may have lost the right to read a topic, for the streams that are open.
-CREATE TABLE msgr_topic_revision (
+CREATE TABLE store_topic_revision (
   id INTEGER PRIMARY KEY CHECK (id = 0),
   revision INTEGER NOT NULL
 ) STRICT;
-INSERT INTO msgr_topic_revision VALUES (0, 1);
+INSERT INTO store_topic_revision VALUES (0, 1);
 CREATE TRIGGER msgr_topic_access_added AFTER INSERT ON msgr_topic_access BEGIN
-  UPDATE msgr_topic_revision SET revision = revision + 1;
+  UPDATE store_topic_revision SET revision = revision + 1;
 END;
 CREATE TRIGGER msgr_topic_access_changed AFTER UPDATE ON msgr_topic_access BEGIN
-  UPDATE msgr_topic_revision SET revision = revision + 1;
+  UPDATE store_topic_revision SET revision = revision + 1;
 END;
 CREATE TRIGGER msgr_topic_access_removed AFTER DELETE ON msgr_topic_access BEGIN
-  UPDATE msgr_topic_revision SET revision = revision + 1;
+  UPDATE store_topic_revision SET revision = revision + 1;
 END;
 CREATE TRIGGER msgr_topics_removed AFTER DELETE ON msgr_topics BEGIN
-  UPDATE msgr_topic_revision SET revision = revision + 1;
+  UPDATE store_topic_revision SET revision = revision + 1;
 END;
 CREATE TRIGGER msgr_topics_revised AFTER UPDATE OF everyone, owner ON msgr_topics BEGIN
-  UPDATE msgr_topic_revision SET revision = revision + 1;
+  UPDATE store_topic_revision SET revision = revision + 1;
 END;
 CREATE TRIGGER msgr_tokens_ended AFTER DELETE ON msgr_tokens BEGIN
-  UPDATE msgr_topic_revision SET revision = revision + 1;
+  UPDATE store_topic_revision SET revision = revision + 1;
 END;
 CREATE TRIGGER msgr_publishers_ended AFTER DELETE ON msgr_publishers BEGIN
-  UPDATE msgr_topic_revision SET revision = revision + 1;
+  UPDATE store_topic_revision SET revision = revision + 1;
 END;
 CREATE TRIGGER msgr_users_revised AFTER UPDATE OF password ON msgr_users BEGIN
-  UPDATE msgr_topic_revision SET revision = revision + 1;
+  UPDATE store_topic_revision SET revision = revision + 1;
 END;
