@@ -75,3 +75,11 @@ END_RESOURCE(msgr_icon_512_png)
 BEGIN_RESOURCE(msgr_icon_maskable_png)
 #embed "Web/icon-maskable.png"
 END_RESOURCE(msgr_icon_maskable_png)
+
+BEGIN_RESOURCE(msgr_rich_js)
+#embed "Web/rich.js"
+END_RESOURCE(msgr_rich_js)
+
+BEGIN_RESOURCE(msgr_topics_js)
+#embed "Web/topics.js"
+END_RESOURCE(msgr_topics_js)

@@ -23,6 +23,8 @@ enum MsgrWebApp {
         ("archive.js", Resource(msgr_archive_js()).bytes),
         ("page.js", Resource(msgr_page_js()).bytes),
         ("settings.js", Resource(msgr_settings_js()).bytes),
+        ("rich.js", Resource(msgr_rich_js()).bytes),
+        ("topics.js", Resource(msgr_topics_js()).bytes),
         ("app.js", Resource(msgr_app_js()).bytes), ("api.js", Resource(msgr_api_js()).bytes),
       ],
       pages: [

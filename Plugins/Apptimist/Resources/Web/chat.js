@@ -145,7 +145,10 @@ export class Chat {
     const heading = JSON.stringify([key, account.name(key), account.isAmbiguous(key), account.isVerified(key), isForum]);
     if (heading !== this.heading) {
       this.heading = heading;
-      $("with").replaceChildren(face(account.name(key), key, isForum ? "small forum" : "small"), ...named(account, key));
+      $("with-face").replaceChildren(face(account.name(key), key, isForum ? "small forum" : "small"));
+      const isUnproved = !isForum && !account.isVerified(key) && !account.isAmbiguous(key);
+      const digits = isUnproved ? [" ", element("span", { text: key.slice(0, 8), className: "digits", title: t("Not verified") })] : [];
+      $("with").replaceChildren(...named(account, key), ...digits);
       $("with").toggleAttribute("data-verified", account.isVerified(key));
     }
     $("compose").hidden = isRequest || account.isBlocked(key) || isForum && !account.isAllowed(key);
@@ -168,6 +171,7 @@ export class Chat {
       if (isAuthored) this.author(item, message, !follows, isLast);
       wanted.push(item);
     }
+    if (!wanted.length) wanted.push(this.emptyLine(isForum));
     const old = list.children;
     let same = 0;
     while (same < old.length && old[same] === wanted[same]) same++;
@@ -176,6 +180,18 @@ export class Chat {
       if (wanted.length > same) list.append(...wanted.slice(same));
     } else list.replaceChildren(...wanted);
     if (this.isAtEnd) list.scrollTop = list.scrollHeight;
+  }
+
+  /** What an empty chat says next. */
+  emptyLine(isForum) {
+    const { account, key } = this, id = `empty ${isForum} ${account.isAllowed(key)}`;
+    if (!this.items.has(id)) {
+      const invite = button(t("Invite people"), () => $("details-open").click());
+      const isMine = isForum && account.forums.isJoined(key);
+      this.items.set(id, element("li", { className: "day", text: isMine ? t("Nothing was written here yet. Invite people, or send them the forum’s link.") : t("No messages yet. The first one asks whether you may write.") },
+        ...isMine ? [element("div", { className: "row" }, invite)] : []));
+    }
+    return this.items.get(id);
   }
 
   line(id, className, text) {
@@ -201,7 +217,7 @@ export class Chat {
     const who = { name: [element("span", {}, ...named(account, key))] };
     $("who-asks").replaceChildren(...isForum ? nodes("{name} has you among its readers. Allow joins the forum.", who)
       : nodes("{name} writes to you for the first time.", who));
-    if (known?.uid) $("who-asks").append(" ", ...nodes("Identity: {uid}.", { uid: [element("bdi", { text: known.uid.slice(0, 200) })] }));
+    if (known?.uid && account.provesIdentities) $("who-asks").append(" ", ...nodes("Identity: {uid}.", { uid: [element("bdi", { text: known.uid.slice(0, 200) })] }));
     if (this.vouching?.key === key) $("who-asks").append(...this.vouching.words());
     if (this.asked === key || !account.isOpen) return;
     this.asked = key;

@@ -1,17 +1,35 @@
 // The page: the account, its people and conversations.
-import { Msgr, newDevice } from "./{{msgr.js}}";
+import { Msgr, newDevice, newIdentifier } from "./{{msgr.js}}";
 import { Archive } from "./{{archive.js}}";
-import { $, bdi, day, element, face, onSubmit, say, time, when, words } from "./{{page.js}}";
+import {
+  $, bdi, day, dayTitle, element, face, icon, onSubmit, nodes, placeIcons, say, sends, showUnread, t, time, translate, when, words,
+} from "./{{page.js}}";
+import { parts } from "./{{rich.js}}";
 import { prepareSettings, registration } from "./{{settings.js}}";
+import { prepareTopics, showTopic } from "./{{topics.js}}";
 
-const archive = await Archive.open();
+placeIcons();
+translate();
+const alarm = (text) => { $("alarm").textContent = text; };
+const archive = await Archive.open().catch((error) => {
+  alarm(t("This browser doesn’t let the page store anything, as in a private window. Without that, nobody can sign in here."));
+  throw error;
+});
+archive.onbroken = () => alarm(t("This browser no longer stores anything for this page: its data was cleared, or there is no space left. What you write is not kept or sent."));
 const nobody = { Friends: [], Incoming: [], Outgoing: [], Blocked: [] };
 let msgr, stream, me, partner = "";
 let lists = nobody;
 const messages = new Map();
 const waiting = new Map();
 
-const partnerOf = (message) => message.UserTo && message.UserFrom === me ? message.UserTo : message.UserFrom;
+let topics = [];
+/** The topic of a conversation: only its messages, or the subscription, tell it from a person who is called so. */
+const topicOf = (name) => name.startsWith("#") && (topics.some(({ Topic }) => Topic === name.slice(1)) || hasTopic(name)) ? name.slice(1) : undefined;
+const hasTopic = (name) => [...messages.values()].some(({ Topic }) => Topic && `#${Topic}` === name);
+const drafts = () => archive.values.drafts ?? {};
+const GROUP = 300_000;
+
+const partnerOf = (message) => message.Topic ? `#${message.Topic}` : message.UserTo && message.UserFrom === me ? message.UserTo : message.UserFrom;
 const reads = () => archive.values.reads ?? {};
 
 // MARK: The account
@@ -47,9 +65,11 @@ async function start() {
     since: () => archive.values.last,
     onMessage: take,
     onState(state) {
-      say({ open: "", waiting: "Offline. Messages are sent when the server can be reached.", ended: "" }[state]);
+      document.documentElement.dataset.connection = state === "open" ? "open" : "closed";
+      $("try-now").hidden = state !== "waiting";
+      say(state === "waiting" ? t("No connection. Messages are sent when it is back.") : "");
       if (state === "open") { refresh(); deliver(); }
-      if (state === "ended") leave("You were signed out.");
+      if (state === "ended") leave(t("You were signed out."));
     },
   });
   refresh();
@@ -104,8 +124,10 @@ async function silence(worker) {
 
 /** Signs out here at once. What is kept can do nothing but end the session, when the server can be reached. */
 async function signOut() {
-  const ending = [...archive.values.ending ?? [], await msgr.digest()];
-  await erase("You are signed out.", { ending });
+  const digest = await msgr.digest();
+  if (!digest) await msgr.post("logout").catch(() => {});
+  const ending = [...archive.values.ending ?? [], ...digest ? [digest] : []];
+  await erase(t("You are signed out."), { ending });
   await endSessions();
 }
 
@@ -123,6 +145,10 @@ async function refresh() {
     const found = await asked?.post("friends");
     if (!found || asked !== msgr) return;
     lists = found;
+    // A server without topics has no such request.
+    topics = await asked.post("topics").catch(() => []);
+    if (!Array.isArray(topics)) topics = [];
+    topics = topics.filter(({ Subscribed }) => Subscribed);
     await archive.set("lists", lists);
     show();
   } catch (error) {
@@ -134,18 +160,38 @@ async function refresh() {
 
 async function take(message) {
   if (message.Read) return noteRead(message.Read.With, message.Read.Id);
+  if (message.Deleted) return withdraw(message.Deleted);
+  if (message.Cleared) return;
   if (!message.Id || message.error) return;
   await keep(message);
   if (message.Id > (archive.values.last ?? "")) await archive.set("last", message.Id);
   if (message.AddRequest) refresh();
   if (partnerOf(message) === partner) {
-    if (message.UserFrom !== me) $("news").textContent = `${message.UserFrom}: ${message.Message}`;
+    if (message.UserFrom !== me) $("news").textContent = t("{name}: {text}", { name: message.UserFrom, text: message.Message });
     readUp();
   }
   show();
 }
 
+/** Takes messages of a topic away that its publisher has withdrawn. */
+async function withdraw({ Topic, Sequence }) {
+  for (const [id, message] of messages) {
+    if (message.Topic !== Topic || message.Sequence !== Sequence) continue;
+    messages.delete(id);
+    await archive.remove("messages", id);
+  }
+  show();
+}
+
 async function keep(message) {
+  // A later state of the same alert takes the earlier one's place.
+  if (message.Topic && message.Sequence) {
+    for (const [id, { Topic, Sequence }] of messages) {
+      if (Topic !== message.Topic || Sequence !== message.Sequence || id >= message.Id) continue;
+      messages.delete(id);
+      await archive.remove("messages", id);
+    }
+  }
   messages.set(message.Id, message);
   tabs.postMessage(message);
   await archive.put("messages", message);
@@ -175,7 +221,6 @@ async function readUp() {
   if (!last || last <= (reads()[partner] ?? "")) return;
   const name = partner;
   await noteRead(name, last);
-  navigator.setAppBadge?.(unread().total).catch(() => {});
   await msgr.post("read", { With: name, Id: last }).catch(() => {});
 }
 
@@ -186,8 +231,9 @@ function unread() {
   const counts = new Map();
   let total = 0;
   for (const message of messages.values()) {
-    if (message.UserFrom === me || message.Id <= (reads()[message.UserFrom] ?? "")) continue;
-    counts.set(message.UserFrom, (counts.get(message.UserFrom) ?? 0) + 1);
+    const name = partnerOf(message);
+    if (message.UserFrom === me || message.Id <= (reads()[name] ?? "")) continue;
+    counts.set(name, (counts.get(name) ?? 0) + 1);
     total += 1;
   }
   return { counts, total };
@@ -196,16 +242,25 @@ function unread() {
 onSubmit($("compose"), async () => {
   const text = $("text").value;
   if (!text.trim() || !partner) return;
-  $("text").value = "";
   const message = {
-    ClientId: crypto.randomUUID(), UserFrom: me, UserTo: partner, Message: text,
+    ClientId: newIdentifier(), UserFrom: me, UserTo: partner, Message: text,
     Time: new Date().toISOString(),
   };
-  waiting.set(message.ClientId, message);
+  // What can't be stored stays where it was written.
   await archive.put("waiting", message);
+  $("text").value = "";
+  await keepDraft(partner, "");
+  waiting.set(message.ClientId, message);
+  isAtEnd = true;
   show();
   deliver();
 });
+
+async function keepDraft(name, text) {
+  const { [name]: before = "", ...others } = drafts();
+  if (before !== text) await archive.set("drafts", text ? { ...others, [name]: text } : others);
+}
+$("text").addEventListener("input", () => keepDraft(partner, $("text").value).catch(() => {}));
 
 let isDelivering = false;
 
@@ -229,7 +284,7 @@ async function deliver() {
           setTimeout(deliver, (error.retryAfter ?? 5) * 1000);
           break;
         }
-        message.failure = words(error, "There is no such user.");
+        message.failure = words(error, t("There is no such user."));
         await archive.put("waiting", message);
       }
       show();
@@ -240,36 +295,37 @@ async function deliver() {
 }
 
 $("text").addEventListener("keydown", (event) => {
-  if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
-    event.preventDefault();
-    $("compose").requestSubmit();
-  }
+  if (!sends(event)) return;
+  event.preventDefault();
+  $("compose").requestSubmit();
 });
 
 // MARK: Showing
 
 function show() {
   const { counts, total } = unread();
-  document.title = total ? `(${total}) Msgr` : "Msgr";
+  showUnread(total, "Msgr");
   const last = new Map();
   for (const message of messages.values()) {
     const name = partnerOf(message);
     if (message.Id > (last.get(name)?.Id ?? "")) last.set(name, message);
   }
   for (const message of waiting.values()) last.set(message.UserTo, { ...message, Id: "g" });
-  const names = new Set([...last.keys(), ...lists.Friends, ...lists.Outgoing]);
+  const names = new Set([...last.keys(), ...lists.Friends, ...lists.Outgoing, ...topics.map(({ Topic }) => `#${Topic}`)]);
   for (const name of lists.Blocked) if (name !== partner) names.delete(name);
   const sorted = [...names].sort((a, b) =>
     (last.get(b)?.Id ?? "").localeCompare(last.get(a)?.Id ?? "") || a.localeCompare(b));
   $("people").replaceChildren(...sorted.map((name) => {
     const newest = last.get(name);
-    const button = element("button", {}, face(name), bdi(name),
+    const topic = topicOf(name), draft = name === partner ? "" : drafts()[name];
+    const picture = topic ? face(topic, name, "forum") : face(name);
+    const button = element("button", {}, picture, element("span", { className: "name" }, bdi(name)),
       element("span", { className: "when", text: newest ? when(newest.Time) : "" }));
-    const state = lists.Outgoing.includes(name) ? "asked to be a friend" : newest?.Message.slice(0, 200) ?? "";
+    const state = draft ? t("Draft: {text}", { text: draft.slice(0, 100) }) : lastWords(name, newest);
     button.append(element("span", { className: "last", text: state, dir: "auto" }));
     if (counts.get(name)) {
       button.append(element("span", { className: "count", text: counts.get(name) },
-        element("span", { className: "only-heard", text: " unread" })));
+        element("span", { className: "only-heard", text: ` ${t("unread")}` })));
     }
     button.setAttribute("aria-current", String(name === partner));
     button.addEventListener("click", () => { location.hash = encodeURIComponent(name); });
@@ -279,10 +335,17 @@ function show() {
   if ($("nobody").hidden === isEmpty) $("adding").open = isEmpty;
   $("nobody").hidden = !isEmpty;
   $("requests").replaceChildren(...lists.Incoming.map((name) => element(
-    "li", {}, element("span", {}, bdi(name), " wants to add you"), element(
-      "span", { className: "row" }, act("Accept", () => msgr.post("add", { AddUser: name })),
-      act("Decline", () => msgr.post("unfriend", { User: name }), "second")))));
+    "li", {}, element("span", {}, ...nodes("{name} wants to add you", { name: [bdi(name)] })), element(
+      "span", { className: "row" }, act(t("Accept"), () => msgr.post("add", { AddUser: name })),
+      act(t("Decline"), () => msgr.post("unfriend", { User: name }), "second")))));
   showTalk();
+}
+
+function lastWords(name, newest) {
+  if (lists.Outgoing.includes(name)) return t("asked to be a friend");
+  if (!newest) return "";
+  const text = [newest.Title, newest.Message].filter(Boolean).join(": ").slice(0, 200);
+  return newest.UserFrom === me ? t("You: {text}", { text }) : text;
 }
 
 /** A button that does something and shows what came of it. */
@@ -301,6 +364,10 @@ function showTalk() {
   $("talk").hidden = !partner;
   $("home").classList.toggle("talking", Boolean(partner));
   $("with").replaceChildren(bdi(partner));
+  const topic = topicOf(partner);
+  $("with-face").replaceChildren(partner ? face(topic ?? partner, partner, topic ? "small forum" : "small") : "");
+  $("topic-open").hidden = !topic;
+  $("more").hidden = $("compose").hidden = Boolean(topic);
   const isFriend = lists.Friends.includes(partner);
   $("befriend").hidden = isFriend || lists.Outgoing.includes(partner) || partner.includes("/");
   $("unfriend").hidden = !isFriend;
@@ -308,12 +375,16 @@ function showTalk() {
   if (list.dataset.name !== partner) isAtEnd = true;
   list.dataset.name = partner;
   const shown = [...conversation(partner), ...[...waiting.values()].filter(({ UserTo }) => UserTo === partner)];
+  const isGroup = (one, next) => Boolean(one && next) && one.UserFrom === next.UserFrom
+    && Math.abs(Date.parse(next.Time) - Date.parse(one.Time)) < GROUP;
   const items = shown.slice(-500).flatMap((message, index, all) => {
-    const date = day(message.Time);
-    const isFirst = index === 0 || day(all[index - 1].Time) !== date;
-    return isFirst ? [element("li", { className: "day", text: date }), item(message)] : [item(message)];
+    const isFirst = index === 0 || day(all[index - 1].Time) !== day(message.Time);
+    const made = item(message);
+    made.classList.toggle("follows", !isFirst && isGroup(all[index - 1], message));
+    made.classList.toggle("last-of-group", !isGroup(message, all[index + 1]));
+    return isFirst ? [element("li", { className: "day", text: dayTitle(message.Time) }), made] : [made];
   });
-  if (!items.length) items.push(element("li", {}, element("p", { text: "No messages yet." })));
+  if (!items.length) items.push(element("li", { className: "day" }, element("p", { text: t("No messages yet.") })));
   const stays = isAtEnd;
   list.replaceChildren(...items);
   if (stays) list.scrollTop = list.scrollHeight;
@@ -329,21 +400,20 @@ new ResizeObserver(([{ target }]) => { if (isAtEnd) target.scrollTop = target.sc
 function item(message) {
   const isOwn = message.UserFrom === me;
   const made = element("li", { className: isOwn ? "own" : "" });
-  made.append(element("span", { className: "only-heard", text: isOwn ? "You: " : `${message.UserFrom}: ` }));
-  if (message.Title) made.append(element("p", { className: "title", text: message.Title, dir: "auto" }));
-  made.append(element("p", { text: message.Message, dir: "auto" }));
-  if (/^(https?:\/\/|mailto:)/i.test(message.Link ?? "")) {
-    made.append(element("p", {}, element("a", {
-      href: message.Link, text: message.Link, rel: "noopener noreferrer", target: "_blank" })));
-  }
-  const state = !isOwn ? "" : message.failure ? `not sent: ${message.failure}` : message.Id ? "sent" : "waiting";
-  made.append(element("small", { text: [time(message.Time), state].filter(Boolean).join(", ") }));
+  made.append(element("span", { className: "only-heard", text: isOwn ? t("You:") : t("{name}:", { name: message.UserFrom }) }), ...parts(message, say));
+  const state = !isOwn ? "" : message.failure ? t("not sent: {reason}", { reason: message.failure }) : message.Id ? t("sent") : t("waiting");
+  const shape = !isOwn ? "" : message.failure ? "warning" : message.Id ? "check" : "clock";
+  const small = element("small", { text: time(message.Time) });
+  if (message.failure) small.append(" · ", state);
+  made.append(element("div", { className: "foot" }, small,
+    ...shape ? [icon(shape)] : [], ...isOwn && !message.failure ? [element("span", { className: "only-heard", text: state })] : []));
+  if (message.failure) made.dataset.state = "failed";
   if (message.failure) {
-    made.append(" ", act("Try again", async () => {
+    made.append(" ", act(t("Try again"), async () => {
       delete message.failure;
       show();
       deliver();
-    }, "second"), " ", act("Discard", async () => {
+    }, "second"), " ", act(t("Discard"), async () => {
       waiting.delete(message.ClientId);
       await archive.remove("waiting", message.ClientId);
       show();
@@ -353,7 +423,9 @@ function item(message) {
 }
 
 function open(name) {
+  const isOther = name !== partner;
   partner = name;
+  if (isOther) $("text").value = drafts()[name] ?? "";
   show();
   if (!name) return;
   readUp();
@@ -382,16 +454,22 @@ actOn("block", async (name) => {
 });
 $("back").addEventListener("click", () => { location.hash = ""; });
 
-prepareSettings({
-  archive, act, erase, signOut,
+const app = {
+  archive, act, erase, signOut, refresh,
   get msgr() { return msgr; },
   get me() { return me; },
   get lists() { return lists; },
-});
+  get topics() { return topics; },
+};
+prepareSettings(app);
+prepareTopics(app);
+$("topic-open").addEventListener("click", () => showTopic(app, topicOf(partner)));
+$("try-now").addEventListener("click", () => stream?.hurry());
 
 // MARK: The browser's own events
 
 addEventListener("hashchange", () => open(wanted()));
+addEventListener("pageshow", ({ persisted }) => { if (persisted) stream?.hurry(); });
 addEventListener("online", () => { stream?.hurry(); endSessions(); });
 document.addEventListener("visibilitychange", () => { if (!document.hidden) { stream?.hurry(); readUp(); } });
 navigator.serviceWorker?.addEventListener("message", ({ data }) => {

@@ -17,6 +17,7 @@ export class Archive {
     };
     const archive = new Archive();
     archive.database = await finished(request);
+    archive.database.onclose = () => archive.onbroken?.();
     archive.values = Object.fromEntries(
       (await archive.all("values")).map(({ name, value }) => [name, value]));
     return archive;
@@ -27,7 +28,13 @@ export class Archive {
   }
 
   all(name) { return finished(this.store(name, "readonly").getAll()); }
-  put(name, item) { return finished(this.store(name).put(item)); }
+  async put(name, item) {
+    try { return await finished(this.store(name).put(item)); } catch (error) {
+      this.onbroken?.();
+      throw error;
+    }
+  }
+
   remove(name, key) { return finished(this.store(name).delete(key)); }
 
   set(name, value) {

@@ -16,8 +16,15 @@ export class MsgrError extends Error {
   }
 }
 
+/** A random identifier; `randomUUID` is there with HTTPS only. */
+export const newIdentifier = () =>
+  Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+
 /** A name for a device that streams, to be kept. */
-export const newDevice = () => `stream:${crypto.randomUUID()}`;
+export const newDevice = () => `stream:${newIdentifier()}`;
+
+/** What the stream waits for a sign of life, in milliseconds. */
+const PULSE = 20_000, PATIENCE = 15_000;
 
 /** An account on a server, as one device uses it. */
 export class Msgr {
@@ -54,13 +61,15 @@ export class Msgr {
 
   /** What ends the session (`TokenDigest` at `logout`), and can do nothing else. */
   async digest() {
+    // Without HTTPS there is no digest: the session itself is ended at once instead.
+    if (!crypto.subtle) return null;
     const bytes = Uint8Array.from(this.token.match(/../g), (digits) => parseInt(digits, 16));
     const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
     return [...digest].map((byte) => byte.toString(16).padStart(2, "0")).join("");
   }
 
   /** Sends a message; with the same `clientId` it may be tried again for a day, and is sent once. */
-  send(to, text, clientId = crypto.randomUUID()) {
+  send(to, text, clientId = newIdentifier()) {
     return this.post("message", { UserTo: to, Message: text, ClientId: clientId });
   }
 
@@ -71,22 +80,51 @@ export class Msgr {
    * "waiting", or "ended" if the token has.
    */
   stream({ since, onMessage, onState = () => {} }) {
-    let socket, timer, tries = 0, isClosed = false;
+    let socket, timer, pulse, tries = 0, isClosed = false, hasOpened = false;
+    // A connection that died without a word is noticed by a request that gets no answer.
+    const beat = () => {
+      clearTimeout(pulse);
+      pulse = setTimeout(async () => {
+        if (!await this.answers(PATIENCE) && !isClosed) drop();
+        else beat();
+      }, PULSE);
+    };
+    const drop = () => {
+      const { onclose } = socket;
+      socket.onopen = socket.onmessage = socket.onclose = null;
+      socket.close();
+      onclose?.({ code: 1006 });
+    };
     const open = () => {
       const url = new URL("stream", this.base);
       url.protocol = url.protocol.replace("http", "ws");
       url.searchParams.set("since", since() ?? "0".repeat(16));
       socket = new WebSocket(url, ["msgr.1", `bearer.${this.token}`]);
-      socket.onopen = () => { tries = 0; onState("open"); };
-      socket.onmessage = (event) => onMessage(JSON.parse(event.data));
-      socket.onclose = (event) => retry(event.code === 1008);
+      const opening = setTimeout(() => drop(), PATIENCE);
+      socket.onopen = () => { clearTimeout(opening); tries = 0; hasOpened = true; onState("open"); beat(); };
+      socket.onmessage = (event) => { beat(); onMessage(JSON.parse(event.data)); };
+      socket.onclose = (event) => { clearTimeout(opening); clearTimeout(pulse); retry(event.code === 1008); };
+    };
+    // What stands between may take requests and no WebSocket: then the inbox is asked again and again.
+    const poll = async () => {
+      try {
+        const found = await this.post("inbox", { Since: since() ?? "0".repeat(16) });
+        onState("open");
+        for (const message of found) await onMessage(message);
+      } catch (error) {
+        if (error.status === 403) return onState("ended");
+        onState("waiting");
+      }
+      if (isClosed) return;
+      timer = setTimeout(tries++ % 10 === 9 ? open : poll, 5_000);
     };
     const retry = async (mayBeEnded) => {
       if (isClosed) return;
       // A refused handshake has no status that a page could see.
-      if (mayBeEnded || tries === 1) {
+      if (mayBeEnded || tries >= 1) {
         const refusal = await this.post("contacts").then(() => null, (error) => error);
         if (refusal?.status === 403) return onState("ended");
+        if (!refusal && !hasOpened && tries >= 2) return poll();
       }
       if (isClosed) return;
       onState("waiting");
@@ -94,12 +132,22 @@ export class Msgr {
     };
     open();
     return {
-      close() { isClosed = true; clearTimeout(timer); socket.close(); },
-      /** Tries at once, as when the network is back. */
-      hurry() {
-        if (socket.readyState > WebSocket.OPEN) { clearTimeout(timer); tries = 0; open(); }
+      close() { isClosed = true; clearTimeout(timer); clearTimeout(pulse); socket.close(); },
+      /** Tries at once, as when the network is back, and asks an open connection whether it lives. */
+      hurry: async () => {
+        if (isClosed) return;
+        if (socket.readyState > WebSocket.OPEN) {
+          clearTimeout(timer);
+          tries = 0;
+          open();
+        } else if (socket.readyState === WebSocket.OPEN && !await this.answers(5_000) && !isClosed) drop();
       },
     };
+  }
+
+  /** Whether the server answers within a time. */
+  answers(time) {
+    return fetch(this.base + "push-key", { cache: "no-store", signal: AbortSignal.timeout(time) }).then(() => true, () => false);
   }
 
   /** Has messages pushed to a service worker's registration while no page is open. */
@@ -107,6 +155,10 @@ export class Msgr {
     const { Key } = await (await fetch(this.base + "push-key")).json();
     const key = Uint8Array.from(
       atob(Key.replaceAll("-", "+").replaceAll("_", "/")), (c) => c.charCodeAt(0));
+    // One of another key, as before a restored backup, has to go first.
+    const old = await registration.pushManager.getSubscription?.();
+    const before = old?.options?.applicationServerKey;
+    if (before && new Uint8Array(before).join() !== key.join()) await old.unsubscribe();
     const subscription = await registration.pushManager.subscribe({
       userVisibleOnly: true, applicationServerKey: key,
     });

@@ -1,5 +1,6 @@
 // What the parts of the page share.
 import { MsgrError } from "./{{msgr.js}}";
+import { element, t } from "./{{view.js}}";
 
 export * from "./{{view.js}}";
 
@@ -14,18 +15,26 @@ export function onSubmit(form, act) {
     try {
       await act(Object.fromEntries(new FormData(form)), event.submitter?.value);
     } catch (failure) {
-      if (!(failure instanceof MsgrError)) throw failure;
       const { refused } = { ...form.dataset, ...event.submitter?.dataset };
-      if (error) error.textContent = words(failure, refused);
+      if (!(failure instanceof MsgrError)) console.error(failure);
+      // Whatever goes wrong is said where it was asked for.
+      if (error) error.textContent = failure instanceof MsgrError ? words(failure, refused) : t("That did not work: {reason}", { reason: failure.message });
     } finally {
       buttons.forEach((button) => { button.disabled = false; });
     }
   });
 }
 
-export const words = ({ status, message, retryAfter }, refused = "The server refuses this.") => ({
-  0: "The server can't be reached.",
-  403: message === "Forbidden" ? refused : message,
-  413: "The message is too long.",
-  429: `Too often. Try again in ${retryAfter ?? 60} seconds.`,
+export const words = ({ status, message, retryAfter }, refused = t("The server refuses this.")) => ({
+  0: t("The server can’t be reached."),
+  403: message === "Forbidden" ? t(refused) : message,
+  413: t("The message is too long."),
+  429: t("Too often. Try again in {seconds} seconds.", { seconds: retryAfter ?? 60 }),
 })[status] ?? message;
+
+/** A button that does something. */
+export const button = (text, act, className = "second") => {
+  const made = element("button", { text, className, type: "button" });
+  made.addEventListener("click", act);
+  return made;
+};

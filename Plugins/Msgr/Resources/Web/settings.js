@@ -1,5 +1,5 @@
 // The settings: notifications, sessions, whom one blocks, the password, the account.
-import { $, bdi, day, element, onSubmit, say, words } from "./{{page.js}}";
+import { $, bdi, choose, day, element, languages, onSubmit, say, t, words } from "./{{page.js}}";
 
 // The page's policy lets no text become a script's address but by this.
 const workerURL = globalThis.trustedTypes?.createPolicy("worker", { createScriptURL: () => "worker.js" })
@@ -8,17 +8,19 @@ export const registration = navigator.serviceWorker?.register(workerURL).then(()
 
 const kinds = {
   apns: "iPhone", fcm: "Android phone", webpush: "Browser with notifications", stream: "Browser or program",
-  publish: "Publisher",
+  publish: "Publisher", gotify: "Gotify client",
 };
 
 /** Prepares the dialog for `app`, which has the account (`msgr`, `me`, `lists`), the `archive`, and what changes the page. */
 export function prepareSettings(app) {
   $("settings-open").addEventListener("click", async () => {
     $("me").textContent = app.me;
+    $("token-made").hidden = true;
+    showLanguages();
     $("settings").showModal();
     $("blocked").replaceChildren(...app.lists.Blocked.map((name) => element("li", {}, bdi(name),
-      app.act("Unblock", async () => { await app.msgr.post("unblock", { User: name }); $("settings").close(); }, "second"))));
-    if (!app.lists.Blocked.length) $("blocked").append(element("li", { text: "Nobody" }));
+      app.act(t("Unblock"), async () => { await app.msgr.post("unblock", { User: name }); $("settings").close(); }, "second"))));
+    if (!app.lists.Blocked.length) $("blocked").append(element("li", { text: t("Nobody") }));
     $("notify").disabled = !registration || !("PushManager" in window);
     await showSessions().catch((error) => say(words(error)));
   });
@@ -27,8 +29,8 @@ export function prepareSettings(app) {
   async function showSessions(end) {
     const sessions = await app.msgr.post("sessions", end ? { End: end } : {});
     $("sessions").replaceChildren(...sessions.map(({ Session, Device, Kind, Created, Current }) => element(
-      "li", {}, element("span", {}, bdi(Device || kinds[Kind]), element("small", { text: `since ${day(Created)}` })),
-      Current ? "This device" : app.act("End", () => showSessions(Session), "second"))));
+      "li", {}, element("span", {}, bdi(Device || t(kinds[Kind] ?? Kind)), element("small", { text: t("since {day}", { day: day(Created) }) })),
+      Current ? t("This device") : app.act(t("End"), () => showSessions(Session), "second"))));
     $("notify").checked = sessions.some(({ Current, Kind }) => Current && Kind === "webpush");
   }
 
@@ -37,25 +39,49 @@ export function prepareSettings(app) {
       const worker = await registration;
       await app.archive.set("notify", target.checked);
       if (!target.checked) return await app.msgr.unsubscribe(worker);
-      if (await Notification.requestPermission() !== "granted") throw new Error("the browser doesn't allow it");
+      if (await Notification.requestPermission() !== "granted") throw new Error(t("The browser doesn’t allow it."));
       await app.msgr.subscribe(worker);
     } catch (error) {
       target.checked = !target.checked;
       await app.archive.set("notify", target.checked);
-      say(`Notifications: ${error.message}`);
+      say(t("Notifications: {reason}", { reason: error.message }));
     }
   });
+
+  function showLanguages() {
+    let chosen = "";
+    try { chosen = localStorage.getItem("language") ?? ""; } catch { /* The browser keeps nothing. */ }
+    $("language").replaceChildren(...[["", t("As the browser")], ...Object.entries(languages)]
+      .map(([value, text]) => element("option", { value, text })));
+    $("language").value = chosen;
+    $("language").onchange = () => { choose($("language").value); location.reload(); };
+  }
+
+  // A token is shown once, with lines that use it.
+  onSubmit($("token"), async ({ Name, Form }) => {
+    const { Token } = await app.msgr.post("tokens", { Name, Form });
+    const { origin } = location;
+    $("token").reset();
+    $("token-text").value = Token;
+    $("token-lines").textContent = Form === "gotify"
+      ? `curl -H "X-Gotify-Key: ${Token}" -d message=Hello ${origin}/message`
+      : `curl -H "Authorization: Bearer ${Token}" -d Hello ${origin}/msgr/publish`;
+    $("token-made").hidden = false;
+    $("token-text").select();
+    await showSessions();
+  });
+  $("token-copy").addEventListener("click", () => navigator.clipboard?.writeText($("token-text").value));
 
   onSubmit($("password"), async (fields) => {
     await app.msgr.post("password", fields);
     $("password").reset();
-    say("The password is changed, and every other session has ended.");
+    say(t("The password is changed, and every other session has ended."));
   });
   onSubmit($("delete"), async (fields) => {
-    if (!confirm("Delete the account with all its messages?")) return;
+    if (!confirm(t("Delete the account with all its messages?"))) return;
     await app.msgr.post("delete", fields);
     $("delete").reset();
-    await app.erase("The account is deleted.");
+    await app.erase(t("The account is deleted."));
   });
   $("sign-out").addEventListener("click", () => app.signOut());
   $("export").addEventListener("click", async () => {

@@ -37,7 +37,7 @@ self.addEventListener("push", (event) => {
   // A title is its author's word: it stands behind the author's name.
   const title = [push.UserFrom ?? "Msgr", push.Title].filter(Boolean).join(": ");
   event.waitUntil(self.registration.showNotification(title, {
-    body: push.Message ?? "", tag: push.Id, icon: "{{icon.svg}}", dir: "auto",
+    body: push.Message ?? "", tag: push.Id, icon: "{{icon-192.png}}", badge: "{{icon-192.png}}", dir: "auto",
     timestamp: Date.parse(push.Time) || Date.now(),
     data: { from: push.UserFrom, link: push.Link },
   }));

@@ -19,3 +19,5 @@ RESOURCE(msgr_icon_180_png);
 RESOURCE(msgr_icon_192_png);
 RESOURCE(msgr_icon_512_png);
 RESOURCE(msgr_icon_maskable_png);
+RESOURCE(msgr_rich_js);
+RESOURCE(msgr_topics_js);

@@ -1,0 +1,112 @@
+// What programs send: titles, Markdown, tags, actions and files. Everything is text, never markup of others.
+import { bdi, button, element, icon, linked, t } from "./{{page.js}}";
+
+// The short codes that programs use most; others stay words.
+const emojis = {
+  "+1": "👍", "-1": "👎", warning: "⚠️", rotating_light: "🚨", tada: "🎉", heavy_check_mark: "✔️", white_check_mark: "✅", x: "❌",
+  no_entry: "⛔", fire: "🔥", bell: "🔔", skull: "💀", loudspeaker: "📢", computer: "💻", floppy_disk: "💾", cd: "💿", lock: "🔒",
+  unlock: "🔓", key: "🔑", package: "📦", house: "🏠", door: "🚪", bulb: "💡", zap: "⚡", snowflake: "❄️", sunny: "☀️", cloud: "☁️",
+  umbrella: "☔", droplet: "💧", thermometer: "🌡️", battery: "🔋", electric_plug: "🔌", chart_with_upwards_trend: "📈",
+  chart_with_downwards_trend: "📉", hourglass: "⌛", alarm_clock: "⏰", calendar: "📅", email: "📧", incoming_envelope: "📨",
+  phone: "☎️", camera: "📷", movie_camera: "🎥", car: "🚗", bus: "🚌", airplane: "✈️", rocket: "🚀", construction: "🚧", hammer: "🔨",
+  wrench: "🔧", gear: "⚙️", bug: "🐛", green_circle: "🟢", red_circle: "🔴", yellow_circle: "🟡", large_blue_circle: "🔵",
+  partying_face: "🥳", facepalm: "🤦", eyes: "👀", heart: "❤️", star: "⭐", question: "❓", exclamation: "❗", robot: "🤖", dog: "🐶",
+  cat: "🐱", baby: "👶", moneybag: "💰", shopping_cart: "🛒", coffee: "☕", pizza: "🍕", triangular_flag_on_post: "🚩", clock: "🕐",
+};
+const unsafe = /^(javascript|data|file|vbscript|blob|about|content|intent):/i;
+/** Whether a link may be followed. */
+export const isSafeLink = (link) => typeof link === "string" && /^[a-z][a-z0-9+.-]{1,31}:/i.test(link) && !unsafe.test(link);
+
+const anchor = (href, ...children) => {
+  const made = element("a", { href, rel: "noopener noreferrer", target: "_blank" });
+  made.append(...children);
+  return made;
+};
+
+/** A line of Markdown: code, links, bold, italic; pictures and HTML stay text. */
+function inline(text) {
+  const parts = [], form = /`([^`]+)`|(!?)\[([^\]]*)\]\(([^()\s]+(?:\([^()\s]*\))?)\)|\*\*([^*]+)\*\*|__([^_]+)__|\*([^*\s][^*]*)\*|(?<![\p{L}\p{N}])_([^_\s][^_]*)_(?![\p{L}\p{N}])|~~([^~]+)~~/gu;
+  let end = 0;
+  for (const found of text.matchAll(form)) {
+    const [whole, code, isPicture, label, address, bold, bold2, italic, italic2, struck] = found;
+    parts.push(...linked(text.slice(end, found.index)));
+    end = found.index + whole.length;
+    if (code) parts.push(element("code", { text: code }));
+    else if (address) parts.push(...isSafeLink(address) ? [anchor(address, isPicture ? label || address : label)] : [whole]);
+    else if (bold ?? bold2) parts.push(element("strong", {}, ...inline(bold ?? bold2)));
+    else if (italic ?? italic2) parts.push(element("em", {}, ...inline(italic ?? italic2)));
+    else parts.push(element("s", {}, ...inline(struck)));
+  }
+  return [...parts, ...linked(text.slice(end))];
+}
+
+/** A text in Markdown as nodes. */
+export function markdown(text) {
+  const blocks = [], lines = text.split("\n");
+  for (let i = 0; i < lines.length; i++) {
+    const line = lines[i];
+    if (/^```/.test(line)) {
+      const code = [];
+      while (++i < lines.length && !/^```/.test(lines[i])) code.push(lines[i]);
+      blocks.push(element("pre", {}, element("code", { text: code.join("\n") })));
+      continue;
+    }
+    const heading = /^#{1,6}\s+(.*)/.exec(line), item = /^\s*(?:[-*+]|(\d+)[.)])\s+(.*)/.exec(line), quote = /^>\s?(.*)/.exec(line);
+    if (heading) blocks.push(element("strong", {}, ...inline(heading[1])), "\n");
+    else if (item) blocks.push(`${item[1] ? `${item[1]}.` : "•"} `, ...inline(item[2]), "\n");
+    else if (quote) blocks.push(element("em", {}, ...inline(quote[1])), "\n");
+    else blocks.push(...inline(line), "\n");
+  }
+  while (blocks.at(-1) === "\n") blocks.pop();
+  return blocks;
+}
+
+/** The emoji of the tags, and the tags that are words. */
+export function tagsOf({ Tags = [] }) {
+  const known = Tags.filter((tag) => tag in emojis).map((tag) => emojis[tag]);
+  return { signs: known.join(" "), words: Tags.filter((tag) => !(tag in emojis)) };
+}
+
+const size = (bytes) => bytes < 1 << 20 ? `${Math.ceil(bytes / 1024)} KiB` : `${(bytes / (1 << 20)).toFixed(1)} MiB`;
+
+/** A file, and until when it is kept. */
+function attachment({ Name, Size, Expires, Url }) {
+  const isGone = Expires && Date.parse(Expires) < Date.now();
+  const about = [Size ? size(Size) : "", isGone ? t("is not kept any more") : Expires ? t("until {day}", { day: new Date(Expires).toLocaleString() }) : ""];
+  const made = element("div", { className: "file" }, icon("file"), element("span", { className: "about" }, bdi(Name ?? "file"),
+    element("small", { text: about.filter(Boolean).join(" · ") })));
+  if (!isGone && /^https?:\/\//i.test(Url ?? "")) made.append(anchor(Url, t("Open")));
+  return made;
+}
+
+/** What a message asks to be done; requests to others only after a question. */
+function action({ action: kind, label, url, method = "POST", headers, body, value }, say) {
+  if (kind === "view" && isSafeLink(url)) return anchor(url, label);
+  if (kind === "copy") return button(label, () => navigator.clipboard?.writeText(value ?? ""));
+  if (kind !== "http" || !/^https?:\/\//i.test(url ?? "")) return null;
+  return button(label, async () => {
+    if (!confirm(t("Send a {method} request to {host}? The program that wrote this asks for it.", { method, host: new URL(url).host }))) return;
+    try {
+      const response = await fetch(url, { method, headers, body: ["GET", "HEAD"].includes(method) ? undefined : body, referrerPolicy: "no-referrer", credentials: "omit" });
+      say(t("{host} answered with {status}.", { host: new URL(url).host, status: response.status }));
+    } catch {
+      say(t("{host} can’t be asked from this page.", { host: new URL(url).host }));
+    }
+  });
+}
+
+/** The parts of a message, its sender apart. */
+export function parts(message, say) {
+  const { signs, words } = tagsOf(message), made = [];
+  const title = [signs, message.Title].filter(Boolean).join(" ");
+  if (message.Title) made.push(element("p", { className: "title", text: title, dir: "auto" }));
+  const before = !message.Title && signs ? [`${signs} `] : [];
+  const content = message.Markdown ? markdown(message.Message ?? "") : linked(message.Message ?? "");
+  made.push(element("p", { dir: "auto", data: { text: "" } }, ...before, ...content));
+  if (isSafeLink(message.Link)) made.push(element("div", {}, anchor(message.Link, message.Link)));
+  if (message.Attachment) made.push(attachment(message.Attachment));
+  const actions = (message.Actions ?? []).map((one) => action(one, say)).filter(Boolean);
+  if (actions.length) made.push(element("div", { className: "row" }, ...actions));
+  if (words.length) made.push(element("div", { className: "quiet", text: words.join(", ") }));
+  return made;
+}
