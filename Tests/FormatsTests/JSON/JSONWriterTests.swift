@@ -43,9 +43,9 @@ internal import Testing
     "", "\u{0}\u{1}\u{1f}\n\r\t\"\\/", "é漢😀\u{2028}", String(repeating: "a", count: 5000),
   ])
   func textsCanBeReadAgain(_ string: String) throws {
-    let json = JSONWriter.object { $0[string + "name"] = string }
+    let json = JSONWriter.object { $0["name"] = string }
     let value = try #require(JSONValue(parsing: json))
-    #expect(value == .object([JSONValue.Member(string + "name", .text(string))]))
+    #expect(value == .object([JSONValue.Member("name", .text(string))]))
     #expect(value.bytes == json)
   }
 
