@@ -81,30 +81,44 @@ actor ChatSession {
       if content.changed != nil { await refresh() }
       // What went to a forum comes from there, too.
       if let sent = content.sent, content.id != copyID, people.state(of: sent.to) != "joined" {
-        await say(MessageContent(Array(sent.content.utf8))?.text, by: from, to: sent.to)
+        let content = MessageContent(Array(sent.content.utf8))
+        await say(content.flatMap(Self.words), by: from, to: sent.to)
       }
     } else if let post = content.published, to != device.user {
       guard people.state(of: post.from) != "blocked",
         (try? await device.isByModerator(message)) == true,
         (try? await device.isSigned(post, in: to)) == true
       else { return }
-      return await say(MessageContent(Array(post.content.utf8))?.text, by: post.from)
+      let content = MessageContent(Array(post.content.utf8))
+      return await say(content.flatMap(Self.words), by: post.from)
     }
     if let id = content.takenBack, [.sealed, .signed].contains(protection) {
       await truncate(message.id)
       if authors[id] == from { await truncate(id) }
       return await say("(has taken a message back)", by: from)
     }
-    guard var text = content.text else { return }
+    guard let text = Self.words(for: content) else { return }
     authors[message.id] = from
-    if let file = content.file { text += " (with the file \(file.name), \(file.size) bytes)" }
-    if let forum = content.invitation { text += " (with an invitation to \(forum.name))" }
     switch protection {
     case .sealed, .signed: await say(text, by: from)
     case .version1: await say("(in version 1's box) \(text)", by: from)
     case .unsigned: await say("(signed by nobody) \(text)", by: from)
     case .doubtful: await say("(perhaps forged) \(text)", by: from)
     }
+  }
+
+  /// Returns what a terminal shows of a content, or nil if it shows nothing.
+  private static func words(for content: MessageContent) -> String? {
+    if let reaction = content.reaction {
+      return reaction.emoji.isEmpty ? "(takes a reaction back)" : "(reacts with \(reaction.emoji))"
+    }
+    if let edit = content.edit { return "(edits a message) \(edit.text)" }
+    var parts: [String] = []
+    if let reply = content.reply { parts.append("(in reply to “\(reply.text)”)") }
+    if let text = content.text { parts.append(text) }
+    if let file = content.file { parts.append("(with the file \(file.name), \(file.size) bytes)") }
+    if let forum = content.invitation { parts.append("(with an invitation to \(forum.name))") }
+    return parts.isEmpty ? nil : parts.joined(separator: " ")
   }
 
   private func say(
@@ -253,6 +267,10 @@ actor ChatSession {
   }
 
   private func send(_ text: String) async throws {
+    guard text.utf8.count <= MessageContent.textLimit else {
+      throw ChatError(
+        description: "not sent: a message has at most \(MessageContent.textLimit) bytes")
+    }
     let partner = try await find("")
     guard !partner.hasChangedKey else {
       throw ChatError(description: "not sent: \(changed(partner))")

@@ -60,10 +60,43 @@ public struct MessageContent: Sendable, Hashable, Codable {
     public let content: String
   }
 
+  /// What a message answers.
+  public struct Reply: Sendable, Hashable, Codable {
+    /// The message.
+    public let to: MessageID
+    /// The first 100 characters of its text.
+    public let text: String
+  }
+
+  /// A reaction to a message.
+  public struct Reaction: Sendable, Hashable, Codable {
+    /// The message.
+    public let to: MessageID
+    /// One emoji, or nothing, which takes the reaction back.
+    public let emoji: String
+  }
+
+  /// Another text for an own message, within an hour.
+  public struct Edit: Sendable, Hashable, Codable {
+    /// The message.
+    public let of: MessageID
+    /// Its text from now on.
+    public let text: String
+  }
+
+  /// The most bytes of a text that apps show.
+  public static let textLimit = 65_536
+
   /// The identifier: 16 random hexadecimal digits, so that two equal contents differ.
   public let id: String
   /// The text; an app shows 65,536 bytes of it.
   public var text: String?
+  /// What is answered, beside the text.
+  public var reply: Reply?
+  /// A reaction.
+  public var reaction: Reaction?
+  /// An edit.
+  public var edit: Edit?
   /// A file.
   public var file: File?
   /// An invitation to a forum.
@@ -110,6 +143,9 @@ public struct MessageContent: Sendable, Hashable, Codable {
     }
     id = member(.id) ?? ""
     text = member(.text)
+    reply = member(.reply)
+    reaction = member(.reaction)
+    edit = member(.edit)
     file = member(.file)
     invitation = member(.invitation)
     sent = member(.sent)
