@@ -5,16 +5,12 @@ internal import Push
 internal import Storage
 
 extension SessionUseCases {
-  /// Finds out the reply to a query of a session.
-  func reply(to query: Query, from requester: Requester) async -> Reply {
-    do {
-      return try await attempt(query, from: requester)
-    } catch {
+  /// Carries out a query of a session, whose promise has the reply afterwards, unless it failed.
+  func perform(_ query: Query, for requester: Requester) async {
+    do { try await attempt(query, for: requester) } catch {
       if isFailure(error) {
         log.error("request failed", ["request": query.name, "cause": "\(error)"])
       }
-      if case .file = query { return .file(.refused(.internalError)) }
-      return .failed
     }
   }
 
@@ -47,47 +43,48 @@ extension SessionUseCases {
     return try await messages.mayStore(content.count, for: requester)
   }
 
-  private func attempt(_ query: Query, from requester: Requester) async throws -> Reply {
+  private func attempt(_ query: Query, for requester: Requester) async throws {
     switch query {
-    case .claim(let key): return .claimed(ephemeralKeys.claim(key))
-    case .register(let new): return .outcome(try await register(new, from: requester))
-    case .start(let user, let key, let head, let max):
-      guard try await ephemeralKeys.record(key, usedBy: user) else { return .claimed(false) }
-      return .started(try await store.start(of: user, head: head, max: max))
-    case .post(let posts):
-      let outcomes = try await messages.deliver(posts, from: requester)
-      return posts.first?.origin == .version1
-        ? .posted(outcomes.own) : .outcomes(outcomes.outcomes)
-    case .truncate(let id):
-      return .truncated(try await messages.truncate(id, from: requester))
-    case .vouchers(let subject): return .vouchers(try await store.vouchers(of: subject))
-    case .find(let search):
+    case .claim(let key, let reply): reply.fulfil(ephemeralKeys.claim(key))
+    case .register(let new, let reply): reply.fulfil(try await register(new, from: requester))
+    case .start(let origin, let reply):
+      let isFirst = try await ephemeralKeys.record(origin.ephemeralKey, usedBy: origin.user)
+      let start =
+        isFirst
+        ? try await store.start(of: origin.user, head: origin.head, max: origin.max) : nil
+      reply.fulfil(start)
+    case .post(let posts, let reply):
+      reply.fulfil(try await messages.deliver(posts, from: requester).outcomes)
+    case .truncate(let id, let reply):
+      reply.fulfil(try await messages.truncate(id, from: requester))
+    case .vouchers(let subject, let reply):
+      reply.fulfil(try await store.vouchers(of: subject))
+    case .find(let search, let reply):
       let found = try await accounts.search(
         search, behind: nil, max: search.count(upTo: store.limits.found), from: requester.network)
-      return .found(found.map(\.user))
-    case .file(let request):
-      if case .write(let content?) = request.act,
-        try await !mayStore(content, for: requester)
-      {
-        return .file(.refused(.overQuota))
+      reply.fulfil(found.map(\.user))
+    case .file(let request, let reply):
+      if case .write(let content?) = request.act, try await !mayStore(content, for: requester) {
+        return reply.fulfil(.refused(.overQuota))
       }
-      return .file(
+      reply.fulfil(
         try await files.reply(to: request, by: requester.loggedIn(), in: requester.session))
-    case .makeForum(let new):
-      return .outcome(try await makeForum(new, author: requester.loggedIn()))
-    case .deleteForum(let key):
-      return .outcome(try await files.deleteForum(key, by: requester.loggedIn()))
-    case .vouch(let subject, let signature):
-      return .outcome(
+    case .makeForum(let new, let reply):
+      reply.fulfil(try await makeForum(new, author: requester.loggedIn()))
+    case .deleteForum(let key, let reply):
+      reply.fulfil(try await files.deleteForum(key, by: requester.loggedIn()))
+    case .vouch(let subject, let signature, let reply):
+      reply.fulfil(
         try await store.vouch(for: subject, by: requester.loggedIn(), signature: signature))
-    case .revoke(let subject):
+    case .revoke(let subject, let reply):
       try await store.revokeVouch(for: subject, by: requester.loggedIn())
-      return .outcome(.done)
-    case .account(let key): return .account(try await store.knownAccount(key))
-    case .begin(let request): return .began(try await begin(request, in: requester.session))
-    case .truncation(let id):
-      return .position(try await store.truncation(of: id, user: requester.loggedIn().user))
-    case .acknowledge(let position, let id, let isAnswered):
+      reply.fulfil(.done)
+    case .account(let key, let reply): reply.fulfil(try await store.knownAccount(key))
+    case .begin(let request, let reply):
+      reply.fulfil(try await begin(request, in: requester.session))
+    case .truncation(let id, let reply):
+      reply.fulfil(try await store.truncation(of: id, user: requester.loggedIn().user))
+    case .acknowledge(let position, let id, let isAnswered, let reply):
       let device = Acknowledgement.Device(user: try requester.loggedIn().user, id: id)
       let acknowledgement = Acknowledgement(device: device, position: position)
       if isAnswered {
@@ -95,14 +92,16 @@ extension SessionUseCases {
       } else {
         acknowledgements.record(acknowledgement)
       }
-      return .outcome(.done)
-    case .leave: return .outcome(try await leave(requester))
-    case .join(let forum): return .outcome(try await gates.join(forum, requester))
-    case .push(let push, let data, let device):
-      return .outcome(try await bind(push, data, device, requester))
-    case .exists(let key): return .outcome(try await store.exists(key) ? .done : .notFound)
-    case .voucherPage(let query): return try await lists.vouchers(query)
-    case .search(let search): return try await lists.accounts(search, for: requester.network)
+      reply.fulfil(.done)
+    case .leave(let reply): reply.fulfil(try await leave(requester))
+    case .join(let forum, let reply): reply.fulfil(try await gates.join(forum, requester))
+    case .push(let push, let data, let device, let reply):
+      reply.fulfil(try await bind(push, data, device, requester))
+    case .exists(let key, let reply):
+      reply.fulfil(try await store.exists(key) ? .done : .notFound)
+    case .voucherPage(let query, let reply): reply.fulfil(try await lists.vouchers(query))
+    case .search(let search, let reply):
+      reply.fulfil(try await lists.accounts(search, for: requester.network))
     }
   }
 }

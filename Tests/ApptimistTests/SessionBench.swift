@@ -91,18 +91,18 @@ final class Bench {
     open.append(query)
     mostAtOnce = max(mostAtOnce, open.count)
     switch query {
-    case .post(let posts):
+    case .post(let posts, _):
       posted += posts.map { Int($0.message.time) }
       done += posts.map { Int($0.message.time) }
-    case .find(.name(let query)):
+    case .find(.name(let query), _):
       done += query.text.text.flatMap { Int($0) }.map { [$0] } ?? []
     default: break
     }
   }
 
-  func reply(_ reply: Reply) throws -> [Did] {
-    if isAsking { open.removeFirst() }
-    return try handle(.replied(reply))
+  func reply(_ reply: SessionReply) throws -> [Did] {
+    if isAsking { open.removeFirst().fulfil(reply) }
+    return try handle(.replied)
   }
 
   /// Whether a query is open.

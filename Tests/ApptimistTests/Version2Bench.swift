@@ -40,6 +40,8 @@ final class Version2Bench {
   }
 
   var isWaiting: Bool { session.isWaiting }
+  /// The query that was asked last.
+  private var open: Query?
 
   @discardableResult
   func handle(_ event: SessionEvent) throws -> [Did] {
@@ -48,6 +50,7 @@ final class Version2Bench {
       switch action {
       case .send(let message, _): did.append(.sent(try opened(message)))
       case .ask(let query):
+        open = query
         did.append(.asked("\(Mirror(reflecting: query).children.first?.label ?? "\(query)")"))
       case .join(let login): did.append(.joined(login.user))
       case .wait(let duration): did.append(.waits(duration))
@@ -94,7 +97,10 @@ final class Version2Bench {
     return try handle(.received(.binary(message)))
   }
 
-  func reply(_ reply: Reply) throws -> [Did] { try handle(.replied(reply)) }
+  func reply(_ reply: SessionReply) throws -> [Did] {
+    open?.fulfil(reply)
+    return try handle(.replied)
+  }
 
   func answer(
     _ type: UInt8, _ result: Result<Version2.Answer.Content, ErrorCode>, to request: UInt32? = nil

@@ -165,12 +165,12 @@ final class SessionConnection: WebSocketHandler, HubMember, @unchecked Sendable 
   private func ask(_ query: Query) {
     let requester = Requester(session: id, network: network, login: login)
     Task(executorPreference: loop) { [self] in
-      let reply = await WorkOwner.$current.withValue(requester.owner) {
-        await services.reply(to: query, from: requester)
+      await WorkOwner.$current.withValue(requester.owner) {
+        await services.perform(query, for: requester)
       }
       // It may have locked a file after the end.
       if isOver { services.ended(id) }
-      handle(.replied(reply))
+      handle(.replied)
     }
   }
 

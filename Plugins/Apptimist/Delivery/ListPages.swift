@@ -16,37 +16,41 @@ struct ListPages: Sendable {
   let max: Int
 
   /// Lists a part of the users who vouch for an account.
-  func vouchers(_ query: Version2.VouchersQuery) async throws -> Reply {
+  func vouchers(
+    _ query: Version2.VouchersQuery
+  ) async throws -> Result<ListPage<Version2.Voucher>, ErrorCode> {
     let question = [List.vouchers.rawValue] + query.subject.bytes
-    guard let place = place(query.page.cursor, question) else { return .outcome(.badField) }
+    guard let place = place(query.page.cursor, question) else { return .failure(.badField) }
     let count = count(query.page)
     // One more tells whether there is a next page.
     guard
       let found = try await store.vouchers(of: query.subject, behind: place, max: count + 1)
-    else { return .outcome(.notFound) }
+    else { return .failure(.notFound) }
     let page = found.prefix(count)
     let next = found.count > count ? page.last.map { cursor($0.place, question) } : nil
-    return .voucherPage(page.map(\.voucher), next: next ?? Version2.Cursor())
+    return .success(ListPage(items: page.map(\.voucher), next: next ?? Version2.Cursor()))
   }
 
   /// Finds a part of the accounts that a search matches.
-  func accounts(_ search: AccountSearch, for network: ClientNetwork?) async throws -> Reply {
+  func accounts(
+    _ search: AccountSearch, for network: ClientNetwork?
+  ) async throws -> Result<ListPage<Version2.User>, ErrorCode> {
     let (list, query): (List, Version2.TextQuery)
     switch search {
     case .key:
       let found = try await accounts.search(search, behind: nil, max: 1, from: network)
-      return .accountPage(found.map(\.user), next: Version2.Cursor())
+      return .success(ListPage(items: found.map(\.user), next: Version2.Cursor()))
     case .name(let text): (list, query) = (.names, text)
     case .uid(let text): (list, query) = (.uids, text)
     }
     let question = [list.rawValue] + query.text.bytes
-    guard let place = place(query.page.cursor, question) else { return .outcome(.badField) }
+    guard let place = place(query.page.cursor, question) else { return .failure(.badField) }
     let count = count(query.page)
     let found = try await accounts.search(
       search, behind: SearchPlace(place), max: count + 1, from: network)
     let page = found.prefix(count)
     let next = found.count > count ? page.last.map { cursor($0.place.value, question) } : nil
-    return .accountPage(page.map(\.user), next: next ?? Version2.Cursor())
+    return .success(ListPage(items: page.map(\.user), next: next ?? Version2.Cursor()))
   }
 
   private func count(_ page: Version2.PageQuery) -> Int {

@@ -8,11 +8,8 @@ struct LeavingState: ~Copyable {
   let posting: Posting
 
   consuming func handle(_ event: SessionEvent, _ context: inout SessionContext) -> SessionState {
-    guard case .replied(let reply) = event else { return .leaving(self) }
-    switch reply {
-    case .posted, .outcomes: break
-    default: return .closed
-    }
+    guard case .replied = event else { return .leaving(self) }
+    guard posting.outcomes.value != nil else { return .closed }
     if let next = posting.next(&context) {
       return .leaving(LeavingState(user: user, posting: next))
     }

@@ -55,6 +55,8 @@ enum PostOutcome: Hashable, Sendable {
 struct Posting {
   /// The posts that are being queued.
   let posts: [Post]
+  /// What becomes of them.
+  let outcomes = Promise<[PostOutcome]>()
   /// Posts that came meanwhile, in order: they are queued together next.
   private var gathered: [Post] = []
   private var gatheredBytes = 0
@@ -62,6 +64,9 @@ struct Posting {
   var postponed: DeferredPDU?
 
   init(posts: [Post]) { self.posts = posts }
+
+  /// Asks to queue the posts.
+  var query: Query { .post(posts, outcomes) }
 
   /// Adds a PDU that came: a post of the user to the others, if the limits allow it; anything else is
   /// postponed.
@@ -92,8 +97,8 @@ struct Posting {
   /// - Returns: these posts, or nil if there are none.
   func next(_ context: inout SessionContext) -> Posting? {
     guard !gathered.isEmpty else { return nil }
-    context.ask(.post(gathered))
     var next = Posting(posts: gathered)
+    context.ask(next.query)
     next.postponed = postponed
     return next
   }

@@ -1,62 +1,92 @@
 internal import ApptimistProtocol
 internal import Cryptography
+internal import Platform
+
+/// The reply to a query of a session, which whoever carries out the query fills in before the session is told.
+///
+/// The query and what waits for it share it, so that a reply of another kind can't come.
+final class Promise<Value: Sendable>: Sendable {
+  private let state = Lock<Value?>(nil)
+
+  /// The reply, or nil if the query failed; nothing was changed then.
+  var value: Value? { state.withLock { $0 } }
+
+  func fulfil(_ value: Value) { state.withLock { $0 = value } }
+}
 
 /// Something that a session needs to know, or to have done, before it goes on.
 ///
 /// Large cases are indirect, so that sessions and actions stay small.
 enum Query: Sendable {
-  /// Claims the connection's ephemeral key for it alone.
-  case claim(EncryptionPublicKey)
+  /// Claims the connection's ephemeral key for it alone: whether it is this connection's.
+  case claim(EncryptionPublicKey, Promise<Bool>)
   /// Makes an account, if the identity provider permits it.
-  indirect case register(NewAccount)
+  indirect case register(NewAccount, Promise<ErrorCode>)
   /// Looks up an account that wants to log in.
-  case account(EncryptionPublicKey)
-  /// Records on disk that the user has used the connection's ephemeral key, and looks up where the stream
-  /// begins.
-  indirect case start(
-    user: EncryptionPublicKey, ephemeralKey: EncryptionPublicKey, head: MessageID, max: Int)
+  case account(EncryptionPublicKey, Promise<KnownAccount?>)
+  /// Records on disk that the user has used the connection's ephemeral key, and looks up the entry of the mailbox after
+  /// which the stream begins; nil if a login with the key was recorded before.
+  indirect case start(StreamOrigin, Promise<MailboxPosition?>)
 
   // A user who has logged in asks for these, as ``SessionAction/join(_:)`` has said.
 
   /// Makes a forum.
-  indirect case makeForum(NewAccount)
+  indirect case makeForum(NewAccount, Promise<ErrorCode>)
   /// Deletes a forum.
-  case deleteForum(EncryptionPublicKey)
+  case deleteForum(EncryptionPublicKey, Promise<ErrorCode>)
   /// Delivers posts to their recipients' mailboxes, in this order.
-  case post([Post])
+  case post([Post], Promise<[PostOutcome]>)
   /// Deletes the content of a message.
-  indirect case truncate(MessageID)
+  indirect case truncate(MessageID, Promise<Truncation>)
   /// Records that the user vouches for another; the signature is verified, and kept if it is one of version 2.
-  indirect case vouch(for: EncryptionPublicKey, signature: Signature?)
+  indirect case vouch(for: EncryptionPublicKey, signature: Signature?, Promise<ErrorCode>)
   /// Records that the user vouches no more.
-  case revoke(for: EncryptionPublicKey)
+  case revoke(for: EncryptionPublicKey, Promise<ErrorCode>)
   /// Lists the users who vouch for an account.
-  case vouchers(of: EncryptionPublicKey)
+  case vouchers(of: EncryptionPublicKey, Promise<[EncryptionPublicKey]>)
   /// Finds as many accounts as a search asks for.
-  indirect case find(AccountSearch)
+  indirect case find(AccountSearch, Promise<[Version2.User]>)
   /// Does something with a file.
-  indirect case file(FileRequest)
+  indirect case file(FileRequest, Promise<FileReply>)
 
   // Version 2 asks for these.
 
-  /// Records that a device has proved to be the account's, and looks up where its stream begins.
-  indirect case begin(StreamRequest)
-  /// Looks up the position at which the stream tells of a truncation.
-  indirect case truncation(of: MessageID)
+  /// Records that a device has proved to be the account's, and looks up where its stream begins; nil if the account has changed
+  /// meanwhile.
+  indirect case begin(StreamRequest, Promise<StreamStart?>)
+  /// Looks up the position at which the stream reports a truncation, zero if it is not there.
+  indirect case truncation(of: MessageID, Promise<MailboxPosition>)
   /// Keeps the position that a device has acknowledged: at once, or with others within a second.
-  indirect case acknowledge(MailboxPosition, device: Version2.DeviceID, isAnswered: Bool)
+  indirect case acknowledge(
+    MailboxPosition, device: Version2.DeviceID, isAnswered: Bool, Promise<ErrorCode>)
   /// Binds a device to a push address, or unbinds it.
-  indirect case push(Version2.Push, data: [UInt8], device: Version2.DeviceID)
+  indirect case push(
+    Version2.Push, data: [UInt8], device: Version2.DeviceID, Promise<ErrorCode>)
   /// Asks whether there is an account.
-  case exists(EncryptionPublicKey)
+  case exists(EncryptionPublicKey, Promise<ErrorCode>)
   /// Lists a part of the users who vouch for an account.
-  indirect case voucherPage(Version2.VouchersQuery)
+  indirect case voucherPage(
+    Version2.VouchersQuery, Promise<Result<ListPage<Version2.Voucher>, ErrorCode>>)
   /// Finds a part of the accounts that a search matches.
-  indirect case search(AccountSearch)
+  indirect case search(AccountSearch, Promise<Result<ListPage<Version2.User>, ErrorCode>>)
   /// Deletes the user's account.
-  case leave
+  case leave(Promise<ErrorCode>)
   /// Makes the user a reader of a forum that asks for a token.
-  case join(EncryptionPublicKey)
+  case join(EncryptionPublicKey, Promise<ErrorCode>)
+}
+
+/// A login of version 1: who it is, by which ephemeral key, and where the stream is to begin.
+struct StreamOrigin: Sendable {
+  let user: EncryptionPublicKey
+  let ephemeralKey: EncryptionPublicKey
+  let head: MessageID
+  let max: Int
+}
+
+/// A part of a list, and the cursor of the next one.
+struct ListPage<Item: Sendable>: Sendable {
+  let items: [Item]
+  let next: Version2.Cursor
 }
 
 /// A search for accounts: in version 2 for a page of them.
@@ -73,40 +103,6 @@ enum AccountSearch: Hashable, Sendable {
       query.page.max == 0 ? limit : min(limit, Int(query.page.max))
     }
   }
-}
-
-/// The result of a query.
-enum Reply: Sendable {
-  /// Tells whether the ephemeral key is this connection's; false also if a login with it was noted before.
-  case claimed(Bool)
-  /// The entry of the mailbox after which the stream begins.
-  case started(MailboxPosition)
-  /// The positions in the sender's own mailbox, of the messages that were delivered there.
-  case posted([MailboxPosition])
-  /// The result of a truncation.
-  case truncated(Truncation)
-  /// The users who vouch.
-  case vouchers([EncryptionPublicKey])
-  /// The accounts that were found.
-  case found([Version2.User])
-  /// The result of a request about a file.
-  case file(FileReply)
-  /// The outcome of each post of a device of version 2.
-  case outcomes([PostOutcome])
-  /// The query is done, or refused with an error.
-  case outcome(ErrorCode)
-  /// The account, or nil if there is none.
-  case account(KnownAccount?)
-  /// The place at which the stream begins, or nil if the account has changed meanwhile.
-  case began(StreamStart?)
-  /// The position of an entry, zero if it is not there.
-  case position(MailboxPosition)
-  /// A part of the users who vouch.
-  case voucherPage([Version2.Voucher], next: Version2.Cursor)
-  /// A part of the accounts that were found.
-  case accountPage([Version2.User], next: Version2.Cursor)
-  /// The store failed; nothing was changed.
-  case failed
 }
 
 /// A request of a user about a file.
@@ -132,17 +128,17 @@ enum FileReply: Hashable, Sendable {
   case refused(ErrorCode)
 }
 
-/// The subject of a query that a session has asked for its user. Large cases are indirect, so that
+/// A query that a session of version 1 has asked for its user, and what the reply is for. Large cases are indirect, so that
 /// sessions stay small.
 enum UserRequest {
   case posts(Posting)
-  indirect case truncation(MessageID)
-  case vouchers(of: EncryptionPublicKey)
-  case search
-  /// A request about a file.
-  indirect case file(PDU)
-  /// A change that the device isn't told.
-  case other
+  indirect case truncation(MessageID, Promise<Truncation>)
+  case vouchers(of: EncryptionPublicKey, Promise<[EncryptionPublicKey]>)
+  case search(Promise<[Version2.User]>)
+  /// A request about a file, whose reply is of the same type.
+  indirect case file(PDU, Promise<FileReply>)
+  /// A change of which the device isn't told, but its failure.
+  case change(Promise<ErrorCode>)
 }
 
 /// The result of a request for truncation.

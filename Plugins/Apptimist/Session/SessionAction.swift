@@ -66,8 +66,8 @@ enum SessionEvent: Sendable {
   case opened
   /// A message came.
   case received(WebSocketMessage)
-  /// The reply to the open query came.
-  case replied(Reply)
+  /// The open query is done: its promise has the reply, unless it failed.
+  case replied
   /// The user's mailbox has further entries, which others made.
   case news(EntryUpdate<MailboxPosition, MailboxEntry>, isBackedUp: Bool)
   /// A part of the mailbox was read, or nil if that failed.

@@ -18,7 +18,7 @@ protocol StreamState: ~Copyable {
   mutating func receive(
     _ message: WebSocketMessage, _ context: inout SessionContext) throws(SessionEnd)
   /// Applies the reply to the open query.
-  mutating func apply(_ reply: Reply, _ context: inout SessionContext) throws(SessionEnd)
+  mutating func applyReply(_ context: inout SessionContext) throws(SessionEnd)
   /// Redirects the device to a URI.
   mutating func redirect(to uri: String, _ context: inout SessionContext) -> SessionEnd
 }
@@ -55,7 +55,7 @@ extension StreamState where Self: ~Copyable {
     do throws(SessionEnd) {
       switch event {
       case .received(let message) where !isWaiting: try receive(message, &context)
-      case .replied(let reply): try apply(reply, &context)
+      case .replied: try applyReply(&context)
       case .news(let news, let isBackedUp):
         if let entry = cursor.apply(news, isReady: !isBackedUp) { _ = try deliver(entry, &context) }
       case .read(let page): try apply(page, &context)

@@ -178,13 +178,13 @@ private struct SessionRun: ~Copyable {
   private mutating func deal() {
     guard made == nil else { return }
     switch query {
-    case .post(let posts):
+    case .post(let posts, _):
       made = posts.filter { $0.message.recipient == Keys.user.publicKey }.map { post in
         queue(
           .message(header: post.header, data: post.data),
           MessageID(header: post.header, data: post.data[...]), isOwn: true)
       }
-    case .truncate(let id): made = [queue(.truncation, id, isOwn: true)]
+    case .truncate(let id, _): made = [queue(.truncation, id, isOwn: true)]
     default: break
     }
   }
@@ -197,39 +197,41 @@ private struct SessionRun: ~Copyable {
     let made = made ?? []
     self.query = nil
     self.made = nil
-    let reply: Reply
     switch (query, choice) {
-    case (_, 255): reply = .failed
-    case (_, 254): reply = .outcome(.done)
-    case (_, 253): reply = .found([])
-    case (.claim, _): reply = .claimed(choice != 0)
-    case (.register, _): reply = .outcome(choice != 0 ? .done : .notPermitted)
-    case (.account, _):
-      reply = .account(
+    // It fails.
+    case (_, 253...): break
+    case (.claim(_, let reply), _): reply.fulfil(choice != 0)
+    case (.register(_, let reply), _): reply.fulfil(choice != 0 ? .done : .notPermitted)
+    case (.account(_, let reply), _):
+      reply.fulfil(
         KnownAccount(
           isForum: choice == 0, authenticationKey: Keys.userAuthentication.publicKey))
-    case (.start, _):
+    case (.start(_, let reply), _):
       let position = Int64(choice) % Int64(queue.count + 1)
       start = position
-      reply = .started(MailboxPosition(rawValue: position))
-    case (.post, _): reply = .posted(made)
-    case (.truncate, _):
-      reply = .truncated(made.first.map { .first($0) } ?? (choice == 0 ? .never : .again))
-    case (.vouchers, _):
-      reply = .vouchers([EncryptionPublicKey](repeating: Keys.other, count: Int(choice)))
-    case (.find, _):
-      reply = .found(
+      reply.fulfil(MailboxPosition(rawValue: position))
+    case (.post(_, let reply), _):
+      reply.fulfil(made.map { .queued(isKnown: false, own: $0, isOwnNew: true) })
+    case (.truncate(_, let reply), _):
+      reply.fulfil(made.first.map { .first($0) } ?? (choice == 0 ? .never : .again))
+    case (.vouchers(_, let reply), _):
+      reply.fulfil([EncryptionPublicKey](repeating: Keys.other, count: Int(choice)))
+    case (.find(_, let reply), _):
+      reply.fulfil(
         [Version2.User](
           repeating: Version2.User(
             key: Keys.other, authenticationKey: Keys.userAuthentication.publicKey, kind: .user,
             flags: [], name: ShortBytes("name") ?? .empty, uid: ShortBytes("uid") ?? .empty),
           count: Int(choice % 4)))
-    case (.file, 0...9):
-      reply = .file(.refused(ErrorCode(rawValue: UInt16(choice % 9))))
-    case (.file, _): reply = .file(.done(bytes(Int(choice % 64))))
-    default: reply = .outcome(.done)
+    case (.file(_, let reply), 0...9):
+      reply.fulfil(.refused(ErrorCode(rawValue: UInt16(choice % 9))))
+    case (.file(_, let reply), _): reply.fulfil(.done(bytes(Int(choice % 64))))
+    case (.makeForum(_, let reply), _), (.deleteForum(_, let reply), _),
+      (.vouch(_, _, let reply), _), (.revoke(_, let reply), _):
+      reply.fulfil(.done)
+    default: preconditionFailure("version 1 asks for what version 2 has")
     }
-    handle(.replied(reply))
+    handle(.replied)
   }
 
   /// Delivers another session's message, of which this one is told.

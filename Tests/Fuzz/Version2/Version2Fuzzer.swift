@@ -194,22 +194,22 @@ private struct SessionRun: ~Copyable {
     guard let query else { return }
     self.query = nil
     let choice = byte()
-    let reply: Reply
+    let outcome = ErrorCode(rawValue: UInt16(choice % 13))
     switch (query, choice) {
-    case (_, 255): reply = .failed
-    case (_, 254): reply = .outcome(.done)
-    case (.account, _):
-      reply = .account(
+    // It fails.
+    case (_, 254...): break
+    case (.account(_, let reply), _):
+      reply.fulfil(
         choice == 0
           ? nil : KnownAccount(isForum: choice == 1, authenticationKey: Keys.signer.publicKey))
-    case (.begin, _):
+    case (.begin(_, let reply), _):
       let last = MailboxPosition(rawValue: position)
-      reply = .began(
+      reply.fulfil(
         choice == 0
           ? nil
           : StreamStart(epoch: 1, first: last.next, last: last, start: last, isClosed: false))
-    case (.post(let posts), _):
-      reply = .outcomes(
+    case (.post(let posts, let reply), _):
+      reply.fulfil(
         posts.map { _ in
           guard choice % 3 != 0 else { return .refused(.notPermitted) }
           position += 1
@@ -217,14 +217,23 @@ private struct SessionRun: ~Copyable {
             isKnown: choice % 2 == 0, own: MailboxPosition(rawValue: position),
             isOwnNew: choice % 4 < 2)
         })
-    case (.truncate, _): reply = .truncated(choice % 2 == 0 ? .again : .never)
-    case (.truncation, _): reply = .position(MailboxPosition(rawValue: Int64(choice)))
-    case (.file, _): reply = .file(choice == 0 ? .refused(.locked) : .done(bytes(Int(choice))))
-    case (.voucherPage, _): reply = .voucherPage([], next: Version2.Cursor())
-    case (.search, _): reply = .accountPage([], next: Version2.Cursor())
-    default: reply = .outcome(ErrorCode(rawValue: UInt16(choice % 13)))
+    case (.truncate(_, let reply), _): reply.fulfil(choice % 2 == 0 ? .again : .never)
+    case (.truncation(_, let reply), _):
+      reply.fulfil(MailboxPosition(rawValue: Int64(choice)))
+    case (.file(_, let reply), _):
+      reply.fulfil(choice == 0 ? .refused(.locked) : .done(bytes(Int(choice))))
+    case (.voucherPage(_, let reply), _):
+      reply.fulfil(.success(ListPage(items: [], next: Version2.Cursor())))
+    case (.search(_, let reply), _):
+      reply.fulfil(.success(ListPage(items: [], next: Version2.Cursor())))
+    case (.register(_, let reply), _), (.makeForum(_, let reply), _),
+      (.deleteForum(_, let reply), _), (.vouch(_, _, let reply), _), (.revoke(_, let reply), _),
+      (.acknowledge(_, _, _, let reply), _), (.push(_, _, _, let reply), _),
+      (.exists(_, let reply), _), (.leave(let reply), _), (.join(_, let reply), _):
+      reply.fulfil(outcome)
+    default: preconditionFailure("version 2 asks for what version 1 has")
     }
-    handle(.replied(reply))
+    handle(.replied)
   }
 
   private mutating func queue() {

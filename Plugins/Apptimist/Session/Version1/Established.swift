@@ -22,7 +22,7 @@ struct EstablishedState: ~Copyable, StreamState {
   var making: StreamMaking? {
     switch request {
     case .posts(let posting): .posts(posting.posts)
-    case .truncation(let id): .truncation(id)
+    case .truncation(let id, _): .truncation(id)
     default: nil
     }
   }
@@ -101,28 +101,33 @@ extension EstablishedState {
 // MARK: - What queries come to
 
 extension EstablishedState {
-  mutating func apply(_ reply: Reply, _ context: inout SessionContext) throws(SessionEnd) {
-    switch (request.take(), reply) {
-    case (nil, _): return
-    case (.posts(let posting), .posted(let positions)):
-      for position in positions { cursor.recordOwn(position) }
+  mutating func applyReply(_ context: inout SessionContext) throws(SessionEnd) {
+    // The device must send again, on another connection, what failed and what it isn't told of.
+    switch request.take() {
+    case nil: return
+    case .posts(let posting):
+      guard let outcomes = posting.outcomes.value else { throw .close(1011) }
+      for case .queued(_, let own?, isOwnNew: true) in outcomes { cursor.recordOwn(own) }
       cursor.release()
       if let next = posting.next(&context) {
         request = .posts(next)
       } else if case .pdu(let postponed) = posting.postponed {
         begin(postponed, &context)
       }
-    case (.truncation(let id), .truncated(let truncation)):
+    case .truncation(let id, let reply):
+      guard let truncation = reply.value else { throw .close(1011) }
       if case .first(let position) = truncation { cursor.recordOwn(position) }
       cursor.release()
       if truncation != .never { try channel.send(.truncate(PDU.Truncate(message: id)), &context) }
-    case (.vouchers(let subject), .vouchers(let keys)):
+    case .vouchers(let subject, let reply):
+      guard let keys = reply.value else { throw .close(1011) }
       try channel.send(.vouchers(PDU.Vouchers(subject: subject, vouchers: keys)), &context)
-    case (.search, .found(let accounts)): try send(accounts, &context)
-    case (.file(let pdu), .file(let reply)): try send(reply, to: pdu, &context)
-    case (.other, .outcome): break
-    // The device must send again, on another connection, what it isn't told of.
-    default: throw .close(1011)
+    case .search(let reply):
+      guard let accounts = reply.value else { throw .close(1011) }
+      try send(accounts, &context)
+    case .file(let pdu, let reply):
+      try send(reply.value ?? .refused(.internalError), to: pdu, &context)
+    case .change(let reply): guard reply.value != nil else { throw .close(1011) }
     }
     if request == nil { try channel.endIfWornOut(&context) }
   }
@@ -145,8 +150,12 @@ extension EstablishedState {
     let content: [UInt8]?
     let error: ErrorCode
     switch reply {
-    case .done(let file): (content, error) = (file, .done)
-    case .refused(let code): (content, error) = ([UInt8](code.description.utf8), code)
+    case .done(let file):
+      content = file
+      error = .done
+    case .refused(let code):
+      content = [UInt8](code.description.utf8)
+      error = code
     }
     guard let pdu = request.fileReply(error) else { throw .close(1011) }
     try channel.send(pdu, data: content.map { user.seal($0, context.setup) } ?? [], &context)
@@ -184,27 +193,31 @@ struct SessionUser {
     case .login, .pause, .resume, .redirect, .user: return nil
     case .new(let new):
       guard let name = AccountName(new.name), setup.isFit(new.key) else { return nil }
-      return (.makeForum(NewAccount(new, name: name, uid: "")), .other)
-    case .del(let del): return (.deleteForum(del.key), .other)
+      return change { .makeForum(NewAccount(new, name: name, uid: ""), $0) }
+    case .del(let del): return change { .deleteForum(del.key, $0) }
     case .message(let message):
       guard let post = Post(message, received, by: key) else { return nil }
-      return (.post([post]), .posts(Posting(posts: [post])))
+      let posting = Posting(posts: [post])
+      return (posting.query, .posts(posting))
     case .truncate(let truncate):
-      return (.truncate(truncate.message), .truncation(truncate.message))
+      let reply = Promise<Truncation>()
+      return (.truncate(truncate.message, reply), .truncation(truncate.message, reply))
     case .vouch(let vouch):
       guard vouch.subject != key else { return nil }
-      if vouch.signature.isZero { return (.revoke(for: vouch.subject), .other) }
+      if vouch.signature.isZero { return change { .revoke(for: vouch.subject, $0) } }
       guard login.authenticationKey.verifies(vouch.signature, over: vouch.subject) else {
         return nil
       }
-      return (.vouch(for: vouch.subject, signature: nil), .other)
+      return change { .vouch(for: vouch.subject, signature: nil, $0) }
     case .vouchers(let vouchers):
       guard vouchers.vouchers.isEmpty else { return nil }
-      return (.vouchers(of: vouchers.subject), .vouchers(of: vouchers.subject))
-    case .searchByName(let search):
-      return (.find(.name(Version2.TextQuery(search))), .search)
-    case .searchByUid(let search): return (.find(.uid(Version2.TextQuery(search))), .search)
-    case .searchByKey(let search): return (.find(.key(search.key)), .search)
+      let reply = Promise<[EncryptionPublicKey]>()
+      return (
+        .vouchers(of: vouchers.subject, reply), .vouchers(of: vouchers.subject, reply)
+      )
+    case .searchByName(let search): return find(.name(Version2.TextQuery(search)))
+    case .searchByUid(let search): return find(.uid(Version2.TextQuery(search)))
+    case .searchByKey(let search): return find(.key(search.key))
     case .read(let read): return file(.read, read, received.pdu)
     case .lock(let lock): return file(.lock, lock, received.pdu)
     case .remove(let remove): return file(.remove, remove, received.pdu)
@@ -213,11 +226,22 @@ struct SessionUser {
     }
   }
 
+  private func change(_ query: (Promise<ErrorCode>) -> Query) -> (Query, UserRequest) {
+    let reply = Promise<ErrorCode>()
+    return (query(reply), .change(reply))
+  }
+
+  private func find(_ search: AccountSearch) -> (Query, UserRequest) {
+    let reply = Promise<[Version2.User]>()
+    return (.find(search, reply), .search(reply))
+  }
+
   private func file<let type: Int>(
     _ act: FileRequest.Act, _ request: PDU.FileRequest<type>, _ pdu: PDU
   ) -> (Query, UserRequest) {
     let request = FileRequest(act: act, directory: request.directory, filename: request.filename)
-    return (.file(request), .file(pdu))
+    let reply = Promise<FileReply>()
+    return (.file(request, reply), .file(pdu, reply))
   }
 
   // MARK: - Files' data

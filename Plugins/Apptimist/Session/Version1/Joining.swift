@@ -6,11 +6,11 @@ struct JoiningState: ~Copyable {
   /// The subject of the open query.
   private enum Request {
     /// Whether the device is the first user of its ephemeral key; its first PDU waits for that.
-    case claim(ReceivedFrame)
-    case registration(EncryptionPublicKey)
-    indirect case login(PDU.Login)
+    case claim(ReceivedFrame, Promise<Bool>)
+    case registration(EncryptionPublicKey, Promise<ErrorCode>)
+    indirect case login(PDU.Login, Promise<KnownAccount?>)
     /// The login is right: the key is being noted as used, and the position at which the stream begins looked up.
-    indirect case start(SessionUser)
+    indirect case start(SessionUser, Promise<MailboxPosition?>)
   }
 
   private var channel: SessionChannel
@@ -34,10 +34,11 @@ struct JoiningState: ~Copyable {
       if isClaimed {
         try receive(frame, &context)
       } else {
-        request = .claim(frame)
-        context.ask(.claim(context.setup.ephemeralKey))
+        let reply = Promise<Bool>()
+        request = .claim(frame, reply)
+        context.ask(.claim(context.setup.ephemeralKey, reply))
       }
-    case .replied(let reply): return try apply(reply, &context)
+    case .replied: return try applyReply(&context)
     case .timedOut: guard case .start = request else { throw context.late() }
     case .evicted: throw .close(1008)
     case .draining(let uri?) where isClaimed: throw channel.redirect(to: uri, &context)
@@ -63,45 +64,52 @@ struct JoiningState: ~Copyable {
         context.setup.isFit(new.key), new.key.isCanonical, !new.authenticationKey.isLowOrder,
         registered == nil || registered == new.key
       else { throw .refuse }
-      request = .registration(new.key)
-      context.ask(.register(NewAccount(new, name: name, uid: uid)))
+      let reply = Promise<ErrorCode>()
+      request = .registration(new.key, reply)
+      context.ask(.register(NewAccount(new, name: name, uid: uid), reply))
     case .login(let login):
-      request = .login(login)
-      context.ask(.account(login.user))
+      let reply = Promise<KnownAccount?>()
+      request = .login(login, reply)
+      context.ask(.account(login.user, reply))
     default: if pdu.isStray { context.count(.ignored) }
     }
   }
 
-  private consuming func apply(
-    _ reply: Reply, _ context: inout SessionContext
+  private consuming func applyReply(
+    _ context: inout SessionContext
   ) throws(SessionEnd) -> SessionState {
-    switch (request.take(), reply) {
-    case (nil, _): break
-    case (.claim(let first), .claimed(true)):
-      isClaimed = true
+    switch request.take() {
+    case nil: break
+    case .claim(let first, let reply):
+      guard let isClaimed = reply.value else { throw .close(1011) }
+      guard isClaimed else { throw .close(1008) }
+      self.isClaimed = true
       try receive(first, &context)
-    case (.claim, .claimed(false)), (.start, .claimed(false)): throw .close(1008)
-    case (.registration(let key), .outcome(.done)):
+    case .registration(let key, let reply):
+      guard let outcome = reply.value else { throw .close(1011) }
+      guard outcome == .done else { throw .refuse }
       registered = key
       try channel.endIfWornOut(&context)
-    case (.registration, .outcome): throw .refuse
-    case (.login(let login), .account(let account)):
-      guard let account, !account.isForum, !account.isClosed,
+    case .login(let login, let reply):
+      guard let found = reply.value else { throw .close(1011) }
+      guard let account = found, !account.isForum, !account.isClosed,
         account.authenticationKey.verifies(login.signature, over: login.user)
       else { throw .refuse }
+      let position = Promise<MailboxPosition?>()
       request = .start(
-        SessionUser(key: login.user, authenticationKey: account.authenticationKey))
-      context.ask(
-        .start(
-          user: login.user, ephemeralKey: context.setup.ephemeralKey, head: login.head,
-          max: Int(login.max)))
-    case (.start(let user), .started(let position)):
+        SessionUser(key: login.user, authenticationKey: account.authenticationKey), position)
+      let origin = StreamOrigin(
+        user: login.user, ephemeralKey: context.setup.ephemeralKey, head: login.head,
+        max: Int(login.max))
+      context.ask(.start(origin, position))
+    case .start(let user, let reply):
+      guard let found = reply.value else { throw .close(1011) }
+      guard let position = found else { throw .close(1008) }
       try channel.endIfWornOut(&context)
       // Not before: a connection that is played again must not close the user's oldest session. What is
       // queued until now is read with all others.
       context.actions.append(.join(user.login))
       return .established(EstablishedState(channel, user, after: position, context.setup.limits))
-    default: throw .close(1011)
     }
     return .joining(self)
   }

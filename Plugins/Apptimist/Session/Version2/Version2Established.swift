@@ -4,17 +4,21 @@ internal import HTTPProtocol
 
 /// The user is logged in, and the stream goes on from its cursor.
 struct Version2Established: ~Copyable, StreamState {
-  /// The subject of the open query.
+  /// The open query, and what its reply is for.
   enum Subject {
     case posts(Posting)
-    indirect case truncation(MessageID, OpenRequest)
+    indirect case truncation(MessageID, OpenRequest, Promise<Truncation>)
     /// The place of a truncation that was made before.
-    case truncationPlace(OpenRequest)
+    case truncationPlace(OpenRequest, Promise<MailboxPosition>)
     /// Asks for the subject of a voucher whose signature, unless it has none, is valid.
-    indirect case voucherSubject(PDU.Vouch, OpenRequest)
+    indirect case voucherSubject(PDU.Vouch, OpenRequest, Promise<ErrorCode>)
     /// The account is being deleted, and its session ends.
-    case leave(OpenRequest)
-    case other(OpenRequest)
+    case leave(OpenRequest, Promise<ErrorCode>)
+    case file(OpenRequest, Promise<FileReply>)
+    case vouchers(OpenRequest, Promise<Result<ListPage<Version2.Voucher>, ErrorCode>>)
+    case accounts(OpenRequest, Promise<Result<ListPage<Version2.User>, ErrorCode>>)
+    /// A change, of which the device is told the outcome.
+    case change(OpenRequest, Promise<ErrorCode>)
   }
 
   private var link: Version2Link
@@ -49,7 +53,7 @@ struct Version2Established: ~Copyable, StreamState {
   var making: StreamMaking? {
     switch subject {
     case .posts(let posting): .posts(posting.posts)
-    case .truncation(let id, _): .truncation(id)
+    case .truncation(let id, _, _): .truncation(id)
     default: nil
     }
   }
@@ -110,34 +114,42 @@ struct Version2Established: ~Copyable, StreamState {
       guard let post = Post(received, by: login) else {
         return link.answer(request, .notPermitted, &context)
       }
-      subject = .posts(Posting(posts: [post]))
-      context.ask(.post([post]))
+      let posting = Posting(posts: [post])
+      subject = .posts(posting)
+      context.ask(posting.query)
     case .new(let new):
       do throws(ErrorCode) {
         let forum = try link.account(new, token: received.data, isForum: true, context.setup)
-        ask(.makeForum(forum), request, &context)
+        change(request, &context) { .makeForum(forum, $0) }
       } catch { link.answer(request, error, &context) }
     case .ack(let ack): acknowledge(ack, request, &context)
     case .leave(let signature):
       guard link.isLeave(signature, of: login) else {
         return link.answer(request, .wrongProof, &context)
       }
-      subject = .leave(request)
-      context.ask(.leave)
-    case .join(let forum): ask(.join(forum), request, &context)
+      let reply = Promise<ErrorCode>()
+      subject = .leave(request, reply)
+      context.ask(.leave(reply))
+    case .join(let forum): change(request, &context) { .join(forum, $0) }
     case .push(let push):
-      ask(.push(push, data: received.data, device: device), request, &context)
+      let device = device
+      change(request, &context) { .push(push, data: received.data, device: device, $0) }
     case .truncate(let truncate):
-      subject = .truncation(truncate.message, request)
-      context.ask(.truncate(truncate.message))
+      let reply = Promise<Truncation>()
+      subject = .truncation(truncate.message, request, reply)
+      context.ask(.truncate(truncate.message, reply))
     case .vouch(let vouch):
-      subject = .voucherSubject(vouch, request)
-      context.ask(.exists(vouch.subject))
-    case .del(let del): ask(.deleteForum(del.key), request, &context)
-    case .vouchers(let query): ask(.voucherPage(query), request, &context)
-    case .searchByName(let query): ask(.search(.name(query)), request, &context)
-    case .searchByUid(let query): ask(.search(.uid(query)), request, &context)
-    case .searchByKey(let query): ask(.search(.key(query.key)), request, &context)
+      let reply = Promise<ErrorCode>()
+      subject = .voucherSubject(vouch, request, reply)
+      context.ask(.exists(vouch.subject, reply))
+    case .del(let del): change(request, &context) { .deleteForum(del.key, $0) }
+    case .vouchers(let query):
+      let reply = Promise<Result<ListPage<Version2.Voucher>, ErrorCode>>()
+      subject = .vouchers(request, reply)
+      context.ask(.voucherPage(query, reply))
+    case .searchByName(let query): search(.name(query), request, &context)
+    case .searchByUid(let query): search(.uid(query), request, &context)
+    case .searchByKey(let query): search(.key(query.key), request, &context)
     case .read(let file): ask(.read, file, request, &context)
     case .lock(let file): ask(.lock, file, request, &context)
     case .write(let file): ask(.write(received.data), file, request, &context)
@@ -145,20 +157,31 @@ struct Version2Established: ~Copyable, StreamState {
     }
   }
 
-  private mutating func ask(
-    _ query: Query, _ request: OpenRequest, _ context: inout SessionContext
+  private mutating func change(
+    _ request: OpenRequest, _ context: inout SessionContext, _ query: (Promise<ErrorCode>) -> Query
   ) {
-    subject = .other(request)
-    context.ask(query)
+    let reply = Promise<ErrorCode>()
+    subject = .change(request, reply)
+    context.ask(query(reply))
+  }
+
+  private mutating func search(
+    _ search: AccountSearch, _ request: OpenRequest, _ context: inout SessionContext
+  ) {
+    let reply = Promise<Result<ListPage<Version2.User>, ErrorCode>>()
+    subject = .accounts(request, reply)
+    context.ask(.search(search, reply))
   }
 
   private mutating func ask(
     _ act: FileRequest.Act, _ file: Version2.FileQuery, _ request: OpenRequest,
     _ context: inout SessionContext
   ) {
-    ask(
-      .file(FileRequest(act: act, directory: file.directory, filename: file.filename)), request,
-      &context)
+    let reply = Promise<FileReply>()
+    subject = .file(request, reply)
+    context.ask(
+      .file(
+        FileRequest(act: act, directory: file.directory, filename: file.filename), reply))
   }
 
   private mutating func acknowledge(
@@ -168,53 +191,70 @@ struct Version2Established: ~Copyable, StreamState {
       return link.answer(request, .badField, &context)
     }
     let position = MailboxPosition(rawValue: Int64(bitPattern: ack.position))
-    ask(.acknowledge(position, device: device, isAnswered: request.number != 0), request, &context)
+    let device = device
+    change(request, &context) {
+      .acknowledge(position, device: device, isAnswered: request.number != 0, $0)
+    }
   }
 
   // MARK: - What queries come to
 
-  mutating func apply(_ reply: Reply, _ context: inout SessionContext) throws(SessionEnd) {
-    switch (subject.take(), reply) {
-    case (nil, _): return
-    case (.leave(let request), .outcome(.done)):
-      link.answer(request, .done, &context)
-      throw .close(1008)
-    case (.posts(let posting), _): apply(reply, to: posting, &context)
-    case (.truncation(let id, let request), .truncated(let truncation)):
-      switch truncation {
+  mutating func applyReply(_ context: inout SessionContext) throws(SessionEnd) {
+    switch subject.take() {
+    case nil: return
+    case .leave(let request, let reply):
+      let outcome = reply.value ?? .internalError
+      link.answer(request, outcome, &context)
+      if outcome == .done { throw .close(1008) }
+    case .posts(let posting): finish(posting, &context)
+    case .truncation(let id, let request, let reply):
+      switch reply.value {
       case .first(let position):
         cursor.recordOwn(position)
         link.answer(request, .success(.placed(position, isKnown: false)), &context)
       case .again:
-        subject = .truncationPlace(request)
-        context.ask(.truncation(of: id))
+        let position = Promise<MailboxPosition>()
+        subject = .truncationPlace(request, position)
+        context.ask(.truncation(of: id, position))
       case .never: link.answer(request, .notFound, &context)
+      case nil: link.answer(request, .internalError, &context)
       }
       cursor.release()
-    case (.truncation(_, let request), _):
-      cursor.release()
-      link.answer(request, .internalError, &context)
-    case (.truncationPlace(let request), .position(let position)):
+    case .truncationPlace(let request, let reply):
+      guard let position = reply.value else {
+        return link.answer(request, .internalError, &context)
+      }
       link.answer(request, .success(.placed(position, isKnown: true)), &context)
-    case (.voucherSubject(let vouch, let request), .outcome(.done)):
+    case .voucherSubject(let vouch, let request, let reply):
+      let outcome = reply.value ?? .internalError
+      guard outcome == .done else { return link.answer(request, outcome, &context) }
       applyVouch(vouch, request, &context)
-    case (.voucherSubject(_, let request), .outcome(let error)),
-      (.leave(let request), .outcome(let error)), (.other(let request), .outcome(let error)):
-      link.answer(request, error, &context)
-    case (.other(let request), .file(.done(let content))):
-      link.answer(request, .success(.done), data: content ?? [], &context)
-    case (.other(let request), .file(.refused(let error))): link.answer(request, error, &context)
-    case (.other(let request), .voucherPage(let vouchers, let next)):
+    case .change(let request, let reply):
+      link.answer(request, reply.value ?? .internalError, &context)
+    case .file(let request, let reply):
+      switch reply.value ?? .refused(.internalError) {
+      case .done(let content):
+        link.answer(request, .success(.done), data: content ?? [], &context)
+      case .refused(let error): link.answer(request, error, &context)
+      }
+    case .vouchers(let request, let reply):
+      answer(request, reply.value, &context) { voucher, list in voucher.append(to: &list) }
+    case .accounts(let request, let reply):
+      answer(request, reply.value, &context) { user, list in user.append(to: &list) }
+    }
+  }
+
+  /// Answers with a page of a list, or with the error that applies.
+  private mutating func answer<Item>(
+    _ request: OpenRequest, _ page: Result<ListPage<Item>, ErrorCode>?,
+    _ context: inout SessionContext, append: (Item, inout [UInt8]) -> Void
+  ) {
+    switch page ?? .failure(.internalError) {
+    case .failure(let error): link.answer(request, error, &context)
+    case .success(let page):
       var list: [UInt8] = []
-      for voucher in vouchers { voucher.append(to: &list) }
-      link.answer(request, .page(vouchers.count, next), data: list, &context)
-    case (.other(let request), .accountPage(let users, let next)):
-      var list: [UInt8] = []
-      for user in users { user.append(to: &list) }
-      link.answer(request, .page(users.count, next), data: list, &context)
-    case (.truncationPlace(let request), _), (.voucherSubject(_, let request), _),
-      (.leave(let request), _), (.other(let request), _):
-      link.answer(request, .internalError, &context)
+      for item in page.items { append(item, &list) }
+      link.answer(request, .page(page.items.count, page.next), data: list, &context)
     }
   }
 
@@ -223,21 +263,23 @@ struct Version2Established: ~Copyable, StreamState {
     _ vouch: PDU.Vouch, _ request: OpenRequest, _ context: inout SessionContext
   ) {
     guard vouch.subject != user else { return link.answer(request, .notPermitted, &context) }
-    if vouch.signature.isZero { return ask(.revoke(for: vouch.subject), request, &context) }
+    if vouch.signature.isZero {
+      return change(request, &context) { .revoke(for: vouch.subject, $0) }
+    }
     let signed = Version2.vouch(
       for: vouch.subject, by: user, at: context.setup.identity.encryptionKey)
     guard login.authenticationKey.verifies(vouch.signature, over: signed) else {
       return link.answer(request, .wrongProof, &context)
     }
-    ask(.vouch(for: vouch.subject, signature: vouch.signature), request, &context)
+    change(request, &context) {
+      .vouch(for: vouch.subject, signature: vouch.signature, $0)
+    }
   }
 
-  private mutating func apply(_ reply: Reply, to posting: Posting, _ context: inout SessionContext)
-  {
-    let outcomes: [PostOutcome] =
-      if case .outcomes(let outcomes) = reply, outcomes.count == posting.posts.count {
-        outcomes
-      } else { posting.posts.map { _ in .refused(.internalError) } }
+  /// Answers posts that were queued, and goes on with what came behind them.
+  private mutating func finish(_ posting: Posting, _ context: inout SessionContext) {
+    let outcomes =
+      posting.outcomes.value ?? posting.posts.map { _ in .refused(.internalError) }
     for (post, outcome) in zip(posting.posts, outcomes) {
       let request = OpenRequest(post)
       switch outcome {

@@ -6,9 +6,9 @@ internal import HTTPProtocol
 struct Version2Joining: ~Copyable {
   /// The subject of the open query.
   private enum Subject {
-    case registration(EncryptionPublicKey)
-    indirect case login(Version2.Login)
-    indirect case start(AccountLogin, Version2.DeviceID)
+    case registration(EncryptionPublicKey, Promise<ErrorCode>)
+    indirect case login(Version2.Login, Promise<KnownAccount?>)
+    indirect case start(AccountLogin, Version2.DeviceID, Promise<StreamStart?>)
   }
 
   private var link: Version2Link
@@ -33,7 +33,7 @@ struct Version2Joining: ~Copyable {
       context.actions.append(.wait(context.setup.limits.loginTime))
       return .joiningVersion2(self)
     case .received(let message) where !isWaiting: return try received(message, &context)
-    case .replied(let reply): return apply(reply, &context)
+    case .replied: return applyReply(&context)
     case .timedOut, .evicted: throw context.late()
     case .draining(let uri?): throw link.redirect(to: uri, &context)
     case .draining, .ended: return .closed
@@ -63,49 +63,52 @@ struct Version2Joining: ~Copyable {
       }
       do throws(ErrorCode) {
         let account = try link.account(new, token: received.data, isForum: false, context.setup)
-        open = (.registration(new.key), request)
-        context.ask(.register(account))
+        let reply = Promise<ErrorCode>()
+        open = (.registration(new.key, reply), request)
+        context.ask(.register(account, reply))
       } catch { return refused(request, error, &context) }
     case .login(let login):
       let fault = !received.data.isEmpty ? .badField : link.fault(login, context.setup)
       if let fault { return refused(request, fault, &context) }
-      open = (.login(login), request)
-      context.ask(.account(login.user))
+      let reply = Promise<KnownAccount?>()
+      open = (.login(login, reply), request)
+      context.ask(.account(login.user, reply))
     default: link.answer(request, .noSuchType, &context)
     }
     return .joiningVersion2(self)
   }
 
-  private consuming func apply(_ reply: Reply, _ context: inout SessionContext) -> SessionState {
+  private consuming func applyReply(_ context: inout SessionContext) -> SessionState {
     guard let (subject, request) = open.take() else { return .joiningVersion2(self) }
-    switch (subject, reply) {
-    case (.registration(let key), .outcome(.done)):
+    switch subject {
+    case .registration(let key, let reply):
+      let outcome = reply.value ?? .internalError
+      guard outcome == .done else { return refused(request, outcome, &context) }
       registered = key
       link.answer(request, .done, &context)
       return .joiningVersion2(self)
-    case (.registration, .outcome(let error)): return refused(request, error, &context)
-    case (.login(let login), .account(let account)):
-      guard let account else { return refused(request, .notFound, &context) }
+    case .login(let login, let reply):
+      guard let found = reply.value else { return refused(request, .internalError, &context) }
+      guard let account = found else { return refused(request, .notFound, &context) }
       guard !account.isForum else { return refused(request, .notPermitted, &context) }
       guard link.isSigned(login, by: account.authenticationKey) else {
         return refused(request, .wrongProof, &context)
       }
       let key = account.authenticationKey
-      open = (
-        .start(
-          AccountLogin(user: login.user, authenticationKey: key, isVersion1: false), login.device),
-        request
-      )
-      context.ask(.begin(StreamRequest(login, authenticationKey: key)))
+      let start = Promise<StreamStart?>()
+      let accountLogin = AccountLogin(
+        user: login.user, authenticationKey: key, isVersion1: false)
+      open = (.start(accountLogin, login.device, start), request)
+      context.ask(.begin(StreamRequest(login, authenticationKey: key), start))
       return .joiningVersion2(self)
-    case (.start(let login, let device), .began(let beginning?)):
+    case .start(let login, let device, let reply):
+      guard let found = reply.value else { return refused(request, .internalError, &context) }
+      guard let beginning = found else { return refused(request, .wrongProof, &context) }
       // Before the answer: what is queued until now is read with all others.
       context.actions.append(.join(login))
       link.answer(request, .success(.login(Version2.Start(beginning))), &context)
       return .establishedVersion2(
         Version2Established(link, login, device, beginning, context.setup.limits))
-    case (.start, .began(nil)): return refused(request, .wrongProof, &context)
-    default: return refused(request, .internalError, &context)
     }
   }
 
