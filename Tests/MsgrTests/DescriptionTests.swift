@@ -15,8 +15,9 @@ internal import Testing
       Description().paths.flatMap { path, operations in
         operations.keys.map { "\($0.uppercased()) \(path)" }
       })
-    // Each path answers at both of the servers that the description names.
-    #expect(routes == described.union(described.map { $0.replacing(" /", with: " /msgr/") }))
+    // Each path answers at both of the servers that the description names, but for those about topics, whose names the root has.
+    let atRoot = described.filter { !$0.contains(" /topics") }
+    #expect(routes == atRoot.union(described.map { $0.replacing(" /", with: " /msgr/") }))
   }
 
   @Test func isServed() async throws {

@@ -12,22 +12,26 @@ enum ActionsSyntax {
 
   /// Parses actions in the short form, or as a JSON list.
   ///
-  /// - Returns: objects with the members of actions, which are yet to be validated.
-  static func parse(_ text: String) throws(Fault) -> [JSONValue] {
+  /// - Returns: objects with the members of actions, which are yet to be validated, and notes of those that are none.
+  static func parse(_ text: String) throws(Fault) -> (actions: [JSONValue], notes: [String]) {
     let text = text.trimmingBlanks
     if text.hasPrefix("[") || text.hasPrefix("{") {
       guard let json = JSONValue(parsing: Array(text.utf8)) else {
         throw Fault(reason: "they are no JSON")
       }
-      return json.elements ?? [json]
+      return (json.elements ?? [json], [])
     }
     var actions: [JSONValue] = []
+    var notes: [String] = []
     var rest = text[...]
     while !rest.isEmpty {
       let members = try members(of: &rest)
-      if !members.isEmpty { actions.append(try action(members)) }
+      guard !members.isEmpty else { continue }
+      do throws(Fault) { actions.append(try action(members)) } catch {
+        notes.append("Action \(actions.count + notes.count + 1) was dropped: \(error.reason)")
+      }
     }
-    return actions
+    return (actions, notes)
   }
 
   /// The names of the members that may stand without one, in their order.

@@ -112,7 +112,11 @@ extension PublicationFields {
 
   /// Reads actions, as JSON or in the short form.
   mutating func read(actions text: String) {
-    do throws(ActionsSyntax.Fault) { actions = try ActionsSyntax.parse(text) } catch {
+    do throws(ActionsSyntax.Fault) {
+      let parsed = try ActionsSyntax.parse(text)
+      actions = parsed.actions
+      notes += parsed.notes
+    } catch {
       notes.append("Actions were dropped: \(error.reason)")
     }
   }

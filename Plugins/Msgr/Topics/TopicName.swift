@@ -51,7 +51,7 @@ enum ReservedTopics {
   ]
   /// Those of ntfy.
   static let ntfy: Set<String> = [
-    "docs", "static", "file", "app", "account", "settings", "signup", "v1", "topics",
+    "docs", "static", "file", "app", "account", "settings", "signup", "v1", "topics", "_matrix",
   ]
   static let names = routes.union(gotify).union(ntfy)
 }
