@@ -154,7 +154,7 @@ internal import Testing
     try anna.press("Details")
     #expect(
       try anna.browser.evaluate("document.querySelectorAll('main img, main i').length") == "0")
-    #expect(try anna.browser.evaluate("document.title") == "Apptimist")
+    #expect(try anna.browser.evaluate("document.title").hasSuffix("Apptimist"))
     for width in [320, 1200] {
       try anna.browser.resize(width: width, height: 640)
       let root = "document.documentElement"
@@ -171,7 +171,7 @@ internal import Testing
     let vectors = try String(
       contentsOf: tests.appending(path: "../ApptimistProtocolTests/Vectors/people.json"),
       encoding: .utf8)
-    for name in ["people", "contents", "export", "files", "link"] {
+    for name in ["people", "contents", "export", "files", "link", "names", "terms", "view"] {
       let file = try #require(try worker.firstMatch(of: Regex("\(name)\\.[0-9a-f]{16}\\.js"))?.0)
       let script = try String(
         contentsOf: tests.appending(path: "JavaScript/\(name).js"), encoding: .utf8)
@@ -220,7 +220,7 @@ internal import Testing
     try anna.run("document.querySelector('#details').close()")
     try anna.press("New chat")
     try anna.run(
-      "const f = document.querySelector('#find'); f.value = '*'; f.dispatchEvent(new Event('input'));"
+      "const f = document.querySelector('#find'); f.value = 'ברט'; f.dispatchEvent(new Event('input'));"
     )
     try anna.wait("document.querySelector('#finding li') !== null")
     try check(anna.browser, "finding")

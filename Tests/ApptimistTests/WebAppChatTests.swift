@@ -91,6 +91,7 @@ extension WebAppBrowserTests {
     try command.line(with: "wants to be linked", on: .output)
     command.type("/link \(digits)")
     try command.line(with: "* linked", on: .output)
+    try third.becomeDevice(of: "anna")
     try blockUntil { try third.evaluate("document.documentElement.dataset.connection") == "open" }
     #expect(try third.evaluate("document.documentElement.dataset.user") == anna.key)
     let linked = WebAppPerson(name: "anna", browser: third, key: anna.key)

@@ -121,6 +121,7 @@ extension WebAppBrowserTests {
     try anna.press("Close")
     let digits = try begin()
     try anna.fill("link", ["digits": digits])
+    try second.becomeDevice(of: "anna")
     try blockUntil { try second.evaluate("document.documentElement.dataset.connection") == "open" }
     let linked = WebAppPerson(name: "anna", browser: second, key: anna.key)
     #expect(try second.evaluate("document.documentElement.dataset.user") == anna.key)

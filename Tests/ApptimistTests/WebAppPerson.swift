@@ -191,6 +191,15 @@ struct WebAppPerson {
 }
 
 extension Browser {
+  /// Agrees that this browser becomes a device of the account that has come; nothing of it is stored before.
+  func becomeDevice(of name: String, file: String = #fileID, line: Int = #line) throws {
+    let words = "document.querySelector('#linking-words').textContent"
+    try blockUntil(file: file, line: line) {
+      try evaluate(words) == "This browser becomes a device of \(name)"
+    }
+    _ = try run("document.querySelector('#linking-yes').click()")
+  }
+
   /// Returns the six digits that the page of a new device shows, as soon as it does.
   func digits(file: String = #fileID, line: Int = #line) throws -> String {
     let digits = "document.querySelector('[data-digits]').textContent"

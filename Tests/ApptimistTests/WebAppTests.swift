@@ -74,7 +74,7 @@ internal import Formats
     }
     #expect(names.count > 12)
     #expect(!names.contains { $0.hasPrefix("qrcode") })
-    #expect(size <= 60 << 10, "\(size) bytes")
+    #expect(size <= 100 << 10, "\(size) bytes")
   }
 
   @Test func pagesHaveAPolicy() async throws {

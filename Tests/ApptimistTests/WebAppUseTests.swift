@@ -224,6 +224,7 @@ extension WebAppBrowserTests {
     try anna.wait("document.activeElement.matches('#link [name=digits]')")
     try keys.type(digits)
     try keys.press("Enter", 13)
+    try second.browser.becomeDevice(of: "anna")
     try second.wait("\(root).connection === 'open'")
     #expect(try second.browser.evaluate("\(root).user") == anna.key)
 

@@ -64,7 +64,13 @@ extension WebAppBrowserTests {
     let message = try #require(Hex.decode(asked.utf8.dropFirst(2)))
     let signature = try #require(WalletSignature.sign(WalletSignature.hash(message), with: secret))
     try browser.run("globalThis.sign('0x\(Hex.encode(signature))')")
-    try blockUntil { try browser.evaluate("\(root).connection") == "open" }
+    try blockUntil {
+      // Whoever has an account of this wallet here starts a new one.
+      try browser.run(
+        "if (!document.querySelector('#known').hidden) document.querySelector('#known-new').click()"
+      )
+      return try browser.evaluate("\(root).connection") == "open"
+    }
     return WebAppPerson(name: name, browser: browser, key: try browser.evaluate("\(root).user"))
   }
 

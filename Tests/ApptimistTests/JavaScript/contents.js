@@ -40,6 +40,21 @@ async function compare(contents) {
     check(utf8(JSON.stringify({ [name]: "00".repeat(32) })), { [name]: "00".repeat(32) });
     for (const bad of [1, "", "00", ["00".repeat(32)], "AA".repeat(32)]) check(utf8(JSON.stringify({ [name]: bad })), {});
   }
+  const id = "00".repeat(64), reply = { to: id, text: "what was said" };
+  check(utf8(JSON.stringify({ text: "x", reply })), { text: "x", reply });
+  for (const change of [{ to: "00" }, { text: 1 }]) check(utf8(JSON.stringify({ reply: { ...reply, ...change } })), {});
+  for (const emoji of ["👍", "❤️", "👩‍👩‍👧", "🇩🇪", ""]) check(utf8(JSON.stringify({ reaction: { to: id, emoji } })), { reaction: { to: id, emoji } });
+  for (const emoji of ["👍👍", "x", "👍 ", 1, null]) check(utf8(JSON.stringify({ reaction: { to: id, emoji } })), {});
+  // An edit counts by the time of its message.
+  check(utf8(JSON.stringify({ edit: { of: id, text: "y" } })), {});
+  const pieces = ["11".repeat(16), "22".repeat(16)], digest = "33".repeat(32);
+  check(utf8(JSON.stringify({ file: { ...file, pieces, digest } })), { file: { ...file, pieces, digest } });
+  for (const change of [{ pieces: [] }, { pieces: ["x"] }, { digest: "00" }, { size: 2 ** 40 }]) {
+    check(utf8(JSON.stringify({ file: { ...file, pieces, digest, ...change } })), {});
+  }
+  const thumbnail = btoa("x".repeat(16_384));
+  check(utf8(JSON.stringify({ file: { ...file, thumbnail } })), { file: { ...file, thumbnail } });
+  check(utf8(JSON.stringify({ file: { ...file, thumbnail: btoa("x".repeat(16_390)) } })), { file });
   const long = "é".repeat(40_000);
   check(utf8(JSON.stringify({ text: long })), { text: `${"é".repeat(32_768)}…` });
   const [one, other] = [contents.contentOf({ text: "x" }), contents.contentOf({ text: "x" })];

@@ -290,8 +290,10 @@ async function made() {
     await account.start();
   } catch ({ code }) {
     await account.unmake();
-    const byIdentity = service.identity === "invite" ? t("The invitation is not valid.")
-      : t("The service did not accept this sign-in. Try again; if it fails again, check your wallet’s or provider’s account.");
+    const byIdentity = {
+      invite: t("The invitation is not valid."),
+      siwe: t("The service did not accept the wallet’s signature. Try again, with the account that you have chosen in the wallet."),
+    }[service.identity] ?? t("The identity provider’s answer was not accepted. Try again.");
     throw new Error({ 1: byIdentity, 4: t("The service doesn’t accept this name. Choose another one."), 5: t("Too many accounts were made from here. Try again later.") }[code]
       ?? t("The service can’t be reached, or doesn’t accept the account. Try again later."));
   }

@@ -66,7 +66,8 @@ export async function signIn(provider, chains, base, self, progress = () => {}) 
   const address = String((await ask("eth_requestAccounts"))?.[0]);
   if (!/^0x[0-9a-fA-F]{40}$/.test(address)) throw new Error(t("The wallet named no address. Choose an account in the wallet, and try again."));
   // A key signs the same for each chain; a contract's wallet lives on one.
-  const present = Number(await provider.request({ method: "eth_chainId", params: [] }).catch(() => NaN));
+  const waited = new Promise((resolve) => setTimeout(resolve, 1_000));
+  const present = Number(await Promise.race([provider.request({ method: "eth_chainId", params: [] }), waited]).catch(() => NaN));
   const chain = chains.includes(present) ? present : chains[0] ?? 1;
   const { isThere, status, answer: { message, uid } } = await post(base, {
     address, chain, encryptionKey: hex(encryption.publicKey), authenticationKey: hex(authentication.publicKey),
