@@ -139,6 +139,8 @@ private struct PostBatch {
     var numbers: [LogNumber] = []
     let recipients = recipients
     let pairs = pairs
+    // The recipients' devices are read below.
+    let hasWakes = wakes != nil
     let copies = requests.flatMap { $0.copies }
     var keys = PostgreSQLParameters()
     try keys.append(blobs: recipients.map(\.bytes))
@@ -153,12 +155,13 @@ private struct PostBatch {
         """, keys
       ) { row in
         let mailbox = DeliveryFacts.Mailbox(
-          user: try row[1], last: try row[2], entries: try row[3], bytes: try row[4])
+          user: try row[1], last: try row[2], entries: try row[3], bytes: try row[4],
+          isBound: hasWakes)
         facts.mailboxes[recipients[try row[0] as Int - 1]] = mailbox
         if try row[5] as Bool { closed.insert(mailbox.user) }
       }
     ]
-    if wakes != nil {
+    if hasWakes {
       statements.append(
         PipelinedStatement(
           """
