@@ -44,7 +44,7 @@ package struct AccountChecker: Sendable {
   /// - Parameters:
   ///   - hash: the 32 bytes that were signed.
   ///   - mayAsk: says whether the endpoint may be asked; asked only then.
-  package func judge(
+  package func evaluate(
     _ signature: [UInt8], of hash: [UInt8], by address: EthereumAddress, on chain: ChainID,
     from network: ClientNetwork? = nil, mayAsk: @Sendable () -> Bool
   ) async -> Verdict {

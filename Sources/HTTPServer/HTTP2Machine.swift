@@ -305,7 +305,7 @@ extension HTTP2Machine {
     guard let stream = streams.removeValue(forKey: id) else { return }
     stream.state = .closed
     untaken -= stream.remaining
-    uncount(stream)
+    refund(stream)
     actions.append(.closed(stream))
     guard streams.isEmpty else { return }
     idleSince = now
@@ -392,7 +392,7 @@ extension HTTP2Machine {
   }
 
   /// Takes note that a stream has nothing to be sent.
-  func uncount(_ stream: HTTP2Stream) {
+  func refund(_ stream: HTTP2Stream) {
     if stream.isCounted { responding -= 1 }
     stream.isCounted = false
   }
@@ -429,7 +429,7 @@ extension HTTP2Machine {
     unsafe output.append(contentsOf: header)
     if let stream = streams[id] {
       stream.dequeuePayload(count, into: &output)
-      if stream.hasPieces, stream.remaining == 0 { uncount(stream) }
+      if stream.hasPieces, stream.remaining == 0 { refund(stream) }
       actions.append(.wrote(stream))
     }
     return true

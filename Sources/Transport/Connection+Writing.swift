@@ -83,7 +83,8 @@ extension Connection {
   func tryWrite(_ bytes: UnsafeRawBufferPointer, flags: Int = 0) -> Int {
     let sent = unsafe Glibc.send(
       descriptor, bytes.baseAddress, bytes.count, CInt(MSG_NOSIGNAL | flags))
-    return sent >= 0 ? sent : errno == EINTR ? 0 : -Int(errno)
+    if sent >= 0 { return sent }
+    return errno == EINTR ? 0 : -Int(errno)
   }
 
   /// Offers bytes, and others behind them, to the socket.

@@ -49,19 +49,19 @@ struct AccountCheckerTests {
 
   @Test func aKeyNeedsNoChain() async throws {
     let checker = try checker("http://127.0.0.1:1")
-    let verdict = await checker.judge(signature, of: hash, by: owner, on: .main) { false }
+    let verdict = await checker.evaluate(signature, of: hash, by: owner, on: .main) { false }
     #expect(verdict == .key)
   }
 
   @Test func withoutAnEndpointOthersAreWrong() async throws {
     let checker = try checker(nil)
-    let verdict = await checker.judge(signature, of: hash, by: other, on: .main) { true }
+    let verdict = await checker.evaluate(signature, of: hash, by: other, on: .main) { true }
     #expect(verdict == .wrong)
   }
 
   @Test func anEndpointIsAskedOnlyAsOftenAsItMayBe() async throws {
     let checker = try checker("http://127.0.0.1:1")
-    let verdict = await checker.judge(signature, of: hash, by: other, on: .main) { false }
+    let verdict = await checker.evaluate(signature, of: hash, by: other, on: .main) { false }
     #expect(verdict == .tooMany)
   }
 
@@ -72,24 +72,24 @@ struct AccountCheckerTests {
     let checker = try checker(chain.url)
     let wallet = try #require(EthereumAddress(chain.wallet))
     let future = try #require(EthereumAddress(chain.future))
-    func judge(_ signature: [UInt8], _ address: EthereumAddress) async -> AccountChecker.Verdict {
-      await checker.judge(signature, of: hash, by: address, on: .main) { true }
+    func evaluate(_ signature: [UInt8], _ address: EthereumAddress) async -> AccountChecker.Verdict {
+      await checker.evaluate(signature, of: hash, by: address, on: .main) { true }
     }
     var changed = signature
     changed[0] ^= 1
-    #expect(await judge(signature, wallet) == .contract)
-    #expect(await judge(changed, wallet) == .wrong)
-    #expect(await judge([], wallet) == .wrong)
+    #expect(await evaluate(signature, wallet) == .contract)
+    #expect(await evaluate(changed, wallet) == .wrong)
+    #expect(await evaluate([], wallet) == .wrong)
     // Nobody is there.
-    #expect(await judge(signature, future) == .wrong)
-    #expect(await judge(signature, other) == .wrong)
-    #expect(await judge(chain.wrapped(signature), future) == .contract)
-    #expect(await judge(chain.wrapped(changed), future) == .wrong)
-    #expect(await judge(chain.wrapped(signature), wallet) == .contract)
-    #expect(await judge(chain.wrapped(signature), other) == .wrong)
-    #expect(await judge(signature, owner) == .key)
+    #expect(await evaluate(signature, future) == .wrong)
+    #expect(await evaluate(signature, other) == .wrong)
+    #expect(await evaluate(chain.wrapped(signature), future) == .contract)
+    #expect(await evaluate(chain.wrapped(changed), future) == .wrong)
+    #expect(await evaluate(chain.wrapped(signature), wallet) == .contract)
+    #expect(await evaluate(chain.wrapped(signature), other) == .wrong)
+    #expect(await evaluate(signature, owner) == .key)
     try await chain.stop()
-    let gone = await judge(signature, wallet)
+    let gone = await evaluate(signature, wallet)
     guard case .unknown = gone else {
       Issue.record("\(gone)")
       return
@@ -124,14 +124,14 @@ struct AccountCheckerTests {
     let endpoint = Endpoint(text)
     try await withServer(endpoint) { url in
       let checker = try checker(url)
-      #expect(await checker.judge(signature, of: hash, by: other, on: .main) { true } == verdict)
+      #expect(await checker.evaluate(signature, of: hash, by: other, on: .main) { true } == verdict)
       let bodies = endpoint.bodies.withLock { $0 }
       #expect(
         bodies.first?.hasPrefix(
           #"{"jsonrpc":"2.0","id":0,"method":"eth_call","params":[{"to":"0x6b"#) == true)
     }
     try await withServer(Endpoint(text, status: .internalServerError)) { url in
-      let outcome = try await checker(url).judge(signature, of: hash, by: other, on: .main) { true }
+      let outcome = try await checker(url).evaluate(signature, of: hash, by: other, on: .main) { true }
       #expect(outcome == (text.count > 262_144 ? .wrong : .unknown("it answers 500")))
     }
   }

@@ -43,7 +43,7 @@ struct SignInClient: Sendable {
         return .refused(reason: "the message's account is not the uid")
       }
       let signature = Array(token[(2 + length)...])
-      switch await checker.judge(
+      switch await checker.evaluate(
         signature, of: message.hash, by: message.address, on: chain, from: applicant.network,
         mayAsk: mayAsk)
       {
@@ -91,7 +91,7 @@ struct SignInClient: Sendable {
       signed = try SignInMessage(parsing: Array(message.utf8))
       chain = try rules.check(signed, nonce: signed.nonce, at: clock())
     } catch { throw HTTPError(.forbidden, error.rawValue) }
-    switch await checker.judge(
+    switch await checker.evaluate(
       bytes, of: signed.hash, by: signed.address, on: chain, mayAsk: mayAsk)
     {
     case .key, .contract: break

@@ -94,7 +94,7 @@ struct WalletLogins: Sendable {
     guard signature.hasPrefix("0x"), let bytes = Hex.decode(signature.utf8.dropFirst(2)) else {
       throw refusal("the signature is not 0x and hexadecimal digits", network)
     }
-    let verdict = await checker.judge(
+    let verdict = await checker.evaluate(
       bytes, of: message.hash, by: proof.address, on: proof.chain, from: network
     ) { [calls] in calls.count(network?.siteKey, upTo: Self.callsPerHour) == nil }
     switch verdict {

@@ -312,12 +312,18 @@ extension MsgrStore {
   }
 
   private func enqueue(_ push: SendPlan.PushRow, _ transaction: borrowing Transaction) throws {
+    var mostWaiting: Int?
+    if push.device.address.kind == .web {
+      mostWaiting = webPushLimit
+    } else if push.isFull {
+      mostWaiting = limits.inbox
+    }
     try pushes.queue(
       push.content, to: push.device.address, of: Array(push.device.id.text.utf8),
       for: Array(push.recipient.text.utf8), urgency: push.urgency,
       position: push.message.id.rawValue, created: push.message.time, due: push.due,
       expires: push.message.time + limits.messageAge,
-      atMost: push.device.address.kind == .web ? webPushLimit : push.isFull ? limits.inbox : nil,
+      atMost: mostWaiting,
       transaction)
   }
 }

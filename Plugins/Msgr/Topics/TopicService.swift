@@ -150,7 +150,7 @@ final class TopicService: Sendable {
     _ topics: [TopicName], since: TopicSince, _ filter: TopicFilter, by requester: TopicRequester
   ) async throws -> TopicStreamLease {
     try chargeReading(requester)
-    guard let slot = streamSlots.take(for: requester) else {
+    guard let slot = streamSlots.acquire(for: requester) else {
       throw TopicRefusal.tooManyStreams(retryAfter: 60)
     }
     do {
@@ -329,7 +329,7 @@ final class TopicStreamSlots: Sendable {
   var count: Int { counts.withLock { $0.values.reduce(0, +) } }
 
   /// Takes a place; nil if there is none.
-  func take(for requester: TopicRequester) -> TopicStreamSlot? {
+  func acquire(for requester: TopicRequester) -> TopicStreamSlot? {
     let limit = requester.caller.account == nil ? perAddress : perAccount
     let key = requester.limitKey
     let isTaken = counts.withLock { counts in
