@@ -12,11 +12,11 @@ internal import Testing
     let address = try #require(line.firstMatch(of: /listening at=(\S+)/)?.1)
     let browser = try Browser(folder)
     try browser.open("\(address)/")
-    try browser.click("Status of the server")
+    try browser.click("Status, for the operator on this machine")
     #expect(try browser.evaluate("document.title") == "awd status")
     let headings = try browser.evaluate(
       "[...document.querySelectorAll('h2')].map(heading => heading.textContent)")
-    #expect(headings.hasPrefix("Process,Connections,Store,Pushes,tokenscript"))
+    #expect(headings.hasPrefix("Process,Disk, backup and certificate,Connections,Store,Pushes,tokenscript"))
     #expect(try browser.evaluate("document.querySelector('.state').textContent") == "ready")
     // The plots have the colours of the page's own style, so the policy allows it.
     #expect(try browser.evaluate("document.querySelectorAll('svg polyline').length > 10") == "true")

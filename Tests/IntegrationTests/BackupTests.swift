@@ -107,7 +107,7 @@ internal import WalletClient
       try #require(try await repo("sign", "--key", key, path) == 0)
       return path
     }
-    func path(_ contract: Int) -> String { "/2020/06/chain/1/\(address(contract))" }
+    func path(_ contract: Int) -> String { "/2024/01/chain/1/\(address(contract))" }
     func answer(_ contract: Int, at site: Site) async throws -> IncomingResponse {
       try await WebClient().send(OutgoingRequest(.get, site.url + path(contract)))
     }
@@ -160,7 +160,7 @@ internal import WalletClient
       atPath: "\(copy.folder)/secrets/of", withIntermediateDirectories: true)
     try Data("others".utf8).write(to: URL(filePath: keys))
     let refused = try await copy.run("restore", file)
-    #expect(refused.code == 1 && refused.errors.contains("\(keys) is there already"))
+    #expect(refused.code == 1 && refused.errors.contains("in the way, and none is overwritten: \(keys)"))
     #expect(try Data(contentsOf: URL(filePath: keys)) == Data("others".utf8))
     #expect(!FileManager.default.fileExists(atPath: "\(copy.data)/awd.sqlite3"))
 

@@ -69,7 +69,8 @@ internal import WalletClient
       ])
     let line = try await server.line(with: "listening")
     _ = try JSONSerialization.jsonObject(with: Data(line.utf8))
-    #expect(try await site.status(.get, "/siren/service.json") == 404)
+    // Msgr has topics at any name, but none of its routes answers GET below one like this.
+    #expect(try await [404, 405].contains(site.status(.get, "/siren/service.json")))
     #expect(try await site.status(.post, "/contacts") == 400)
     let metrics = try await site.get("/metrics")
     #expect(!metrics.contains("awd_apptimist"))
