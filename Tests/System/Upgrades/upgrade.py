@@ -19,6 +19,7 @@ import time
 import urllib.request
 
 FOLDER = pathlib.Path(__file__).resolve().parent
+ROOT = FOLDER.parents[2]
 # What is made anew from the repository's files.
 INDEX = {"tokenscript_contracts", "tokenscript_files"}
 # The histories of libraries' tables, by the owner whose dumps hold them.
@@ -140,8 +141,12 @@ def dump(owner: str, before: int, number: int):
             owners = [owner, *WITH.get(owner, [])]
             store.execute(f"DELETE FROM store_migrations WHERE owner NOT IN ({', '.join('?' * len(owners))})", owners)
             store.execute("UPDATE store_migrations SET applied_at = 1700000000")
-            for table in ("store_probe", "store_history", "store_clock", "store_keys"):
-                store.execute(f"DROP TABLE IF EXISTS {table}")
+            # The store makes its own tables anew; some are a service's, so named that no backup has them.
+            own = "".join(path.read_text() for path in ROOT.glob("*/*/Resources/Schema/schema.sqlite.sql")
+                          if f"CREATE TABLE {owner}_" in path.read_text())
+            for table, in store.execute("SELECT name FROM sqlite_schema WHERE name LIKE 'store_%' AND type = 'table'").fetchall():
+                if table != "store_migrations" and f"CREATE TABLE {table} " not in own:
+                    store.execute(f"DROP TABLE {table}")
             store.execute("PRAGMA foreign_keys = OFF")
             for kind, part in store.execute("SELECT type, name FROM sqlite_schema WHERE type IN ('table', 'view')").fetchall():
                 if not part.startswith(tuple(f"{name}_" for name in [*owners, "store", "sqlite"])):
