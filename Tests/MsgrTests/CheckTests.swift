@@ -39,8 +39,11 @@ internal import Platform
   ) throws -> [ContentFinding] {
     let configuration = try self.read(toml).0
     let now = Timestamp(seconds: Timestamp.now().seconds + after)
-    return configuration.push.findings(
+    let findings = configuration.push.findings(
       configuration.pushServices, hasWeb: true, isExposed: isExposed, at: now)
+    // Without an address of the operator's, browsers' push services are given one that is nobody's.
+    #expect(findings.last?.message == configuration.pushServices.contactDoubt)
+    return Array(findings.dropLast())
   }
 
   /// Returns the findings on APNs with these credentials, without the first one.
@@ -82,8 +85,8 @@ internal import Platform
     let document = try ConfigurationDocument(parsing: Array("[msgr]\n".utf8), file: "/awd.toml")
     let section = ConfigurationReader(document).section("msgr")
     let configuration = MsgrConfiguration(section)
-    #expect(await configuration.findings(isExposed: true).map(\.grade) == [.doubtful])
-    #expect(await configuration.findings(isExposed: false).map(\.grade) == [.good])
+    #expect(await configuration.findings(isExposed: true).first?.grade == .doubtful)
+    #expect(await configuration.findings(isExposed: false).first?.grade == .good)
   }
 
   @Test func aTokensKeyIsRead() throws {

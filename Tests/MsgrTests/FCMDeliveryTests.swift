@@ -417,30 +417,4 @@ internal import Platform
     #expect(standIn.received.last?.token == "ya29.2")
     #expect(standIn.grants == 2)
   }
-
-  /// A row that a store of version 0.1.0 keeps is pushed after the upgrade.
-  @Test func whatWaitsIn010IsPushed() async throws {
-    let dump = URL(filePath: #filePath).deletingLastPathComponent()
-      .appending(path: "../System/Upgrades/msgr-7.sql").standardized.path
-    let path = "\(folder.path)/awd.sqlite3"
-    let token = PushFixture.device(7).text
-    let script = """
-      import sqlite3, sys
-      store = sqlite3.connect(sys.argv[2])
-      store.executescript(open(sys.argv[1]).read())
-      store.execute("PRAGMA foreign_keys = OFF")
-      for table in ("msgr_devices", "msgr_tokens"):
-          store.execute(f"UPDATE {table} SET device_id = ?", [sys.argv[3]])
-      store.execute("UPDATE push_outbox SET device_id = ?, lease_owner = NULL, lease_end = 0", [sys.argv[3]])
-      store.commit()
-      """
-    let outcome = try await ChildProcess.run("/usr/bin/python3", ["-c", script, dump, path, token])
-    #expect(outcome.code == 0, "\(outcome.errors)")
-    let old = try await PushFixture(.file(path))
-    let pushes = try await old.lease()
-    #expect(pushes.map(\.address.text) == [token])
-    #expect(pushes.map(\.text) == ["a"])
-    #expect(try await old.lease(owner: [2], of: .fcm).isEmpty)
-    await old.store.store.close()
-  }
 }

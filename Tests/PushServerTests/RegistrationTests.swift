@@ -106,6 +106,7 @@ internal import Platform
       wallet.jwt(at: now, claims: ["iat": nil]), wallet.jwt(at: now, claims: ["iat": "1"]),
       wallet.jwt(at: now, claims: ["exp": now.seconds - 121]),
       wallet.jwt(at: now, claims: ["exp": "never"]),
+      wallet.jwt(at: now, claims: ["exp": nil, "iat": now.seconds - 86_400 - 121]),
     ]
     for (number, token) in wrong.enumerated() {
       for answer in [
@@ -121,7 +122,8 @@ internal import Platform
     #expect(try await fixture.count("SELECT count(*) FROM pushserver_clients") == 0)
     for token in [
       wallet.jwt(at: now, claims: ["iat": now.seconds + 120, "exp": now.seconds - 120]),
-      wallet.jwt(at: now, claims: ["exp": nil, "sub": nil, "iat": 0, "act": "register"]),
+      wallet.jwt(
+        at: now, claims: ["exp": nil, "sub": nil, "iat": now.seconds - 86_400, "act": "register"]),
       wallet.jwt(at: now, claims: ["aud": "\(Fixture.url)/"]),
     ] { #expect(try await fixture.register(wallet, authorization: token).status == 200) }
   }
