@@ -188,7 +188,7 @@ internal import Platform
     #expect(try await respond(["signature": signature], isKnown: true) == nil)
     #expect(
       try await respond(["message": vectors.message, "signature": "0x"], isKnown: true) == nil)
-    let other = ["message": vectors.message, "signature": signature.dropLast(2) + "00"]
+    let other = ["message": vectors.message, "signature": signature.dropLast(6) + "000000"]
     await #expect(throws: HTTPError.self) { try await respond(other, isKnown: true) }
     let old = vectors.message.replacing("T12:", with: "T09:")
     await #expect(throws: HTTPError.self) {
