@@ -200,7 +200,7 @@ extension MsgrStore {
         SELECT id, sender, NULL, text, sent_at, is_add_request, parts, number, topic, NULL, NULL
         FROM msgr_messages
         WHERE recipient = ?1 AND number IS NOT NULL AND number < ?2
-          AND (?3 IS NULL OR sender = ?3) AND sent_at > ?4
+          AND (CAST(?3 AS TEXT) IS NULL OR sender = ?3) AND sent_at > ?4
         ORDER BY number DESC LIMIT ?5
         """, account, number, sender, now - limits.messageAge, count, transform: Self.message)
     }
@@ -217,7 +217,7 @@ extension MsgrStore {
       try transaction.execute(
         """
         DELETE FROM msgr_messages WHERE recipient = ?1 AND number IS NOT NULL
-          AND (?2 IS NULL OR number = ?2) AND (?3 IS NULL OR sender = ?3)
+          AND (CAST(?2 AS BIGINT) IS NULL OR number = ?2) AND (CAST(?3 AS TEXT) IS NULL OR sender = ?3)
         """, account, number, sender)
       return transaction.changes > 0
     }
