@@ -10,7 +10,7 @@ BOUND = 24 << 20
 
 with Server(CONFIGURATION + f'stored_size_per_address = "{BOUND >> 20}MiB"\n') as server:
     service = Service(server)
-    devices = [Device2(service, User("attacker"), ATTACKER).join() for _ in range(8)]
+    devices = [Device2(service, User("attacker"), ATTACKER).join() for _ in range(2)]
     numbers, outcomes = itertools.count(1), []
 
     def fill(device: Device2):
