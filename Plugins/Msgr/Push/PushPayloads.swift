@@ -59,8 +59,6 @@ extension String {
 ///
 /// A person's message fits whole, as ``MessageText/fitsIntoPush(from:)`` tells; a publisher's may be cut.
 enum APNsPayload {
-  /// The highest badge that is shown, which takes all digits that are set aside for a badge.
-  private static let highestBadge = 9_999_999
   /// The bytes of the alert's copy that a message which has to be cut leaves room for.
   private static let alertRoom = 1024
 
@@ -91,7 +89,7 @@ enum APNsPayload {
     let alert = JSONValue.object(["title": .text(message.title), "body": .text(alert)])
     let aps = JSONValue.object([
       "alert": alert, "sound": message.parts.isLow ? nil : .text("default"),
-      "badge": .integer(min(message.badge, highestBadge)),
+      "badge": .integer(message.badge),
       "interruption-level": message.parts.interruptionLevel.map { .text($0) },
     ])
     let own: [JSONValue.Member] = [

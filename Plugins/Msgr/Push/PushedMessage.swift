@@ -36,6 +36,9 @@ struct PushedMessage: Sendable {
 }
 
 extension PushedMessage {
+  /// The highest badge that is shown, which takes all digits that are set aside for a badge.
+  static let highestBadge = 9_999_999
+
   init(_ message: Message, badge: Int, isDeclarative: Bool) {
     self.init(
       id: message.id, sender: message.sender, text: message.text, created: message.time,
@@ -46,7 +49,8 @@ extension PushedMessage {
   /// The content of a push: JSON. An identifier is text there, as no double has all its digits.
   var content: [UInt8] {
     JSONValue.object([
-      "Id": .text(id.text), "Badge": .integer(badge), "UserFrom": .text(sender.text),
+      "Id": .text(id.text), "Badge": .integer(min(badge, Self.highestBadge)),
+      "UserFrom": .text(sender.text),
       "Message": .text(text.text), "AddRequest": isAddRequest ? .truth(true) : nil,
       "Declarative": isDeclarative ? .truth(true) : nil,
       "Parts": parts.isEmpty ? nil : .object(parts.members),

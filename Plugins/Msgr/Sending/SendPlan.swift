@@ -75,7 +75,7 @@ struct SendFacts: Sendable {
   enum FullInbox: Sendable {
     /// Nothing was done about it: the message has to be sent by itself.
     case untouched
-    /// Room was made as far as it may be; true if there is some.
+    /// The inbox was full, and room was made as far as it may be; true if there is some.
     case settled(hasRoom: Bool)
   }
 
@@ -242,15 +242,16 @@ private struct SendPlanner {
     guard let inbox = accounts[recipient] else { return .refused(RequestRefusal.forbidden) }
     // What comes behind a message that waits for room waits for it.
     guard !closed.contains(recipient) else { return .alone }
-    let isFull = !fact.isBlocked && inbox.messages >= limits.inbox
+    var isFull = false
     var hasRoom = true
-    if isFull {
-      switch facts.fullInbox {
-      case .untouched:
-        closed.insert(recipient)
-        return .alone
-      case .settled(let room): hasRoom = room
-      }
+    switch facts.fullInbox {
+    case .settled(let room):
+      isFull = true
+      hasRoom = room
+    case .untouched where !fact.isBlocked && inbox.messages >= limits.inbox:
+      closed.insert(recipient)
+      return .alone
+    case .untouched: break
     }
     if let token = fact.token { plan.tokens.append(token) }
     var receipt = store(post, fact, in: recipient, isFull: isFull, hasRoom: hasRoom)
