@@ -21,7 +21,9 @@ internal import Testing
   @Test func anAddressOfItsOwn() async throws {
     let site = try Site()
     try site.configure(server: "admin_listen = \"127.0.0.1:0\"")
-    #expect(try await codes(site) == [404, 404, 404, 200])
+    let elsewhere = try await codes(site)
+    // Msgr's topics are at any name; none of them shows what is the operator's.
+    #expect(elsewhere.prefix(3).allSatisfy([404, 405].contains) && elsewhere[3] == 200)
     try site.configure(
       listen: "127.0.0.1:0", server: "admin_listen = \"127.0.0.1:\(site.port)\"")
     #expect(try await codes(site) == [200, 200, 200, 404])
