@@ -11,7 +11,8 @@ internal import Testing
       "a.xml": Signer.shop.sign(tokenScript(for: alice), at: 1_600_000_000)
     ])
     let program = try CommandsFixture.program()
-    let good = try fixture.spawn(program, ["check", "--config", "\(fixture.folder)/awd.toml"])
+    let good = try fixture.spawn(
+      program, ["check", "--verbose", "--config", "\(fixture.folder)/awd.toml"])
     #expect(good.code == 0)
     #expect(good.output.contains("# tokenscript: good: \(fixture.root): 1 files (1 served)"))
     // Its name says another contract; that its signer has no root is nothing to look at.

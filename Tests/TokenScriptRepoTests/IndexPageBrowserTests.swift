@@ -18,10 +18,10 @@ struct IndexPageBrowserTests {
     let line = try process.line(with: "listening at=http://")
     let host = try #require(line.firstMatch(of: /127\.0\.0\.1:[1-9][0-9]+/)?.0)
     let browser = try Browser(TemporaryFolder())
-    try browser.open("http://\(host)/")
+    try browser.open("http://\(host)/tokenscripts")
     let all = try browser.document()
     #expect(all.contains(">first.tsml<") && all.contains(">second.tsml<"))
-    try browser.open("http://\(host)/?q=FIRST")
+    try browser.open("http://\(host)/tokenscripts?q=FIRST")
     let found = try browser.document()
     #expect(found.contains(">first.tsml<") && !found.contains(">second.tsml<"))
   }

@@ -247,7 +247,7 @@ struct FoundScript: Decodable {
 
   @Test func aTokensViewIsReadFromTheFile() async throws {
     let cards =
-      "<ts:cards><ts:card name=\"mint\" type=\"action\" fullScreen=\"true\" buttonClass=\"featured\">"
+      "<ts:cards><ts:card name=\"mint\" type=\"action\" buttonClass=\"featured\"><ts:view fullScreen=\"true\"/>"
       + "<ts:label><ts:string xml:lang=\"en\">Mint</ts:string></ts:label></ts:card>"
       + String(repeating: "<ts:card name=\"info\" type=\"token\"/>", count: 70) + "</ts:cards>"
     let text = labelled(

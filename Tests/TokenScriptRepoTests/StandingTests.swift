@@ -205,7 +205,8 @@ internal import XMLSecurity
     let forms = [
       "ipfs://\(identifier)": true, "ipfs://ipfs/\(identifier)": true,
       "https://gateway.example/ipfs/\(identifier)": true, "ipfs://\(identifier)/a.tsml": false,
-      "https://gateway.example/ipfs/\(identifier)?x": false, "ipfs://\(identifier)x": false,
+      "https://gateway.example/ipfs/\(identifier)?x": true,
+      "https://gateway.example/ipfs/\(identifier)/?x": false, "ipfs://\(identifier)x": false,
       "https://gateway.example/x": false,
     ]
     try await withChain("trust = \"require\"") { chain, server, ask in

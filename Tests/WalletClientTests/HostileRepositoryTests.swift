@@ -147,7 +147,7 @@ internal import XMLSecurity
       // The redirect leads to a good file.
       guard path != "/elsewhere" else { return .file(bytes) }
       var response = Response(Status(status), body: .array(bytes))
-      response.fields.append(.location, "/elsewhere")
+      response.fields.append(.location, "http://elsewhere.example/")
       return response
     }
     try await withServer(responder) { url in

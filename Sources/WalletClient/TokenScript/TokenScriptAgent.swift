@@ -37,6 +37,9 @@ public struct TokenScriptAgent: Sendable {
   public typealias SchemaCheck =
     @Sendable (_ file: [UInt8], _ version: TokenScriptNamespace) -> String?
 
+  /// The location of files of the repository, whatever its URL: a wallet has one, which may move.
+  private static let repositoryLocation = "repository"
+
   private let repository: String
   private let cache: TokenScriptCache
   private let identity: WalletIdentity
@@ -105,7 +108,8 @@ public struct TokenScriptAgent: Sendable {
       let uris = try await uris(of: request, contracts)
       if uris == nil { attempts.append(Self.attempt("the chain’s endpoint has not answered")) }
       // An endpoint that fails doesn't move a file.
-      isStillNamed = entry?.location.map { uris?.contains($0) ?? ($0 != repository) } ?? false
+      isStillNamed =
+        entry?.location.map { uris?.contains($0) ?? ($0 != Self.repositoryLocation) } ?? false
       for (index, uri) in (uris ?? []).enumerated() {
         guard index < ContractScripts.limit else {
           attempts.append(
@@ -129,7 +133,7 @@ public struct TokenScriptAgent: Sendable {
     }
     let report = try await fetch(
       request, at: nil, replacing: entry,
-      isAtHome: entry?.location == repository || isStillNamed)
+      isAtHome: entry?.location == Self.repositoryLocation || isStillNamed)
     return located(report, request, attempts + report.attempts)
   }
 
@@ -197,7 +201,7 @@ public struct TokenScriptAgent: Sendable {
         action = exchange.inspected(result, remark: remark)
       case .store(let modified, var report):
         try cache.store(
-          file, for: request, modified: modified, at: location?.uri ?? repository,
+          file, for: request, modified: modified, at: location?.uri ?? Self.repositoryLocation,
           replacing: entry)
         report.proof = proof
         return report.naming(location?.uri)
