@@ -341,8 +341,8 @@ internal import Platform
     #expect(try await login(owner.sign).status == 200)
     #expect(try await login(try Wallet(6).sign).status == 403)
     let calls = try await chain.calls()
-    for _ in 1...60 { _ = try await login(owner.sign, from: "192.0.2.2") }
-    #expect(try await login(owner.sign, from: "192.0.2.2").status == 429)
+    for _ in 1...60 { _ = try await login(owner.sign, from: "198.51.100.2") }
+    #expect(try await login(owner.sign, from: "198.51.100.2").status == 429)
     #expect(try await chain.calls() == calls + 60)
     try await chain.stop()
     #expect(try await login(owner.sign).status == 503)
