@@ -380,6 +380,23 @@ internal import Testing
     try await store.expectConsistency()
   }
 
+  @Test func ofASiteTheSenderWhoHoldsMostLosesFirst() async throws {
+    var limits = ApptimistStore.Limits()
+    limits.mailboxEntries = 4
+    let store = try await fixture.open(limits)
+    try await store.makeUsers(1...3)
+    func ids() async throws -> [MessageID] { try await store.entries(of: 1).map(\.id) }
+    _ = try await store.send(20, from: 2, to: 1)
+    for id in 30...32 { _ = try await store.send(id, from: 3, to: 1) }
+    _ = try await store.send(21, from: 2, to: 1)
+    #expect(try await ids() == [20, 31, 32, 21].map(StoreFixture.id))
+    _ = try await store.send(22, from: 2, to: 1)
+    #expect(try await ids() == [31, 32, 21, 22].map(StoreFixture.id))
+    _ = try await store.send(33, from: 3, to: 1)
+    #expect(try await ids() == [32, 21, 22, 33].map(StoreFixture.id))
+    try await store.expectConsistency()
+  }
+
   @Test func whatAllDevicesHaveAcknowledgedGoesFirst() async throws {
     var limits = ApptimistStore.Limits()
     limits.mailboxEntries = 4

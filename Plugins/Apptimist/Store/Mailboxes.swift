@@ -203,6 +203,11 @@ struct Mailboxes: Sendable {
           """, user
       ) { row in (position: try row[1], holder: try row[0]) }
     }
+    if let largest = site {
+      let position = try oldestOfLargestSender(
+        in: largest.holder, of: user, from: largest.position, isFull: isFull, transaction)
+      site = (position ?? largest.position, largest.holder)
+    }
     var share: (position: MailboxPosition, holder: ShareHolder)?
     if served == nil, site == nil, !holder.isStranger {
       share = try transaction.one(
@@ -221,7 +226,32 @@ struct Mailboxes: Sendable {
       holder: holder, acknowledged: served, largestSite: site, largestShare: share)
   }
 
-  /// Drops a share's oldest entry; a message stays known.
+  /// Looks up the oldest entry of the stranger who holds most among the oldest ones of a site.
+  private func oldestOfLargestSender(
+    in site: ShareHolder, of user: AccountNumber, from oldest: MailboxPosition, isFull: Bool,
+    _ transaction: borrowing Transaction
+  ) throws -> MailboxPosition? {
+    var weights: [AccountNumber: Int] = [:]
+    var firsts: [(sender: AccountNumber, position: MailboxPosition)] = []
+    try transaction.forEach(
+      """
+      SELECT e.position, e.size, coalesce(c.sender, 0)
+      FROM (
+        SELECT position, size, content FROM apptimist_entries
+        WHERE owner = ?1 AND sender = ?2 AND position >= ?3 AND position < ?3 + 1024
+        ORDER BY position LIMIT 256
+      ) AS e LEFT JOIN apptimist_contents c ON c.id = e.content ORDER BY e.position
+      """, user, site, oldest
+    ) { row in
+      let sender: AccountNumber = try row[2]
+      if weights[sender] == nil { firsts.append((sender, try row[0])) }
+      weights[sender, default: 0] &+= isFull ? 1 : try row[1]
+    }
+    let most = weights.values.max()
+    return firsts.first { weights[$0.sender] == most }?.position
+  }
+
+  /// Drops an entry of a share; a message stays known.
   private func drop(
     _ position: MailboxPosition, of holder: ShareHolder, from mailbox: inout StoredMailbox,
     _ transaction: borrowing Transaction
@@ -240,7 +270,21 @@ struct Mailboxes: Sendable {
     guard let entry else { throw InconsistentMailbox() }
     mailbox.entries -= 1
     mailbox.bytes &-= entry.size
-    if let next = try self.position(after: position, of: holder, in: mailbox.user, transaction) {
+    let oldest: MailboxPosition? = try transaction.value(
+      "SELECT oldest FROM apptimist_shares WHERE owner = ? AND sender = ?", mailbox.user, holder)
+    if let oldest, oldest < position {
+      try transaction.execute(
+        """
+        UPDATE apptimist_shares SET entries = entries - 1, bytes = bytes - ?
+        WHERE owner = ? AND sender = ?
+        """, entry.size, mailbox.user, holder)
+      // The next one isn't right behind another one of its share any more.
+      try transaction.execute(
+        "UPDATE apptimist_entries SET begins_run = 1 WHERE owner = ? AND position = ?",
+        mailbox.user, position.next)
+    } else if let next = try self.position(
+      after: position, of: holder, in: mailbox.user, transaction)
+    {
       try transaction.execute(
         """
         UPDATE apptimist_shares SET entries = entries - 1, bytes = bytes - ?, oldest = ?
