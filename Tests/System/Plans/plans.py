@@ -23,6 +23,9 @@ SCHEMAS = ["Sources/Storage/Resources/tables", "Sources/Push/Resources/Schema/sc
 WATCHED = {"push_outbox", "msgr_messages", "msgr_sent", "msgr_client_ids", "msgr_tokens", "msgr_devices", "msgr_streams",
            "apptimist_entries", "apptimist_contents", "apptimist_message_ids", "apptimist_shares", "apptimist_addresses",
            "apptimist_sessions", "apptimist_dropped", "msgr_topic_entries", "pushserver_messages"}
+# Those among them that are empty again and again on a healthy server, so that a plan of that moment is kept. What only grows
+# is analyzed when it does, and planned anew.
+EMPTYING = {"push_outbox", "apptimist_contents", "apptimist_sessions", "msgr_streams"}
 # Statements that read all of a table on purpose, by a piece of their text: they run once in minutes, and delete or count.
 WHOLE = ["expires_at <= ", "GROUP BY", "sent_at <", "shown_at", "noted_at", "count(*)", "seen_at <", "used_at <", "used_at ASC",
          "taken_at <", "received_at <", "time <"]
@@ -129,13 +132,13 @@ def fill(server: Server, table: str, rows: int, is_skewed: bool):
                f"SELECT {', '.join(values)} FROM generate_series(1, {rows}) n ON CONFLICT DO NOTHING")
 
 
-def unfit(plan: dict, found: list[str]) -> list[str]:
-    """The scans of a plan that go through all of a watched table."""
+def unfit(plan: dict, found: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The scans of a plan that go through all of a watched table, with its name."""
     table = plan.get("Relation Name")
     if table in WATCHED and plan["Node Type"] in ("Seq Scan", "Index Scan", "Index Only Scan"):
         if "Index Cond" not in plan and not is_partial(plan):
-            found.append(f"{plan['Node Type']} of {table} by {plan.get('Index Name', 'no index')}, filtered by "
-                         f"{plan.get('Filter', 'nothing')}")
+            found.append((table, f"{plan['Node Type']} of {table} by {plan.get('Index Name', 'no index')}, filtered by "
+                                 f"{plan.get('Filter', 'nothing')}"))
     for part in plan.get("Plans", []):
         unfit(part, found)
     return found
@@ -176,7 +179,7 @@ def main():
                     if (place, "") not in skipped:
                         skipped.append((place, str(error).split("\n")[0]))
                     continue
-                scans = unfit(json.loads(text)[0]["Plan"], [])
+                scans = [scan for table, scan in unfit(json.loads(text)[0]["Plan"], []) if state in ("large", "skewed") or table in EMPTYING]
                 if scans and not any(piece in sql for piece in WHOLE):
                     failures += [f"{place}, {state}: {scan}" for scan in scans]
     unread = sorted({f"{place}: {why}" for place, why in skipped})
