@@ -10,7 +10,7 @@ internal import Platform
 /// Does the same on a store of one's own and on a shared one, and compares the tables.
 @Suite(.ownThreads) struct DifferentialTests {
   @Test(arguments: TestSeeds.random(3, and: [1]))
-  func bothKindsOfDeliveriesLeaveTheSame(seed: UInt64) async throws {
+  func bothStrategiesLeaveTheSame(seed: UInt64) async throws {
     let server = try PostgreSQLServer.shared.get()
     let database = try server.makeDatabase()
     defer { try? server.removeDatabase(database) }
