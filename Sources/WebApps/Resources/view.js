@@ -126,7 +126,10 @@ export const sends = (event) => event.key === "Enter" && !event.shiftKey && !eve
   && !matchMedia("(pointer: coarse)").matches;
 
 /** Shows how much is unread, in the title and at the app's icon. */
+let shownUnread;
 export function showUnread(count, name) {
+  if (count === shownUnread) return;
+  shownUnread = count;
   document.title = count ? `(${count}) ${name}` : name;
   if (count) navigator.setAppBadge?.(count).catch(() => {}); else navigator.clearAppBadge?.().catch(() => {});
 }

@@ -612,6 +612,7 @@ export class Account {
 
   /** Sends a text, a file that was sealed, or an invitation; `reply` is the message that is answered. */
   async send(chat, said, { file, invitation, reply } = {}) {
+    for (const one of this.chats.get(chat) ?? []) delete one.isNews;
     // Not waited for: what is said next would overtake this.
     const allowing = this.isAllowed(chat) ? undefined : this.allow(chat);
     const answered = reply && { to: reply.id, text: [...summaryOf(reply)].slice(0, 100).join("") };
@@ -779,6 +780,9 @@ export class Account {
     if (message) { message.state = "sent"; delete message.why; }
     await this.store.write([
       ["job", job.id, undefined], ...message ? [["message", message.id, message]] : [], ...this.withoutUploads(job)]);
+    // Said once, at the first message to somebody.
+    const isFirst = message && !this.isForum(message.chat) && this.list(message.chat).filter(({ from }) => from === this.me).length === 1;
+    if (isFirst) message.isNews = true;
     this.changed();
   }
 

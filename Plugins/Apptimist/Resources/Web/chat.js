@@ -109,6 +109,12 @@ export class Chat {
     $("home").classList.toggle("talking", Boolean(key));
     if (!key) delete document.documentElement.dataset.chat;
     else document.documentElement.dataset.chat = key;
+    if (!key) {
+      // What was deleted, or is left, stands nowhere in the page.
+      this.items.clear();
+      $("messages").replaceChildren();
+      $("news").textContent = "";
+    }
     if (!key || !isOther) return;
     this.count = PAGE;
     this.items.clear();

@@ -1,0 +1,164 @@
+internal import Foundation
+internal import TestSupport
+internal import Testing
+
+/// What people expect of an app that is offline at times, and of strangers.
+extension WebAppBrowserTests {
+  @Test func whatIsWrittenOfflineArrivesInOrder() throws {
+    let site = try Self.site()
+    let anna = try WebAppPerson("anna", at: site)
+    let bert = try WebAppPerson("bert", at: site)
+    try anna.find("bert")
+    try anna.say("zero")
+    try anna.waitUntilSent()
+    try bert.open(anna, in: "Requests")
+    try bert.press("Allow")
+    try bert.browser.closePage()
+    try anna.wait("navigator.serviceWorker.controller !== null || location.reload() === undefined")
+    try anna.wait("document.documentElement.dataset.connection === 'open'")
+    try site.kill()
+    try anna.wait("document.documentElement.dataset.connection === 'closed'")
+    // The status says so, and offers to try.
+    try anna.wait("document.querySelector('#status').textContent.includes('connection')")
+    #expect(try anna.isShown("#try-now"))
+    try anna.open(bert, in: "Chats")
+    for text in ["one", "two"] { try anna.say(text) }
+    try anna.wait("document.querySelectorAll('#messages li[data-state=waiting]').length === 2")
+    // The page comes from the worker.
+    try anna.browser.open("\(site.address)/siren/app/?again")
+    try anna.open(bert, in: "Chats")
+    for text in ["three", "four"] { try anna.say(text) }
+    let all = ["zero", "one", "two", "three", "four"]
+    try anna.sees(all)
+    try site.restart()
+    try anna.run("dispatchEvent(new Event('online'))")
+    try anna.wait("document.querySelectorAll('#messages li[data-state=sent]').length === 5")
+    try anna.sees(all)
+    try bert.browser.open("\(site.address)/siren/app/")
+    try bert.wait("document.querySelector('li[data-unread=\"4\"]') !== null")
+    #expect(try bert.browser.evaluate("document.title") == "(4) Apptimist")
+    try bert.open(anna, in: "Chats")
+    try bert.sees(all)
+    try bert.wait("document.title === 'Apptimist'")
+  }
+
+  @Test func draftsStayWithTheirChats() throws {
+    let site = try Self.site()
+    let anna = try WebAppPerson("anna", at: site)
+    let bert = try WebAppPerson("bert", at: site)
+    let cleo = try WebAppPerson("cleo", at: site)
+    for other in [cleo, bert] {
+      try anna.find(other.name)
+      try anna.say("hello")
+      try anna.waitUntilSent()
+    }
+    try anna.run(
+      "const f = document.querySelector('#text'); f.value = 'half a letter'; f.dispatchEvent(new Event('input'));"
+    )
+    try anna.open(cleo, in: "Chats")
+    #expect(try anna.browser.evaluate("document.querySelector('#text').value") == "")
+    try anna.wait("document.querySelector('#people').textContent.includes('half a letter')")
+    try anna.browser.open("\(site.address)/siren/app/?again")
+    try anna.open(bert, in: "Chats")
+    #expect(try anna.browser.evaluate("document.querySelector('#text').value") == "half a letter")
+    #expect(!(try anna.stored().contains("half a letter")))
+  }
+
+  @Test func repliesReactionsAndEditsAreShown() throws {
+    let site = try Self.site()
+    let anna = try WebAppPerson("anna", at: site)
+    let bert = try WebAppPerson("bert", at: site)
+    try anna.find("bert")
+    try anna.say("the frist one")
+    try bert.open(anna, in: "Requests")
+    try bert.press("Allow")
+    try bert.menu(0, "Reply", isAsked: false)
+    try bert.say("an answer")
+    try anna.sees(["the frist one", "an answer"])
+    try anna.wait("document.querySelector('.quote').textContent === 'You: the frist one'")
+    try bert.menu(0, "React", isAsked: false)
+    try bert.run("document.querySelector('#menu [role=menuitem]').click()")
+    try anna.wait("document.querySelectorAll('.reactions button').length === 1")
+    try anna.menu(0, "Edit", isAsked: false)
+    try anna.say("the first one")
+    for person in [anna, bert] { try person.sees(["the first one", "an answer"]) }
+    try bert.wait("document.querySelector('#messages').textContent.includes('edited')")
+    // Nobody edits what another has written.
+    try bert.run("document.querySelectorAll('#messages .more')[0].click()")
+    #expect(
+      try bert.browser.evaluate(
+        "[...document.querySelectorAll('#menu [role=menuitem]')].some((item) => item.textContent === 'Edit')"
+      ) == "false")
+  }
+
+  @Test func aPictureIsShownAndALongFileArrives() throws {
+    let site = try Self.site()
+    let anna = try WebAppPerson("anna", at: site)
+    let bert = try WebAppPerson("bert", at: site)
+    try anna.find("bert")
+    try anna.say("look")
+    try bert.open(anna, in: "Requests")
+    try bert.press("Allow")
+    // Pasted, and chosen: more than one piece.
+    try anna.run(
+      """
+      const canvas = document.createElement("canvas");
+      canvas.width = canvas.height = 40;
+      canvas.toBlob((blob) => {
+        const transfer = new DataTransfer();
+        transfer.items.add(new File([blob], "shot.png", { type: "image/png" }));
+        document.querySelector("#text").dispatchEvent(
+          new ClipboardEvent("paste", { clipboardData: transfer, bubbles: true, cancelable: true }));
+      });
+      """)
+    for person in [anna, bert] {
+      try person.wait("document.querySelector('#messages img[alt=\"shot.png\"]')?.naturalWidth > 0")
+    }
+    try anna.run(
+      """
+      const transfer = new DataTransfer();
+      const bytes = Uint8Array.from({ length: 2500000 }, (_, i) => i * 7 + (i >> 8));
+      transfer.items.add(new File([bytes], "long.bin"));
+      const field = document.querySelector("#file");
+      field.files = transfer.files;
+      field.dispatchEvent(new Event("change"));
+      """)
+    try bert.run(
+      """
+      URL.createObjectURL = (blob) => { globalThis.saved = blob; return ""; };
+      HTMLAnchorElement.prototype.click = () => {};
+      """)
+    try bert.press("Save long.bin")
+    try bert.wait("Boolean(globalThis.saved)")
+    #expect(
+      try bert.browser.evaluate(
+        """
+        globalThis.saved.arrayBuffer().then((buffer) => {
+          const bytes = new Uint8Array(buffer);
+          return bytes.length === 2500000 && bytes.every((byte, i) => byte === ((i * 7 + (i >> 8)) & 255));
+        })
+        """) == "true")
+  }
+
+  @Test func manyStrangersAreOneRow() throws {
+    let site = try Self.site()
+    let anna = try WebAppPerson("anna", at: site)
+    try anna.makeForum("Club", isModerated: false)
+    for number in 1...9 {
+      let stranger = try WebAppPerson("stranger \(number)", at: site)
+      try stranger.find("anna")
+      try stranger.say("Claim it now")
+      try stranger.waitUntilSent()
+      try stranger.browser.closePage()
+    }
+    try anna.wait("document.querySelector('#requests-toggle').textContent === 'Requests 9'")
+    // Folded, nothing of what strangers wrote is in the page, nor do they count.
+    try anna.wait("document.querySelectorAll('#requests-list li').length === 0")
+    #expect(try anna.browser.evaluate("document.title") == "Apptimist")
+    try anna.press("Requests 9")
+    try anna.wait("document.querySelectorAll('#requests-list li').length === 9")
+    try anna.press("Delete all")
+    try anna.agree()
+    try anna.wait("document.querySelector('#asking').hidden")
+  }
+}
