@@ -16,7 +16,8 @@ internal import Platform
     service.readiness("index") { box.value.withLock { $0 } }
     let table = try table(service, .probes(checking: [service]))
     #expect(try await table.send(.get, "/healthz").text == "ok\n")
-    let build = #""commit":"\#(Product.commit)","date":"\#(Product.date)""#
+    let build =
+      #""buildDate":"\#(Product.date)","commit":"\#(Product.commit)","date":"\#(Product.date)""#
     let version = #"{\#(build),"name":"awd","version":"\#(Product.version)"}"#
     let told = try await table.send(.get, "/version").text
     #expect(told == version)
