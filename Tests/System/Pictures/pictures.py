@@ -105,7 +105,7 @@ class Browser:
             self.devtools("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
             time.sleep(0.3)
             picture = base64.b64decode(self.devtools("Page.captureScreenshot", format="webp", quality=QUALITY)["data"])
-            (folder / f"{name}-{scheme}.webp").write_bytes(picture)
+            (folder / f"picture-{name}-{scheme}.webp").write_bytes(picture)
             sizes.append(len(picture))
         return sum(sizes)
 
@@ -155,7 +155,7 @@ class Pictures:
 
     def front(self) -> int:
         browser = self.browser()
-        browser.size(1000, 620)
+        browser.size(1000, 360)
         browser.open(self.url("/"))
         return browser.shoot(self.folder, "front")
 
