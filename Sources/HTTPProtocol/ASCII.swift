@@ -17,9 +17,7 @@ struct ByteSet: Sendable {
     for byte in UInt8(ascii: "0")...UInt8(ascii: "9") { insert(byte) }
     for byte in UInt8(ascii: "A")...UInt8(ascii: "Z") { insert(byte) }
     for byte in UInt8(ascii: "a")...UInt8(ascii: "z") { insert(byte) }
-    characters.withUTF8Buffer { bytes in
-      for unsafe byte in unsafe bytes { insert(byte) }
-    }
+    characters.withUTF8Buffer { bytes in unsafe bytes.forEach(insert) }
     self.low = low
     self.high = high
   }

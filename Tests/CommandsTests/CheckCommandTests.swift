@@ -99,7 +99,8 @@ final class Session: Sendable {
     let session = Session()
     let file = "\(folder.path)/awd.toml"
     let environment = ["AWD_LOG_LEVEL": "debug", "HOME": "/nowhere"]
-    #expect(await session.run(["check", "--verbose", "--config", file], environment: environment) == 0)
+    #expect(
+      await session.run(["check", "--verbose", "--config", file], environment: environment) == 0)
     for line in [
       "server.threads = 3  # \(file):2:11", "sample.greeting = \"hi\"  # \(file):5:12",
       "sample.hosts = [\"repo.example\"]  # \(file):6:9", "log.level = \"debug\"  # AWD_LOG_LEVEL",
@@ -172,7 +173,8 @@ final class Session: Sendable {
   func contentIsCheckedToo(_ greeting: String, _ code: Int32, _ lines: String) async throws {
     let folder = TemporaryFolder(["awd.toml": "[sample]\ngreeting = \"\(greeting)\"\n"])
     let session = Session()
-    #expect(await session.run(["check", "--verbose", "--config", "\(folder.path)/awd.toml"]) == code)
+    #expect(
+      await session.run(["check", "--verbose", "--config", "\(folder.path)/awd.toml"]) == code)
     #expect(session.output.hasSuffix(lines))
     #expect(session.errors.isEmpty == (code == 0))
     let json = Session()

@@ -7,7 +7,8 @@ internal import Testing
   @Test(arguments: [
     (["b"], ["backup", "bench"]),
     (["serve", "--"], ["--config", "--trust-clock", "--help"]),
-    (["check", "--json", "--"], ["--config", "--verbose", "--help"]), (["serve", "--config", ""], []),
+    (["check", "--json", "--"], ["--config", "--verbose", "--help"]),
+    (["serve", "--config", ""], []),
     (["help", "ver"], ["version"]), (["serve", ""], []), (["comp"], ["completion"]),
     (["nope", ""], []), (["nope", "--"], []),
   ])

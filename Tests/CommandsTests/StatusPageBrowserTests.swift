@@ -16,7 +16,9 @@ internal import Testing
     #expect(try browser.evaluate("document.title") == "awd status")
     let headings = try browser.evaluate(
       "[...document.querySelectorAll('h2')].map(heading => heading.textContent)")
-    #expect(headings.hasPrefix("Process,Disk, backup and certificate,Connections,Store,Pushes,tokenscript"))
+    #expect(
+      headings.hasPrefix(
+        "Process,Disk, backup and certificate,Connections,Store,Pushes,tokenscript"))
     #expect(try browser.evaluate("document.querySelector('.state').textContent") == "ready")
     // The plots have the colours of the page's own style, so the policy allows it.
     #expect(try browser.evaluate("document.querySelectorAll('svg polyline').length > 10") == "true")

@@ -67,7 +67,8 @@ struct SecretService: Confidential {
   ) async throws {
     let folder = try Self.folder(certificate, key)
     let session = Session()
-    #expect(await session.run(["check", "--verbose", "--config", "\(folder.path)/awd.toml"]) == code)
+    #expect(
+      await session.run(["check", "--verbose", "--config", "\(folder.path)/awd.toml"]) == code)
     let lines = session.output.split(separator: "\n")
     #expect(lines.contains { $0.contains(start) && $0.contains(end) }, "\(session.output)")
   }

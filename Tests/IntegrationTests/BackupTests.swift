@@ -160,7 +160,8 @@ internal import WalletClient
       atPath: "\(copy.folder)/secrets/of", withIntermediateDirectories: true)
     try Data("others".utf8).write(to: URL(filePath: keys))
     let refused = try await copy.run("restore", file)
-    #expect(refused.code == 1 && refused.errors.contains("in the way, and none is overwritten: \(keys)"))
+    #expect(
+      refused.code == 1 && refused.errors.contains("in the way, and none is overwritten: \(keys)"))
     #expect(try Data(contentsOf: URL(filePath: keys)) == Data("others".utf8))
     #expect(!FileManager.default.fileExists(atPath: "\(copy.data)/awd.sqlite3"))
 
