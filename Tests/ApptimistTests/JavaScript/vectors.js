@@ -18,6 +18,19 @@ function compare(vectors, nacl, apptimist) {
     expect(!apptimist.speaksVersion2({ ...document, ...change }, pin), "signature2 of something else");
   }
 
+  // What libsodium refuses is refused: an S that isn't reduced, and keys and points of small order.
+  const said = apptimist.utf8("said"), signer = nacl.sign.keyPair.fromSeed(new Uint8Array(32).fill(7));
+  const signature = nacl.sign.detached(said, signer.secretKey), order = (1n << 252n) + 27742317777372353535851937790883648493n;
+  const little = (part) => part.reduceRight((value, byte) => value << 8n | BigInt(byte), 0n);
+  const larger = join(signature.slice(0, 32), uint(little(signature.slice(32)) + order, 32).reverse());
+  expect(apptimist.isSigned(said, signature, signer.publicKey), "a signature");
+  expect(!apptimist.isSigned(apptimist.utf8("other"), signature, signer.publicKey), "a signature of something else");
+  expect(nacl.sign.detached.verify(said, larger, signer.publicKey), "TweetNaCl takes an S that isn't reduced");
+  expect(!apptimist.isSigned(said, larger, signer.publicKey), "an S that isn't reduced");
+  const small = join(Uint8Array.of(1), new Uint8Array(31)), zero = join(small, new Uint8Array(32));
+  expect(nacl.sign.detached.verify(said, zero, small), "TweetNaCl takes a key of small order");
+  expect(!apptimist.isSigned(said, zero, small), "a key of small order");
+
   const e = pair(keys.deviceEphemeral), f = bytes(keys.serviceEphemeral.key);
   const made = vectors.handshakes.map(({ offered }) => apptimist.handshake(pin, e, f, offered));
   vectors.handshakes.forEach((wanted, i) => {

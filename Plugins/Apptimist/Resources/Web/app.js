@@ -57,6 +57,8 @@ async function begin(options) {
   if (!await hold(options)) return view("elsewhere");
   let store;
   try { store = await Store.open(place); } catch {
+    $("make").hidden = $("paste-link").hidden = true;
+    view("welcome");
     return alarm(t("This browser doesn’t let the page store anything, as in a private window. Without that, there is no account here."));
   }
   store.onbroken = () => alarm(
