@@ -23,7 +23,10 @@ internal import Testing
     try site.configure(server: "admin_listen = \"127.0.0.1:0\"")
     let elsewhere = try await codes(site)
     // Msgr's topics are at any name; none of them shows what is the operator's.
-    #expect(elsewhere.prefix(3).allSatisfy { [404, 405].contains($0) } && elsewhere[3] == 200)
+    let hidden: Set<UInt16> = [404, 405]
+    #expect(elsewhere.count == 4)
+    #expect(hidden.isSuperset(of: elsewhere.prefix(3)))
+    #expect(elsewhere.last == 200)
     try site.configure(
       listen: "127.0.0.1:0", server: "admin_listen = \"127.0.0.1:\(site.port)\"")
     #expect(try await codes(site) == [200, 200, 200, 404])
