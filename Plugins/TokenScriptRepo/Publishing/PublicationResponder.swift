@@ -60,6 +60,8 @@ final class PublicationResponder: Sendable {
     let index = repository.index.value
     var catalogue = index.rules
     catalogue.signature = .require
+    // An answer that has just come is in no index yet.
+    catalogue.answers = scheduler.answers.value.byOrigin
     let rules = PublicationRules(
       policy: repository.configuration.publicationPolicy, catalogue: catalogue, index: index,
       now: now, refusesStrangers: repository.context.disk.refusesStrangers)
