@@ -287,6 +287,7 @@ onSubmit($("paste-link"), async ({ link }) => {
 
 /** Has the service make the account whose keys are stored. */
 async function made() {
+  const slow = setTimeout(() => { $("asked").textContent = t("The service can’t be reached."); }, 8_000);
   try {
     account.prepare(socketURL);
     await account.start();
@@ -298,6 +299,9 @@ async function made() {
     }[service.identity] ?? t("The identity provider’s answer was not accepted. Try again.");
     throw new Error({ 1: byIdentity, 4: t("The service doesn’t accept this name. Choose another one."), 5: t("Too many accounts were made from here. Try again later.") }[code]
       ?? t("The service can’t be reached, or doesn’t accept the account. Try again later."));
+  } finally {
+    clearTimeout(slow);
+    $("asked").textContent = "";
   }
   await enter();
 }
