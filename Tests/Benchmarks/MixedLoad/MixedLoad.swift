@@ -31,7 +31,7 @@ final class MixedLoad: Sendable {
   /// Makes the accounts.
   init(_ server: ServerUnderLoad) async throws {
     self.server = server
-    let client = try HTTPClient()
+    let client = try WebClient()
     let script = "\(server.url)/2020/03/0x6b175474e89094c44da98b954eedeac495271d0f"
     guard
       let modified = try await client.send(OutgoingRequest(.get, script)).fields
@@ -85,7 +85,7 @@ final class MixedLoad: Sendable {
   }
 
   private static func works(
-    _ client: HTTPClient, script: String, modified: String, users: [MsgrSession],
+    _ client: WebClient, script: String, modified: String, users: [MsgrSession],
     streams: [MsgrStream], msgr: MsgrServer, devices: [Device], file: Filename,
     visitor: @escaping @Sendable () throws -> Device
   ) -> [Work] {

@@ -65,7 +65,7 @@ final class ServerUnderLoad: Sendable {
 
   /// Waits until the program is ready.
   func waitUntilReady() async throws {
-    let client = try HTTPClient()
+    let client = try WebClient()
     while (try? await client.send(OutgoingRequest(.get, "\(url)/readyz")).status) != .ok {
       guard waitpid(process, nil, WNOHANG) == 0 else {
         throw Failure(description: "the server ended")
