@@ -114,7 +114,8 @@ struct PushServerStore: PushSource {
   }
 
   /// Deletes a client whose address has ended, if it still has it.
-  func end(_ push: LeasedPush, boundBefore: Timestamp?, _ transaction: borrowing Transaction) throws {
+  func end(_ push: LeasedPush, boundBefore: Timestamp?, _ transaction: borrowing Transaction) throws
+  {
     try transaction.execute(
       "DELETE FROM pushserver_clients WHERE client = ? AND token = ? AND registered_at < ?",
       push.device, push.address.text, boundBefore ?? Timestamp(milliseconds: .max))

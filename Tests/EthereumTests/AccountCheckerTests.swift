@@ -72,7 +72,8 @@ struct AccountCheckerTests {
     let checker = try checker(chain.url)
     let wallet = try #require(EthereumAddress(chain.wallet))
     let future = try #require(EthereumAddress(chain.future))
-    func evaluate(_ signature: [UInt8], _ address: EthereumAddress) async -> AccountChecker.Verdict {
+    func evaluate(_ signature: [UInt8], _ address: EthereumAddress) async -> AccountChecker.Verdict
+    {
       await checker.evaluate(signature, of: hash, by: address, on: .main) { true }
     }
     var changed = signature
@@ -131,7 +132,9 @@ struct AccountCheckerTests {
           #"{"jsonrpc":"2.0","id":0,"method":"eth_call","params":[{"to":"0x6b"#) == true)
     }
     try await withServer(Endpoint(text, status: .internalServerError)) { url in
-      let outcome = try await checker(url).evaluate(signature, of: hash, by: other, on: .main) { true }
+      let outcome = try await checker(url).evaluate(signature, of: hash, by: other, on: .main) {
+        true
+      }
       #expect(outcome == (text.count > 262_144 ? .wrong : .unknown("it answers 500")))
     }
   }

@@ -66,7 +66,8 @@ internal import Platform
 
   @Test(arguments: ["open", "invite"])
   func namesThatAreTakenAreToldAsOftenAsAccountsAreMade(_ signup: String) async throws {
-    let fixture = try await Fixture("signup = \"\(signup)\"\nregistrations_burst = 5\nregistrations_per_minute = 5\n")
+    let fixture = try await Fixture(
+      "signup = \"\(signup)\"\nregistrations_burst = 5\nregistrations_per_minute = 5\n")
     let store = fixture.service.service.store
     try await store.addInvitation(
       InvitationHash(ofToken: "come in"), uses: 9, expires: fixture.clock.now + .seconds(3600))

@@ -315,7 +315,8 @@ internal import Platform
       try await wallet.login(at: fixture, as: "anna", ["Invitation": "come in"]).status == 200)
     #expect(
       try await Wallet(6).login(at: fixture, as: "bert", ["Invitation": "come in"]).status == 403)
-    let few = try await Fixture(Self.toml + "registrations_burst = 1\nregistrations_per_minute = 1\n")
+    let few = try await Fixture(
+      Self.toml + "registrations_burst = 1\nregistrations_per_minute = 1\n")
     #expect(try await wallet.login(at: few, as: "anna").status == 200)
     #expect(try await Wallet(6).login(at: few, as: "bert").status == 429)
     #expect(try await wallet.login(at: few).status == 200)

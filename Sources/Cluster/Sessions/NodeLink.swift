@@ -120,7 +120,8 @@ package final class NodeLink<Registry: MemberRegistry>: Sendable {
       case .notifications(let notifications): await receive(notifications)
       case .mayHaveMissed:
         do { try await poll() } catch {
-          log.debug("streams could not be compared with the database; retrying", ["cause": "\(error)"])
+          log.debug(
+            "streams could not be compared with the database; retrying", ["cause": "\(error)"])
         }
       }
     }
