@@ -227,15 +227,18 @@ struct Mailboxes: Sendable {
   }
 
   /// Looks up the oldest entry of the stranger who holds most among the oldest ones of a site.
+  ///
+  /// The places of truncated messages go first: nobody misses them.
   private func oldestOfLargestSender(
     in site: ShareHolder, of user: AccountNumber, from oldest: MailboxPosition, isFull: Bool,
     _ transaction: borrowing Transaction
   ) throws -> MailboxPosition? {
     var weights: [AccountNumber: Int] = [:]
     var firsts: [(sender: AccountNumber, position: MailboxPosition)] = []
+    var emptyPlace: MailboxPosition?
     try transaction.forEach(
       """
-      SELECT e.position, e.size, coalesce(c.sender, 0)
+      SELECT e.position, e.size, c.sender
       FROM (
         SELECT position, size, content FROM apptimist_entries
         WHERE owner = ?1 AND sender = ?2 AND position >= ?3 AND position < ?3 + 1024
@@ -243,10 +246,15 @@ struct Mailboxes: Sendable {
       ) AS e LEFT JOIN apptimist_contents c ON c.id = e.content ORDER BY e.position
       """, user, site, oldest
     ) { row in
-      let sender: AccountNumber = try row[2]
-      if weights[sender] == nil { firsts.append((sender, try row[0])) }
+      let position: MailboxPosition = try row[0]
+      guard let sender: AccountNumber = try row[2] else {
+        emptyPlace = emptyPlace ?? position
+        return
+      }
+      if weights[sender] == nil { firsts.append((sender, position)) }
       weights[sender, default: 0] &+= isFull ? 1 : try row[1]
     }
+    if isFull, let emptyPlace { return emptyPlace }
     let most = weights.values.max()
     return firsts.first { weights[$0.sender] == most }?.position
   }
