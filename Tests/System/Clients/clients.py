@@ -270,7 +270,7 @@ namespaces = ["2019/05"]
 
     def made(self, name: str, contract: str, key: str, *certificate: str) -> bytes:
         """A file that awd has made and signed, with a signing time."""
-        run(self.program, "repo", "new", "--contract", contract, "--name", "Coin", name, folder=self.folder)
+        run(self.program, "repo", "new", "--namespace", "2020/06", "--contract", contract, "--name", "Coin", name, folder=self.folder)
         run(self.program, "repo", "sign", name, "--key", f"{key}.key", *certificate, folder=self.folder)
         return pathlib.Path(self.folder, name).read_bytes()
 
