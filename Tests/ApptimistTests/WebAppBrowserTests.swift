@@ -120,7 +120,8 @@ internal import Testing
   @Test func whatOthersWriteIsText() throws {
     let site = try Self.site()
     let anna = try WebAppPerson("anna", at: site)
-    let evil = try WebAppPerson("<i>x</i> \u{202e}", at: site)
+    // A name with a hidden character is refused; what turns text around is in the file's name below.
+    let evil = try WebAppPerson("<i>x</i>", at: site)
     try evil.find("anna")
     let texts = [Self.hostile, "javascript:alert(1) https://example.org/x", "{\"text\":\"json\"}"]
     for text in texts { try evil.say(text) }

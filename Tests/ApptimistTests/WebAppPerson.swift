@@ -75,11 +75,17 @@ struct WebAppPerson {
 
   /// Chooses from the menu of a message, and says yes to what is asked, if anything is.
   func menu(_ index: Int, _ item: String, isAsked: Bool = true) throws {
-    try run("document.querySelectorAll('#messages .more')[\(index)].click()")
-    try run(
+    let buttons = "document.querySelectorAll('#messages .more')"
+    try wait("\(buttons).length > \(index)")
+    try run("\(buttons)[\(index)].click()")
+    try wait(
       """
-      [...document.querySelectorAll('#menu [role=menuitem]')]
-        .find((item) => item.textContent === \(item.inJavaScript)).click();
+      (() => {
+        const found = [...document.querySelectorAll('#menu [role=menuitem]')]
+          .find((item) => item.textContent === \(item.inJavaScript));
+        found?.click();
+        return Boolean(found);
+      })()
       """)
     if isAsked { try agree() }
   }
