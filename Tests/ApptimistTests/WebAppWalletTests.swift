@@ -46,7 +46,9 @@ extension WebAppBrowserTests {
           info: { uuid: "1", name: "A <b>wallet</b>" },
           provider: { request: ({ method, params }) => method === "eth_requestAccounts"
             ? Promise.resolve(["\(address)"])
-            : new Promise((sign) => { globalThis.asked = params[0]; globalThis.sign = sign; }) },
+            : method === "personal_sign"
+              ? new Promise((sign) => { globalThis.asked = params[0]; globalThis.sign = sign; })
+              : Promise.reject({ code: 4200 }) },
         } }));
         """)
       return try browser.evaluate("document.querySelectorAll('\(wallet)').length") == "1"

@@ -206,7 +206,8 @@ internal import Platform
       #expect(response.status == 403, "\(path)")
     }
     let fields = ["UserTo": "bert", "Message": "x"]
-    #expect(try await site.fixture.post("/message", fields, token: site.token).status == 403)
+    // With such a token the path is Gotify's, whose requests have no recipient and another text.
+    #expect(try await site.fixture.post("/message", fields, token: site.token).status == 400)
     // Nor send to others, and no account's token can publish.
     #expect(try await site.publish("x", path: "/publish/cleo").status == 200)
     #expect(try await site.publish("x", path: "/publish/dora").status == 403)
