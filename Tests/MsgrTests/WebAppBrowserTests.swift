@@ -153,7 +153,7 @@ internal import Platform
     try evil.say("a" + String(repeating: "\u{301}", count: 4000))
     try evil.wait(for: "not sent: The message is too long.", in: "#messages")
     let made = try evil.post("tokens", "{ Name: '<i>', To: ['anna'] }")
-    let token = try #require(made.firstMatch(of: /[0-9a-f]{64}/)?.0)
+    let token = try #require(made.firstMatch(of: /tk_[a-z0-9]{29}/)?.0)
     try evil.run(
       """
       fetch('/msgr/publish', { method: 'POST', headers: {
@@ -180,7 +180,8 @@ internal import Platform
     let anna = try WebAppPerson("anna", at: site)
     let bert = try WebAppPerson("bert", at: site)
     let token = try #require(
-      try anna.post("tokens", "{ Name: 'ci', To: ['bert'] }").firstMatch(of: /[0-9a-f]{64}/)?.0)
+      try anna.post("tokens", "{ Name: 'ci', To: ['bert'] }").firstMatch(
+        of: /tk_[a-z0-9]{29}/)?.0)
     // Another origin's page can neither read nor send, even if it knows a name and a password or a token; nor can it open
     // the stream.
     try anna.browser.open("\(other.address)/version")

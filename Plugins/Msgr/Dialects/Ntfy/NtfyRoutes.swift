@@ -31,9 +31,17 @@ struct NtfyRoutes: Sendable {
 
   /// Registers all requests.
   func register(on router: inout Router) {
-    for pattern in ["/{topic}", "/{topic}/{sequence}"] {
-      router.upload([.put, .post], pattern, bodyLimit: bodyLimit) { request, body, parameters in
-        try await answering(request) { try await publish(request, body, parameters) }
+    router.upload([.put, .post], "/{topic}", bodyLimit: bodyLimit) { request, body, parameters in
+      try await answering(request) { try await publish(request, body, parameters) }
+    }
+    router.upload(
+      [.put, .post], "/{topic}/{sequence}", bodyLimit: bodyLimit
+    ) { request, body, parameters in
+      try await answering(request) {
+        // Below a reserved name lie the paths of services; one that isn't there is no topic's.
+        let first = parameters.text("topic") ?? ""
+        if ReservedTopics.names.contains(first) { throw NtfyError.notFound }
+        return try await publish(request, body, parameters)
       }
     }
     on([.put, .post], "/", &router) { request, _ in try await publishJSON(request) }
