@@ -54,7 +54,7 @@ struct WebAppAccessibilityTests {
     try check(anna.browser, "settings")
     try site.kill()
     try anna.browser.open("\(site.address)/msgr/")
-    try anna.wait(for: "Offline", in: "#status")
+    try anna.wait(for: "No connection", in: "#status")
     try check(anna.browser, "without a network")
   }
 }

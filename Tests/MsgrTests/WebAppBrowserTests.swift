@@ -104,10 +104,10 @@ internal import Platform
     try bert.befriend(anna)
     try anna.open("bert")
     try bert.open("anna")
-    try bert.say("a secret")
-    try anna.sees(["bert wants to add you", "a secret"])
+    try bert.say("a whisper")
+    try anna.sees(["bert wants to add you", "a whisper"])
     let token = try #require(try anna.stored("values").firstMatch(of: /[0-9a-f]{64}/)?.0)
-    #expect(try anna.stored("messages").contains("a secret"))
+    #expect(try anna.stored("messages").contains("a whisper"))
     // A subscription that stands for one of a browser that reaches a push service.
     try anna.run(
       """
@@ -120,9 +120,9 @@ internal import Platform
     try anna.wait("localStorage.unsubscribed === 'yes'")
     let page = try anna.browser.evaluate(
       "document.body.textContent + location.hash + document.title")
-    for text in ["anna", "bert", "secret"] { #expect(!page.contains(text), "\(text)") }
+    for text in ["anna", "bert", "whisper"] { #expect(!page.contains(text), "\(text)") }
     let left = try ["messages", "waiting", "values"].map { try anna.stored($0) }.joined()
-    for text in [String(token), "anna", "bert", "secret"] {
+    for text in [String(token), "anna", "bert", "whisper"] {
       #expect(!left.contains(text), "\(text)")
     }
 
