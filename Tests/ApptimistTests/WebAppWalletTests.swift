@@ -105,7 +105,7 @@ extension WebAppBrowserTests {
       try person.wait("document.querySelector('#forum').open")
       try person.press("Join")
     }
-    try cleo.wait("document.querySelector('#forum > .error').textContent.includes('holds enough')")
+    try cleo.wait("document.querySelector('#forum > .error').textContent.includes('hold enough')")
     try bert.wait("document.querySelector('#readers li[data-key=\"\(bert.key)\"]') !== null")
     #expect(
       try bert.browser.evaluate("document.querySelector('#forum-gate code').textContent")
