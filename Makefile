@@ -192,6 +192,7 @@ lint: deps ## check formatting, imports and documentation
 	@swift build $(CHECKED)
 	@echo "awd: checking the documentation"
 	@docc convert Sources/awd/awd.docc --warnings-as-errors --output-dir .build/documentation
+	@$(call install,python3)
 	@/usr/bin/python3 -B Tests/System/Documents/documents.py none version statuses limits types charts licences links
 
 docs: ## build the guide as a site in .build/guide, for any web server
