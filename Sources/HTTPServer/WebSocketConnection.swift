@@ -222,9 +222,9 @@ final class WebSocketConnection: ServedProtocol {
 package struct WebSocketAcceptance: Sendable {
   /// The limits that the client is held to; by default it has a minute for a message, or for each piece of one.
   ///
-  /// So a connection holds memory for a message only while it goes on sending, and not for ever, as the longest message
-  /// comes nearer each time; and a mobile link of 35 kbit/s is fast enough for any message. A peer that sends all but the
-  /// end at once is closed after two minutes.
+  /// A connection holds memory for a message only while the peer goes on sending. It ends, because the size is bounded. A
+  /// mobile link of 35 kbit/s is fast enough for any message. A peer that sends all but the end at once is closed after two
+  /// minutes.
   package var limits = WebSocketMachine.Limits()
   /// The number of bytes that may wait to be sent; with more the session is closed with 1013.
   package var highWaterMark = 4 << 20
