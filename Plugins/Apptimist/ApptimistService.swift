@@ -179,7 +179,7 @@ package struct ApptimistService: Migrating, Commanding, Demonstrating, Presentin
   }
 }
 
-/// What the web app must know before there is an account.
+/// The facts that the web app needs before there is an account.
 private struct AppSettings: Encodable {
   let identity: String
   let authorize: String?

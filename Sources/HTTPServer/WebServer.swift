@@ -195,7 +195,7 @@ package enum ServerError: Error, Equatable, CustomStringConvertible {
   }
 }
 
-/// Who may connect to a Unix-domain socket.
+/// The access rights of a Unix-domain socket.
 package struct SocketAccess: Sendable {
   /// The file mode.
   package var mode: UInt32
@@ -216,7 +216,7 @@ package struct ServerOptions: Sendable {
   package var secureEndpoints: [Endpoint] = []
   /// The credentials that TLS clients are shown.
   package var credentials: TLSCredentials?
-  /// Who may connect to the Unix-domain sockets among the addresses.
+  /// The access rights of the Unix-domain sockets among the addresses.
   package var socketAccess = SocketAccess()
   /// The number of event loops, each with a thread of its own.
   package var threads: Int

@@ -132,10 +132,10 @@ package protocol Presenting: Service {
   var cards: [ServiceCard] { get }
 }
 
-/// What a person finds behind a link of the front door.
+/// A page that a link of the front door leads to.
 package struct ServiceCard: Sendable, Equatable {
   package let title: String
-  /// What can be done there, in one sentence.
+  /// The page's purpose, in one sentence.
   package let sentence: String
   /// The path of the page on this server.
   package let path: String

@@ -27,7 +27,7 @@ struct MessageDelivery: Sendable {
   let clients: ClientAccounting
   let metrics: ApptimistMetrics
   let contacts = RecentContacts()
-  /// What the accounts of each site have stored, or nil if that has no limit.
+  /// The bytes that the accounts of each site have stored, or nil if they have no limit.
   var storage: SiteStorage?
   /// The free disk, of which a part is kept for known users, or nil if none is.
   var disk: DiskReserve?

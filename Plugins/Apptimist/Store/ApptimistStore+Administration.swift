@@ -5,7 +5,7 @@ internal import Platform
 internal import ServiceKit
 internal import Storage
 
-/// What an operator sees of a user or a forum.
+/// An operator's view of a user or a forum.
 struct AdministeredAccount: Encodable {
   /// The key in hexadecimal digits.
   let key: String

@@ -114,7 +114,7 @@ struct DeliveryPlan {
   private(set) var messages: [Message] = []
   /// The mailboxes that get something, as they are with it.
   private(set) var mailboxes: [EncryptionPublicKey: DeliveryFacts.Mailbox] = [:]
-  /// What may wake devices, in order.
+  /// The copies that may wake devices, in order.
   private(set) var news: [WakePlan.News] = []
 
   private var facts: DeliveryFacts
@@ -181,7 +181,7 @@ struct DeliveryPlan {
   }
 }
 
-/// What a full mailbox could lose for a message.
+/// The entries that a full mailbox could lose for a message.
 struct EvictionFacts {
   /// The holder of the message that comes.
   let holder: ShareHolder

@@ -41,7 +41,7 @@ struct MailboxNotification: Sendable {
   var isClosed = false
 }
 
-/// What became of a piece of messages.
+/// The results of a part of a batch of messages.
 struct DeliveredPiece: Sendable {
   /// The result for each copy, in order.
   var results: [Delivered]

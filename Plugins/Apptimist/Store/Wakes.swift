@@ -61,7 +61,7 @@ struct WakePlan {
     let owner: AccountNumber
     let device: [UInt8]
     let state: SleepingDevice
-    /// What the outbox knows the device by.
+    /// The outbox's name for the device.
     let outbox: [UInt8]
     let address: PushAddress
     let tag: [UInt8]

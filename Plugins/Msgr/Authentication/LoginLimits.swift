@@ -29,7 +29,7 @@ final class FailedLogins: Sendable {
   /// How many times as many failures as an address a site may have at all, so that one with endless addresses has an end.
   private static let placesOfSite = 6
 
-  /// Where a client is.
+  /// The address or site that a client counts for.
   enum Place: Hashable, Sendable {
     /// An address; nil for a Unix socket, which counts as one.
     case network(ClientNetwork?)

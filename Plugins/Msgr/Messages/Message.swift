@@ -16,7 +16,7 @@ struct Message: Hashable, Sendable {
   let time: Timestamp
   /// True if the message asks the recipient to become a friend.
   let isAddRequest: Bool
-  /// What it has beside its text.
+  /// The optional parts beside its text.
   var parts = MessageParts()
   /// The number by which Gotify's clients know a message of a publisher or a topic.
   var number: Int64?

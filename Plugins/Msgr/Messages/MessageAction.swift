@@ -2,7 +2,7 @@ internal import Formats
 
 /// A button beside a message, which the app that shows the message carries out.
 struct MessageAction: Hashable, Sendable, Codable {
-  /// What a button does.
+  /// The effect of a button.
   enum Kind: String, Sendable, Codable, CaseIterable {
     case view, broadcast, http, copy
   }

@@ -4,9 +4,9 @@ internal import Formats
 struct Publication: Hashable, Sendable {
   /// The text.
   var text: MessageText
-  /// What it has beside its text.
+  /// The optional parts beside its text.
   var parts: MessageParts
-  /// What was cut or dropped, in sentences for the program.
+  /// The parts that were cut or dropped, in sentences for the program.
   var notes: [String] = []
 }
 

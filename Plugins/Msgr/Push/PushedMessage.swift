@@ -15,7 +15,7 @@ struct PushedMessage: Sendable {
   let badge: Int
   /// True if the device is a browser that shows the notification by itself.
   let isDeclarative: Bool
-  /// What the message has beside its text.
+  /// The message's optional parts beside its text.
   let parts: MessageParts
 
   /// The title of a notification. A published one is its author's word: it stands behind the author's name.

@@ -46,7 +46,7 @@ extension InboxPost {
   }
 }
 
-/// What became of a message that was sent.
+/// The result of sending a message.
 struct SendReceipt: Sendable {
   let id: MessageID
   /// True if the message was stored, which it is not if the recipient blocks the sender.

@@ -31,7 +31,7 @@ struct SendBatch: Sendable {
   }
 }
 
-/// What the store says about a batch, read while its rows are locked.
+/// The store's facts about a batch, read while its rows are locked.
 struct SendFacts: Sendable {
   /// The counters of an account.
   struct Account: Sendable, Equatable {
@@ -57,7 +57,7 @@ struct SendFacts: Sendable {
     let own: MessageID?
   }
 
-  /// What is known of one message.
+  /// The facts about one message.
   struct Post: Sendable {
     /// False if the sender's password or token isn't good any more.
     var isConfirmed = true
@@ -108,7 +108,7 @@ struct SendLimits: Sendable {
   let pushLife: Duration
 }
 
-/// What is to be written, and what became of each message.
+/// The rows to be written, and the result of each message.
 struct SendPlan: Sendable {
   enum Outcome: Sendable {
     case sent(SendReceipt)

@@ -4,7 +4,7 @@ internal import Platform
 internal import ServiceKit
 internal import Storage
 
-/// What an operator sees of an account.
+/// An operator's view of an account.
 struct AccountDetails: Encodable {
   let name: String
   let created: String
@@ -19,7 +19,7 @@ struct AccountDetails: Encodable {
   let tokens: [PublisherDetails]
 }
 
-/// What an operator sees of a token that publishes.
+/// An operator's view of a token that publishes.
 struct PublisherDetails: Encodable {
   let owner: String
   let name: String

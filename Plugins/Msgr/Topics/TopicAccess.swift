@@ -1,6 +1,6 @@
 internal import Storage
 
-/// What someone may do with a topic.
+/// The rights that somebody has on a topic.
 enum TopicLevel: String, CaseIterable, Sendable, Codable {
   case deny
   case read

@@ -5,7 +5,7 @@ internal import ServiceKit
 
 /// The section `[msgr.topics]`.
 struct TopicConfiguration: Sendable {
-  /// Who makes topics.
+  /// The setting for topics: none, for accounts, or for everybody.
   enum Access: String, CaseIterable, Sendable {
     /// There are no topics.
     case off
@@ -16,7 +16,7 @@ struct TopicConfiguration: Sendable {
   }
 
   var access = Access.accounts
-  /// What an account's new topic gives everyone.
+  /// The rights that everyone has on an account's new topic.
   var everyone = TopicLevel.deny
   /// The hosts that ntfy's and Gotify's clients are answered at; none for those of the service.
   var hosts: [HostName] = []

@@ -15,7 +15,7 @@ struct TopicFile: Sendable {
   let type: String
   let size: Int
   let expires: Timestamp
-  /// Who uploaded it, as limits count.
+  /// The uploader, as limits count.
   let limitKey: String
 }
 

@@ -5,7 +5,7 @@ internal import Storage
 
 // The log of all topics.
 
-/// What became of a message to a topic.
+/// The result of a message to a topic.
 struct TopicReceipt: Sendable {
   /// The entry; of a message that waits, as it will be.
   let entry: TopicEntry
@@ -382,7 +382,7 @@ extension TopicStore {
   }
 }
 
-/// Where a reader begins.
+/// The position from which a reader begins.
 enum TopicSince: Hashable, Sendable {
   /// With everything that is kept.
   case all

@@ -40,7 +40,7 @@ typealias TopicHub = Hub<TopicName, TopicSeat>
 /// It has a cursor in each topic, and reads on from there; what it is told is only faster. So each entry comes once, in the
 /// order of its topic's log, whatever happens meanwhile.
 final class TopicStream: Sendable {
-  /// What a stream brings.
+  /// An item that a stream sends.
   enum Item: Sendable {
     case entry(TopicEntry)
     case keepalive

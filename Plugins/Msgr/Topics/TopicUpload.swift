@@ -15,7 +15,7 @@ enum FileRefusal: Sendable, Hashable {
   /// No files are kept here.
   case off
   case tooLarge(bytes: Int, limit: Int)
-  /// Who uploads it has as much as is allowed, or all have.
+  /// The uploader's quota, or that of all together, is used up.
   case noRoom
 
   /// The reason in words for people, in the message's last line and in a note.
@@ -145,7 +145,7 @@ extension TopicService {
     return total
   }
 
-  /// What became of the file of a form.
+  /// The result of a form's file.
   enum KeptFile: Sendable {
     case kept(MessageAttachment)
     case refused(FileRefusal)

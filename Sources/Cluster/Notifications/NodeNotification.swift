@@ -48,7 +48,7 @@ package enum Recipients: Sendable, Hashable {
   case nodes([NodeID])
 }
 
-/// What a service receives from a bus.
+/// An event that a service receives from a bus.
 package enum BusEvent: Sendable, Hashable {
   /// The notifications of other nodes, each node's in their order.
   case notifications([NodeNotification])

@@ -140,7 +140,7 @@ package struct Entry<Position: EntryPosition, Content: Sendable>: Sendable {
   }
 }
 
-/// What a stream is notified of about a user's entries.
+/// A notification to a stream about a user's entries.
 package enum EntryUpdate<Position: EntryPosition, Content: Sendable>: Sendable {
   /// An entry was made.
   case entry(Entry<Position, Content>)

@@ -5,7 +5,7 @@ internal import Platform
 
 /// A request that publishes in ntfy's dialect, as far as it can be read without the topic's help.
 struct NtfyPublishRequest: Sendable {
-  /// What the body is.
+  /// The kind of the body.
   enum Body: Sendable, Hashable {
     /// Nothing, or what has become the text.
     case none

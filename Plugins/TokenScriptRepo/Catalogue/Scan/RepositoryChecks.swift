@@ -98,7 +98,7 @@ struct RepositoryError: Error, CustomStringConvertible {
   /// What can't be read: the key of the configuration that names it.
   enum Kind: String { case repository, schemas, roots }
 
-  /// What can't be read.
+  /// The kind of content that can't be read.
   var kind = Kind.repository
   /// The path in the configuration.
   let folder: String

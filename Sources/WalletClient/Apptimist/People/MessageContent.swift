@@ -60,7 +60,7 @@ public struct MessageContent: Sendable, Hashable, Codable {
     public let content: String
   }
 
-  /// What a message answers.
+  /// The message that a message answers.
   public struct Reply: Sendable, Hashable, Codable {
     /// The message.
     public let to: MessageID
