@@ -21,9 +21,10 @@ func targetInC(_ name: String, _ libraries: String...) -> Target {
 /// Makes a module of `Sources`, or of `Plugins` if the path says so.
 ///
 /// With `hasResources`, the folder `Resources` holds files that are built into the program, and the source in C that includes
-/// them: a target of its own, since one target has one language.
+/// them: a target of its own, since one target has one language. `others` are folders beside it, of which it includes files.
 func module(
-  _ name: String, path: String? = nil, hasResources: Bool = false, _ dependencies: [String]
+  _ name: String, path: String? = nil, hasResources: Bool = false, others: [String] = [],
+  _ dependencies: [String]
 ) -> [Target] {
   let path = path ?? "Sources/\(name)"
   var dependencies = dependencies
@@ -43,7 +44,7 @@ func module(
       name: name,
       dependencies: dependencies.map { .byName(name: $0) },
       path: path,
-      exclude: hasResources ? ["Resources"] : []))
+      exclude: hasResources ? ["Resources"] + others : []))
   return targets
 }
 
@@ -149,14 +150,14 @@ let libraries: [[Target]] = [
 // A service is a folder below Plugins, two entries here, and a name in Sources/awd/Services.swift.
 let plugins: [[Target]] = [
   module(
-    "Apptimist", path: "Plugins/Apptimist", hasResources: true,
+    "Apptimist", path: "Plugins/Apptimist", hasResources: true, others: ["Web"],
     [
       "ApptimistProtocol", "Budgets", "Cluster", "Configuration", "Cryptography", "Ethereum",
       "Formats", "HTTPClient", "HTTPProtocol", "HTTPServer", "Observability", "Platform", "Push",
       "Routing", "ServiceKit", "Storage", "Transport", "WalletClient", "WebApps",
     ]),
   module(
-    "Msgr", path: "Plugins/Msgr", hasResources: true,
+    "Msgr", path: "Plugins/Msgr", hasResources: true, others: ["Web"],
     [
       "Budgets", "Cluster", "Configuration", "Cryptography", "Ethereum", "Formats", "HTTPClient",
       "HTTPProtocol", "HTTPServer", "Observability", "Platform", "Push", "Routing", "ServiceKit",

@@ -4,7 +4,7 @@ import struct
 import zlib
 
 SIZES = [("icon-180.png", 180, True), ("icon-192.png", 192, False), ("icon-512.png", 512, False), ("icon-maskable.png", 512, True)]
-APPS = [("Plugins/Apptimist/Resources/Web", (31, 95, 208), "lock"), ("Plugins/Msgr/Resources/Web", (14, 116, 92), "lines")]
+APPS = [("Plugins/Apptimist/Web", (31, 95, 208), "lock"), ("Plugins/Msgr/Web", (14, 116, 92), "lines")]
 
 
 def rounded(x, y, left, top, right, bottom, radius):
