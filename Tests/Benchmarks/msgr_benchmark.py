@@ -25,6 +25,7 @@ def wait_for(port):
     for _ in range(400):
         try:
             urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=1)
+            return
         except urllib.error.HTTPError:
             return
         except OSError:
