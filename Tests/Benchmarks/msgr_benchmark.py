@@ -74,9 +74,9 @@ def load(port, process, tokens=None):
 
 def run(case):
     folder = tempfile.mkdtemp(dir=work)
-    os.mkdir(f"{folder}/data")
+    # With the keys beside it, on which rows depend.
+    shutil.copytree(f"{work}/template/data", f"{folder}/data")
     database = f"{folder}/data/awd.sqlite3"
-    shutil.copy(f"{work}/template.sqlite3", database)
     try:
         if case == "store":
             output = subprocess.run([STORE, str(SECONDS), str(RECIPIENTS)],
@@ -118,7 +118,6 @@ def make_template():
         database.commit()
         database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     database.close()
-    shutil.copy(path, f"{work}/template.sqlite3")
 
 
 CASES = {
