@@ -45,7 +45,8 @@ package struct ApptimistService: Migrating, Commanding, Demonstrating, Presentin
     clock = context.clock
     webApp =
       configuration.hasWebApp
-      ? ApptimistWebApp.files(at: "\(configuration.path)/app", clock: context.clock) : nil
+      ? ApptimistWebApp.files(
+        at: "\(configuration.path)/app", serverName: context.serverName, clock: context.clock) : nil
     let (keys, isNew) = try KeyFile(path: configuration.keys).open()
     if isNew { context.log.info("made the service's keys", ["file": configuration.keys]) }
     services = try SessionUseCases(context, configuration, keys: keys)
@@ -95,9 +96,17 @@ package struct ApptimistService: Migrating, Commanding, Demonstrating, Presentin
       [store = services.store, clock] request, parameters in
       let place = try LinkPlace(parameters)
       guard !request.body.isEmpty else { throw HTTPError(.badRequest, "expected 1 to 4,096 bytes") }
-      try await store.keep(
-        request.body, at: place, from: request.origin.client?.description ?? "",
-        of: request.origin.client?.site ?? "", at: clock())
+      do {
+        try await store.keep(
+          request.body, at: place, from: request.origin.client?.description ?? "",
+          of: request.origin.client?.site ?? "", at: clock())
+      } catch let refusal as LinkRefusal {
+        switch refusal {
+        case .taken: throw HTTPError(.conflict, "it was put before")
+        case .tooMany:
+          throw HTTPError(.tooManyRequests, "too many devices are being linked", retryAfter: 600)
+        }
+      }
       return Response(.created)
     }
     // No HEAD: whoever asks takes it.
@@ -114,7 +123,7 @@ package struct ApptimistService: Migrating, Commanding, Demonstrating, Presentin
         let network = request.origin.client
         var response = try await client.respond(to: request.body) { uid in
           try await services.store.hasSigned(uid: uid)
-        } mayAsk: {
+        } mayQuery: {
           services.clients.may(.askChain, network)
         }
         response.fields.append(.cacheControl, "no-store")
@@ -176,6 +185,20 @@ package struct ApptimistService: Migrating, Commanding, Demonstrating, Presentin
         services.deleteExpired)
       group.cancelAll()
     }
+  }
+}
+
+extension LinkPlace {
+  /// Reads the parts of a path.
+  ///
+  /// - Throws: 404 if it is none that there can be.
+  fileprivate init(_ parameters: RouteParameters) throws(HTTPError) {
+    guard let slot = parameters.text("slot"), slot.utf8.count == 32,
+      slot.utf8.allSatisfy("0123456789abcdef".utf8.contains),
+      let part = ["1", "2"].firstIndex(of: parameters.text("part"))
+    else { throw HTTPError(.notFound) }
+    self.slot = slot
+    self.part = part + 1
   }
 }
 

@@ -11,7 +11,7 @@ extension FixedBytes {
   /// The number of bytes of a value.
   @inlinable public static var byteCount: Int { MemoryLayout<Self>.size }
 
-  /// Takes the bytes of a value.
+  /// Makes a value from its bytes.
   ///
   /// - Parameter bytes: ``byteCount`` bytes.
   /// - Returns: the value, or nil for any other number of bytes.

@@ -85,7 +85,7 @@ public struct P256PublicKey: Sendable {
     self.bytes = bytes
   }
 
-  /// Takes the public half of a pair, or returns nil if OpenSSL fails.
+  /// Extracts the public half of a pair, or returns nil if OpenSSL fails.
   init?(of pair: EVPKey) {
     defer { ERR_clear_error() }
     var bytes = [UInt8](repeating: 0, count: Self.length)

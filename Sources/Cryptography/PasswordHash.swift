@@ -27,7 +27,7 @@ public struct PasswordHash: Sendable, Hashable {
   /// The form that is stored.
   public let text: String
 
-  /// Takes a stored form.
+  /// Reads a stored hash.
   ///
   /// - Parameter text: the ``text`` of another hash.
   /// - Returns: the hash, or nil unless the text is Argon2id's and not longer than libsodium's.
@@ -57,7 +57,7 @@ public struct PasswordHash: Sendable, Hashable {
   /// Returns whether a password is the one that was hashed.
   ///
   /// - Parameter password: the bytes of the password.
-  /// - Throws: `.outOfMemory` if the system doesn't have the memory to tell.
+  /// - Throws: `.outOfMemory` if the system doesn't have the memory for it.
   public func verifies(_ password: [UInt8]) throws(PasswordHashError) -> Bool {
     errno = 0
     let result = unsafe crypto_pwhash_str_verify(

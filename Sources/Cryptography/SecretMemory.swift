@@ -65,7 +65,7 @@ internal import CSodium
 /// A secret SHA-512 digest, of parts on which two key pairs agree. Its parts are wiped once it is made, and the digest itself
 /// on release.
 public struct SecretDigest: Sendable {
-  /// A part of what is hashed.
+  /// A part of the hashed message.
   public enum Part: Sendable {
     /// Bytes that anybody may know.
     case bytes([UInt8])
@@ -111,7 +111,7 @@ public struct SecretDigest: Sendable {
     guard isAgreed else { return nil }
   }
 
-  /// Returns whether the digest begins with the bytes of a value; the time does not tell how many are right.
+  /// Returns whether the digest begins with the bytes of a value; the time taken does not depend on how many are right.
   public func begins(with value: some FixedBytes) -> Bool {
     let count = type(of: value).byteCount
     guard count <= digest.count else { return false }
@@ -171,7 +171,7 @@ enum Sodium {
   static let isStarted: Bool = sodium_init() >= 0
 }
 
-/// The time for which a secret is kept, which decides in what memory it lies.
+/// The time for which a secret is kept, which decides in which memory it lies.
 public enum KeyLifetime: Sendable, Hashable {
   /// The secret is kept for years, in locked memory between guard pages, read-only, wiped on release.
   ///

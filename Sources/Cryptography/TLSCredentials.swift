@@ -13,12 +13,12 @@ public final class TLSCredentials: Sendable {
   /// The end of the time in which the certificate and its chain are valid.
   public let notAfter: Timestamp
 
-  /// Takes a certificate chain and a key.
+  /// Reads a certificate chain and a key.
   ///
   /// - Parameters:
   ///   - certificate: PEM; the own certificate first, then those that lead to the root.
   ///   - key: PEM, not encrypted.
-  /// - Throws: ``TLSError``. An expired certificate is taken.
+  /// - Throws: ``TLSError``. An expired certificate is accepted.
   public init(certificate: [UInt8], key: [UInt8]) throws(TLSError) {
     let (chain, isWhole) = PEM.certificates(in: certificate)
     guard isWhole else { throw .malformedCertificate(chain.count + 1) }
@@ -36,7 +36,7 @@ public final class TLSCredentials: Sendable {
     self.notAfter = notAfter
     defer { ERR_clear_error() }
     guard unsafe X509_check_private_key(own.pointer, self.key.pointer) == 1 else { throw .mismatch }
-    // What OpenSSL's security level forbids, such as a short RSA key, is told now and not in the first handshake.
+    // OpenSSL's security level may forbid the key, such as a short one of RSA: that is found now, not in the first handshake.
     let context = unsafe SSL_CTX_new(TLS_method())
     guard let context = unsafe context else { throw .refused(Self.reason) }
     defer { unsafe SSL_CTX_free(context) }

@@ -1,20 +1,23 @@
+package import Formats
+
+internal import CSecp256k1
+internal import Cryptography
 internal import HTTPClient
 internal import HTTPProtocol
-package import Formats
 
 /// Checks the signatures of Ethereum accounts: of keys without a chain, of contracts by one call at the chain's endpoint.
 package struct AccountChecker: Sendable {
-  /// A verdict on a signature.
-  package enum Verdict: Hashable, Sendable {
+  /// The outcome of a check.
+  package enum Outcome: Hashable, Sendable {
     /// The account's own key has signed.
     case key
-    /// The account's contract says that the signature is good.
+    /// The account's contract confirms the signature.
     case contract
-    /// The signature is wrong, or there is no endpoint to be asked.
+    /// The signature is wrong, or the chain has no endpoint.
     case wrong
     /// The endpoint fails or is not reached in time, for a reason in words.
     case unknown(String)
-    /// The endpoint may not be asked.
+    /// The client may make no more requests to the endpoint.
     case tooMany
   }
 
@@ -22,13 +25,13 @@ package struct AccountChecker: Sendable {
   package let endpoints: [ChainID: ChainEndpoint]
   /// Nil without an endpoint.
   private let client: WebClient?
-  /// A site whose contracts are slow has one call under way and delays nobody else's.
+  /// A site whose contracts are slow delays nobody else's calls.
   private let turns = CallTurns(width: 8, widthOfSite: 2, queueLimit: 64)
 
   /// The time for a contract's answer, from the request on.
   private static let answerTime = Duration.seconds(10)
 
-  /// Makes a checker that may ask some endpoints.
+  /// Makes a checker of accounts on the endpoints' chains.
   ///
   /// - Throws: ``HTTPClientError`` if there is no room for connections.
   package init(_ endpoints: [ChainID: ChainEndpoint]) throws {
@@ -43,16 +46,16 @@ package struct AccountChecker: Sendable {
   ///
   /// - Parameters:
   ///   - hash: the 32 bytes that were signed.
-  ///   - mayAsk: says whether the endpoint may be asked; asked only then.
+  ///   - mayQuery: returns whether the client may make a request to the endpoint; called only if one is needed.
   package func evaluate(
     _ signature: [UInt8], of hash: [UInt8], by address: EthereumAddress, on chain: ChainID,
-    from network: ClientNetwork? = nil, mayAsk: @Sendable () -> Bool
-  ) async -> Verdict {
+    from network: ClientNetwork? = nil, mayQuery: @Sendable () -> Bool
+  ) async -> Outcome {
     let deadline = ContinuousClock.now + Self.answerTime
-    // A key that gives this very address is the account's, whatever a contract says.
+    // A signature by the key of this very address is valid, whether or not there is a contract.
     if WalletSignature.signer(of: hash, signature) == address { return .key }
     guard endpoints[chain] != nil else { return .wrong }
-    guard mayAsk() else { return .tooMany }
+    guard mayQuery() else { return .tooMany }
     let isUndeployed = signature.suffix(32).elementsEqual(FunctionCall.undeployedMark)
     let call =
       isUndeployed
@@ -64,7 +67,8 @@ package struct AccountChecker: Sendable {
     guard let answered else { return .unknown("too many others wait for the endpoint") }
     switch answered.first {
     case .returned(let data)?:
-      return (isUndeployed ? data.isValidation : data.isGoodSignature) ? .contract : .wrong
+      let isValid = isUndeployed ? data.isValidation : data.isGoodSignature
+      return isValid ? .contract : .wrong
     case .none?, nil: return .wrong
     case .failed(let reason)?: return .unknown(reason)
     }
@@ -85,5 +89,53 @@ package struct AccountChecker: Sendable {
       // A contract may return more than is read.
       return batch.failed("\(error.code)", isContracts: error.code == .tooLarge)
     }
+  }
+}
+
+/// A wallet's signature of a personal message (EIP-191, version 0x45): R and S on secp256k1, 32 bytes each, and a byte that
+/// identifies the one of the possible keys that has signed.
+public enum WalletSignature {
+  /// The number of bytes of a signature.
+  public static let length = 65
+
+  /// Hashes a personal message.
+  public static func hash(_ message: [UInt8]) -> [UInt8] {
+    Keccak256.hash(Array("\u{19}Ethereum Signed Message:\n\(message.count)".utf8) + message).bytes
+  }
+
+  /// Recovers the address whose key has signed.
+  ///
+  /// - Parameters:
+  ///   - signature: the signature, whose last byte is 27, 28, 0 or 1.
+  /// - Returns: nil if this is a signature of no key.
+  public static func signer(of hash: [UInt8], _ signature: [UInt8]) -> EthereumAddress? {
+    guard signature.count == length, hash.count == 32, let last = signature.last,
+      [0, 1, 27, 28].contains(last)
+    else { return nil }
+    var point = [UInt8](repeating: 0, count: 65)
+    guard unsafe csecp256k1_recover(&point, signature, CInt(last % 27), hash) == 1 else {
+      return nil
+    }
+    return EthereumAddress(publicKey: point)
+  }
+
+  /// Signs the hash of a message.
+  ///
+  /// - Parameters:
+  ///   - hash: 32 bytes.
+  ///   - secret: the key's number, 32 bytes big-endian.
+  /// - Returns: nil if the number is no key's.
+  public static func sign(_ hash: [UInt8], with secret: [UInt8]) -> [UInt8]? {
+    var signature = [UInt8](repeating: 0, count: length)
+    guard hash.count == 32, secret.count == 32,
+      unsafe csecp256k1_sign(&signature, hash, secret) == 1
+    else { return nil }
+    return signature
+  }
+
+  /// Returns whether 32 bytes are the number of a key: neither zero, nor the curve's order or above.
+  public static func isSecret(_ secret: [UInt8]) -> Bool {
+    // Nothing is signed with any other number.
+    sign([UInt8](repeating: 1, count: 32), with: secret) != nil
   }
 }

@@ -1,4 +1,5 @@
 internal import Cryptography
+internal import Formats
 internal import FoundationEssentials
 
 /// A batch of JSON-RPC requests `eth_call` at the latest block, and its responses.
@@ -9,7 +10,7 @@ public struct CallBatch: Sendable {
     case returned(ReturnData)
     /// There is no such function or contract, or it has reverted.
     case none
-    /// The endpoint has failed, so that nothing is known.
+    /// The endpoint has failed, for this reason.
     case failed(String)
   }
 
@@ -36,23 +37,36 @@ public struct CallBatch: Sendable {
 
   /// The body of the HTTP request.
   public var body: [UInt8] {
-    // Nothing but digits, so that no text needs to be escaped.
-    let requests = calls.enumerated().map { index, item in
-      """
-      {"jsonrpc":"2.0","id":\(index),"method":"eth_call","params":[{\
-      \(item.contract.map { "\"to\":\"\($0.lowercase)\"," } ?? "")\
-      "data":"0x\(Hex.encode(item.call.data))"},"latest"]}
-      """
+    if isSingle {
+      return JSONWriter.object { write(0, to: &$0) }
     }
-    let list = requests.joined(separator: ",")
-    return Array((isSingle ? list : "[\(list)]").utf8)
+    return JSONWriter.list { list in
+      for index in calls.indices { list.append(object: { write(index, to: &$0) }) }
+    }
   }
 
-  /// Takes one outcome for all calls.
+  private func write(_ index: Int, to request: inout JSONObjectWriter) {
+    let (contract, call) = calls[index]
+    request["jsonrpc"] = "2.0"
+    request["id"] = index
+    request["method"] = "eth_call"
+    request.add(
+      "params",
+      list: { parameters in
+        parameters.append(object: { transaction in
+          transaction["to"] = contract?.lowercase
+          transaction["data"] = "0x\(Hex.encode(call.data))"
+        })
+        parameters.append("latest")
+      })
+  }
+
+  /// Returns one outcome for all calls.
   ///
   /// - Parameters:
   ///   - reason: the reason for which there is no response that can be read.
-  ///   - isContracts: whether a contract can bring that about; the word of the only one is not doubted.
+  ///   - isContracts: whether a contract can cause that. If it is the only one of the batch, it counts as having no such
+  ///     function.
   public func failed(_ reason: String, isContracts: Bool = false) -> [Outcome] {
     calls.map { _ in isSingle && isContracts ? .none : .failed(reason) }
   }
@@ -73,8 +87,15 @@ public struct CallBatch: Sendable {
   /// - Parameter body: an array of responses in any order; the response for one request that is no batch.
   /// - Returns: an outcome for each call, in the calls' order.
   public func outcomes(in body: [UInt8]) -> [Outcome] {
-    let list = isSingle ? Array("[".utf8) + body + Array("]".utf8) : body
-    guard let answers = try? JSONDecoder().decode([Answer].self, from: Data(list)) else {
+    let answers: [Answer]
+    do {
+      let decoder = JSONDecoder()
+      let data = Data(body)
+      answers =
+        isSingle
+        ? [try decoder.decode(Answer.self, from: data)]
+        : try decoder.decode([Answer].self, from: data)
+    } catch {
       return failed("the endpoint’s response is no JSON-RPC")
     }
     var byID: [Int: Answer] = [:]
@@ -89,12 +110,12 @@ public struct CallBatch: Sendable {
     }
   }
 
-  /// The words of endpoints for code that has ended without a result: by `revert`, or as contracts of before did.
+  /// The words of endpoints for code that has ended without a result: by `revert`, or as older contracts do.
   private static let ends = [
     "revert", "invalid opcode", "invalid jump", "out of gas", "stack underflow", "stack overflow",
   ]
 
-  /// Tells an end of the contract's code, which is its word, from a failure of the endpoint.
+  /// Distinguishes an end of the contract's code, which is an answer, from a failure of the endpoint.
   private static func outcome(_ failure: Answer.Failure) -> Outcome {
     let message = failure.message?.lowercased() ?? ""
     let hasEnded = failure.code == 3 || ends.contains(where: message.contains)

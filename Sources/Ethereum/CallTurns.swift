@@ -4,7 +4,7 @@ internal import Platform
 
 /// The turns of sites at the endpoints of chains: a few calls of each site at once, and a few of all; the others wait.
 ///
-/// Whoever names slow contracts keeps nobody else waiting for longer than one call takes.
+/// So a site that names slow contracts delays the others by no more than one call.
 package final class CallTurns: Sendable {
   private struct Waiter {
     let number: UInt64

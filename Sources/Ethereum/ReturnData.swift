@@ -2,7 +2,7 @@ internal import Cryptography
 
 /// The data that a contract's function has returned, as the contract ABI of Solidity encodes it.
 ///
-/// Contracts are anybody's: every offset and length is checked, and what is read is bounded whatever they say.
+/// Contracts are anybody's: every offset and length is checked, and the result is bounded.
 public struct ReturnData: Hashable, Sendable {
   /// The largest number of strings in an array.
   public static let stringLimit = 64
@@ -31,7 +31,7 @@ public struct ReturnData: Hashable, Sendable {
 
   private let bytes: [UInt8]
 
-  /// Takes the data.
+  /// Makes return data from its bytes.
   public init(_ bytes: [UInt8]) { self.bytes = bytes }
 
   /// Reads `0x` and hexadecimal digits, or returns nil for other text.
@@ -95,7 +95,7 @@ public struct ReturnData: Hashable, Sendable {
   private var array: [String]? {
     guard let start = number(at: 0), let count = number(at: start), count <= Self.stringLimit
     else { return nil }
-    // Offsets count from behind the array's length. What is no text or too long is passed over.
+    // Offsets count from behind the array's length. Malformed and too long strings are skipped.
     let strings = (0..<count).compactMap {
       string(at: number(at: start + 32 + 32 * $0), from: start + 32)
     }

@@ -13,7 +13,7 @@ public struct SignInMessage: Sendable {
   public let bytes: [UInt8]
   /// The scheme in front of the domain, or nil.
   public let scheme: String?
-  /// The host, with its port, that asks.
+  /// The host, with its port, that requests the sign-in.
   public let domain: String
   /// The account.
   public let address: EthereumAddress
@@ -29,7 +29,7 @@ public struct SignInMessage: Sendable {
   public let issued: Timestamp
   /// The moment at which it ends, or nil.
   public let expires: Timestamp?
-  /// The moment at which it begins to be good, or nil.
+  /// The moment from which it is valid, or nil.
   public let notBefore: Timestamp?
 
   /// Makes the message that a wallet is asked to sign.
@@ -113,7 +113,7 @@ public struct SignInMessage: Sendable {
 
 /// The rules by which a message signs somebody in.
 public struct SignInRules: Sendable {
-  /// The difference of two clocks that is passed over.
+  /// The tolerated difference of two clocks.
   private static let leeway = Duration.seconds(60)
 
   /// The host, with its port, that a message must name.
@@ -122,7 +122,7 @@ public struct SignInRules: Sendable {
   public var uri: String
   /// The chains that a message may name.
   public var chains: [ChainID]
-  /// The time for which a message is good.
+  /// The time for which a message is valid.
   public var maxAge: Duration
 
   /// Makes rules.
@@ -133,7 +133,7 @@ public struct SignInRules: Sendable {
     self.maxAge = maxAge
   }
 
-  /// Judges a message by everything but its signature.
+  /// Checks everything in a message but its signature.
   ///
   /// - Parameters:
   ///   - nonce: the nonce that it must have.
@@ -219,7 +219,7 @@ enum Syntax {
     return isAuthority(authority) && isMade(path.dropFirst(2 + authority.count), of: ":@/")
   }
 
-  /// Returns whether a text is a host with what may stand around it.
+  /// Returns whether a text is a host, with or without user information and port.
   static func isAuthority(_ text: Substring) -> Bool {
     let at = text.lastIndex(of: "@")
     var host = at.map { text[text.index(after: $0)...] } ?? text

@@ -1,6 +1,6 @@
 /// A token, and the least number of it that somebody must hold: an asset (CAIP-19), a blank and the number.
 ///
-/// `eip155:1/erc721:0x…` alone asks for one of the collection.
+/// `eip155:1/erc721:0x…` alone requires one token of the collection.
 public struct TokenGate: Hashable, Sendable {
   /// The token's chain.
   public let chain: ChainID
@@ -26,17 +26,21 @@ public struct TokenGate: Hashable, Sendable {
       EthereumAddress.checksum(of: parts.3.utf8) != .wrong, let least = Self.number(parts.7 ?? "1"),
       let token = Self.number(parts.5 ?? "0")
     else { return nil }
-    isOne = parts.2 == "721" && parts.5 != nil
-    guard isOne ? parts.7 == "1" : parts.7 != nil || parts.2 == "721",
-      isOne || (parts.2 == "1155") == (parts.5 != nil)
-    else { return nil }
+    let namesToken = parts.5 != nil
+    let namesLeast = parts.7 != nil
+    switch parts.2 {
+    case "20": guard !namesToken, namesLeast else { return nil }
+    case "721": guard !namesToken || parts.7 == "1" else { return nil }
+    default: guard namesToken, namesLeast else { return nil }
+    }
+    isOne = parts.2 == "721" && namesToken
     self.chain = chain
     self.contract = contract
     self.least = least
-    self.token = parts.5 == nil ? nil : token
+    self.token = namesToken ? token : nil
   }
 
-  /// Makes the question whether somebody holds enough.
+  /// Returns the call whose outcome says whether somebody holds enough.
   public func call(about holder: EthereumAddress) -> FunctionCall {
     guard let token else { return .balanceOf(holder) }
     return isOne ? .ownerOf(token) : .balanceOf(holder, of: token)

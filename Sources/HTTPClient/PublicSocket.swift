@@ -22,7 +22,7 @@ enum PublicSocket {
   /// others.
   private static func isOwn(_ address: IPAddress) -> Bool {
     var list: UnsafeMutablePointer<ifaddrs>?
-    // Without the list nobody can be told apart.
+    // Without the list no address is known to be public.
     guard unsafe getifaddrs(&list) == 0 else { return true }
     defer { unsafe freeifaddrs(list) }
     var next = unsafe list

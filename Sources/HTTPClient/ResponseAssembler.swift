@@ -27,7 +27,7 @@ struct ResponseAssembler {
     fieldsLeft = options.fieldLimit
   }
 
-  /// Takes a line of a head or of the trailers.
+  /// Appends a line of a head or of the trailers.
   ///
   /// - Parameter line: the line with its end; HTTP/2's pseudo-field comes as `HTTP/2 200`.
   /// - Returns: whether to go on.
@@ -88,7 +88,7 @@ struct ResponseAssembler {
     return true
   }
 
-  /// Takes a piece of the body.
+  /// Appends a piece of the body.
   ///
   /// - Returns: whether to go on.
   mutating func appendBody(_ piece: Span<UInt8>) -> Bool {

@@ -72,7 +72,7 @@ final class TransferDriver: @unchecked Sendable {
     unsafe Unmanaged.object(of: data)
   }
 
-  /// Ends all transfers and the loop, from any thread. Nothing is asked of the driver afterwards.
+  /// Ends all transfers and the loop, from any thread. The driver gets no further requests.
   func stop() {
     loop.execute { [self] in
       for id in transfers.keys { end(id, .failure(.cancelled)) }
@@ -308,8 +308,8 @@ extension SocketWatch.Events {
       throw HTTPClientError(.invalidRequest, "the URL's scheme is neither http nor https")
     }
     try setString(CURLOPT_URL, request.url)
-    // TLS tells at once whether a connection can be shared. Over plain HTTP the first response would have to be awaited,
-    // and one server that takes long would hold up all other requests.
+    // With TLS the handshake shows whether a connection can be shared. Over plain HTTP only the first response would show it,
+    // and one slow server would hold up all other requests.
     unsafe ccurl_set_long(handle, CURLOPT_PIPEWAIT, start == "https://" ? 1 : 0)
     guard request.method.isToken else {
       throw HTTPClientError(.invalidRequest, "the method is no token")
@@ -335,7 +335,7 @@ extension SocketWatch.Events {
     var all = ["Expect:"]
     if request.fields.first(.contentType) == nil { all.append("Content-Type:") }
     for (name, value) in request.fields.pairs {
-      // For libcurl a name with nothing behind it takes the field away; `;` sends it empty.
+      // libcurl removes a field if nothing follows its name; with `;` it sends it empty.
       all.append(value.allSatisfy { $0 == " " } ? "\(name);" : "\(name): \(value)")
     }
     for line in all {
@@ -359,7 +359,7 @@ extension SocketWatch.Events {
 
   /// Lends bytes that libcurl read to the transfer.
   ///
-  /// - Returns: the number of bytes taken: all, or 0, which ends the transfer.
+  /// - Returns: the number of bytes accepted: all, or 0, which ends the transfer.
   private static func receive(
     _ start: UnsafeMutablePointer<CChar>?, _ count: Int, _ transfer: UnsafeMutableRawPointer?,
     _ body: (Transfer, UnsafeRawBufferPointer) -> Bool

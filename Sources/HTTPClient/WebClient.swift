@@ -96,7 +96,7 @@ public enum HTTPFailure: Sendable, Hashable {
   case notConnected
   /// TLS failed: as a rule the server's certificate isn't trusted, or a file can't be read.
   case tls
-  /// It took longer than it may.
+  /// The time limit was exceeded.
   case timedOut
   /// The response is longer than it may be.
   case tooLarge

@@ -3,7 +3,7 @@ internal import Transport
 
 /// A WebSocket to a server (RFC 6455): messages in and out, with back-pressure both ways.
 ///
-/// The messages are an asynchronous sequence for one task at a time. A task that takes them slowly stops the socket
+/// The messages are an asynchronous sequence for one task at a time. A task that reads them slowly stops the socket
 /// from being read, so that the server has to wait. The sequence ends when the server closes; it throws when
 /// the connection breaks. A WebSocket closes itself when its last reference is released.
 public final class WebSocket: AsyncSequence, AsyncIteratorProtocol, Sendable {
@@ -34,7 +34,7 @@ public final class WebSocket: AsyncSequence, AsyncIteratorProtocol, Sendable {
 
   deinit { if state.end == nil { client.loop.execute { [link] in link.close(1001, reason: "") } } }
 
-  /// Takes the next message.
+  /// Returns the next message.
   ///
   /// - Returns: the message, or nil once the server has closed.
   /// - Throws: ``WebSocketError``, also later ones; `.cancelled` if the task is cancelled meanwhile, which
@@ -66,7 +66,7 @@ public final class WebSocket: AsyncSequence, AsyncIteratorProtocol, Sendable {
     client.loop.execute { [link] in link.send(message) }
   }
 
-  /// Begins the close handshake: what was sent before still goes out, what comes is discarded.
+  /// Begins the close handshake: messages sent before still go out, received ones are discarded.
   ///
   /// - Parameters:
   ///   - code: a code that may stand in a close frame.
@@ -89,7 +89,7 @@ public final class WebSocket: AsyncSequence, AsyncIteratorProtocol, Sendable {
   /// Returns the WebSocket, which is its own iterator.
   public func makeAsyncIterator() -> WebSocket { self }
 
-  /// Takes the next message.
+  /// Returns the next message.
   ///
   /// - Parameter actor: the actor whose executor is kept.
   /// - Returns: the message, or nil once the server has closed.

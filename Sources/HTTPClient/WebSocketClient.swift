@@ -53,7 +53,7 @@ public final class WebSocketClient: Sendable {
 public struct WebSocketOptions: Sendable {
   /// The time for name resolution, connecting, TLS and the handshake together.
   public var connectTimeout: Duration = .seconds(10)
-  /// The number of bytes of messages that may wait to be taken; with more the socket isn't read until they are.
+  /// The most bytes of messages that may wait to be read; with more, the socket isn't read until they are.
   public var receiveLimit = 256 << 10
   /// The number of bytes that may wait to be sent before ``WebSocket/send(_:)`` waits.
   public var sendLimit = 256 << 10
@@ -88,7 +88,7 @@ public enum WebSocketFailure: Sendable, Hashable {
   case malformed
   /// A message is longer than it may be.
   case tooLarge
-  /// It took longer than it may, or the server fell silent.
+  /// The time limit was exceeded, or the server fell silent.
   case timedOut
   /// The connection ended without a close frame.
   case disconnected
@@ -131,7 +131,7 @@ public struct WebSocketURL: Sendable, Hashable {
   /// The part behind the question mark, or nil without one.
   public var query: String? { didSet { if !Self.isPrintable(query ?? "") { query = oldValue } } }
 
-  /// The longest text taken, in bytes.
+  /// The longest text accepted, in bytes.
   private static let longest = 4096
 
   /// Reads an address.

@@ -130,7 +130,7 @@ final class WebSocketLink: ConnectionProtocol, @unchecked Sendable {
     }
   }
 
-  /// Tells the user why the WebSocket is not opened, and ends the connection in order.
+  /// Reports why the WebSocket is not opened, and ends the connection in order.
   private func end(_ error: WebSocketError) {
     state.end(.failed(error))
     guard case .opening(let connection, _) = stage else { return }
@@ -158,7 +158,8 @@ final class WebSocketLink: ConnectionProtocol, @unchecked Sendable {
     case .unknownHost: WebSocketError(.unknownHost, "\(url.host) has no address")
     case .notConnected:
       WebSocketError(.notConnected, "nobody listens on \(url.host) port \(url.port)")
-    case .timedOut: WebSocketError(.timedOut, "\(url.host) port \(url.port) takes too long")
+    case .timedOut:
+      WebSocketError(.timedOut, "\(url.host) port \(url.port) did not respond in time")
     case .outOfResources: WebSocketError(.outOfResources, "the system has no room for a socket")
     }
   }
@@ -176,7 +177,7 @@ final class WebSocketLink: ConnectionProtocol, @unchecked Sendable {
   }
 }
 
-/// A WebSocket that is open: carries out what its machine says.
+/// An open WebSocket: carries out the actions of its state machine.
 final class OpenWebSocket: ConnectionProtocol {
   /// The connection releases this object when it ends, which breaks the cycle.
   private let connection: Connection
@@ -199,7 +200,7 @@ final class OpenWebSocket: ConnectionProtocol {
     case .end(let outcome, let closeFrame, let isLast):
       if let closeFrame { stage(.close, closeFrame) }
       state.end(WebSocketEnd(outcome))
-      // The server's end of the connection is to be seen, also when the user had taken enough for now.
+      // The end of the connection must be noticed even while the user reads no messages.
       if isLast { connection.finish() } else { connection.resumeReading() }
     case .finish: connection.finish()
     case .abort:
@@ -255,7 +256,7 @@ final class OpenWebSocket: ConnectionProtocol {
 
   func close(_ code: UInt16, reason: String) {
     perform(machine.close(code, reason: reason, now: connection.loop.now))
-    // Messages that have not been taken will not be.
+    // Messages that wait are not read any more.
     connection.resumeReading()
   }
 

@@ -8,14 +8,14 @@ final class WebSocketState: Sendable {
     /// The subprotocol that the server has chosen.
     var subprotocol: String?
     var end: WebSocketEnd?
-    /// The messages that came and weren't taken.
+    /// The received messages that wait to be read.
     var messages = FIFO<WebSocketMessage>()
     var receivedBytes = 0
     /// True if the socket isn't read because too much waits here.
     var isPaused = false
     /// Bytes that the loop hasn't been given yet.
     var posted = 0
-    /// Bytes that the socket hasn't taken yet.
+    /// Bytes that the socket hasn't accepted yet.
     var unsent = 0
     /// The number of changes that tasks may wait for.
     var version: UInt64 = 0
@@ -34,7 +34,7 @@ final class WebSocketState: Sendable {
 
   // MARK: - The loop's side
 
-  /// Takes note that the handshake is done.
+  /// Records that the handshake is done.
   func open(_ subprotocol: String?) {
     change { values in
       values.isOpen = true
@@ -42,7 +42,7 @@ final class WebSocketState: Sendable {
     }
   }
 
-  /// Takes messages that came.
+  /// Queues received messages.
   ///
   /// - Returns: whether the socket is to be read on.
   func deliver(_ messages: [WebSocketMessage]) -> Bool {
@@ -56,14 +56,14 @@ final class WebSocketState: Sendable {
     }
   }
 
-  /// Takes note that the WebSocket is over; the first end counts.
+  /// Records the end of the WebSocket; the first one counts.
   func end(_ end: WebSocketEnd) { change { $0.end = $0.end ?? end } }
 
-  /// Takes note that the loop has been given a message to send.
+  /// Records that a message was handed to the loop.
   ///
   /// - Parameters:
   ///   - count: its length in bytes.
-  ///   - unsent: the number of bytes that the socket has not taken yet, or nil if the message is dropped.
+  ///   - unsent: the number of bytes that the socket has not accepted yet, or nil if the message is dropped.
   func handedOver(_ count: Int, unsent: Int? = nil) {
     values.withLock { values in
       values.posted -= count
@@ -71,7 +71,7 @@ final class WebSocketState: Sendable {
     }
   }
 
-  /// Takes note that the socket took bytes.
+  /// Records that the socket accepted bytes.
   func wrote(unsent: Int) {
     let isFull = values.withLock { values in
       let isFull = values.posted + values.unsent > sendLimit
@@ -88,16 +88,16 @@ final class WebSocketState: Sendable {
   /// - Returns: the subprotocol that the server has chosen.
   nonisolated(nonsending) func opened() async throws(WebSocketError) -> String? {
     try await wait { values throws(WebSocketError) in
-      // Also if it has ended since: what came in between can be taken.
+      // Also if the WebSocket has ended since: messages received before can still be read.
       if values.isOpen { return .some(values.subprotocol) }
       if let end = values.end { throw Self.error(end) }
       return nil
     }
   }
 
-  /// Takes the next message.
+  /// Removes the next message.
   ///
-  /// - Returns: the message, nil after a close frame; and whether the loop is to be told to read on.
+  /// - Returns: the message, nil after a close frame; and whether the loop is to read on.
   nonisolated(nonsending) func next() async throws(WebSocketError) -> (WebSocketMessage?, Bool) {
     try await wait { values throws(WebSocketError) in
       guard let message = values.messages.popFirst() else {
@@ -114,7 +114,7 @@ final class WebSocketState: Sendable {
     }
   }
 
-  /// Notes a message that is about to be posted to the loop.
+  /// Counts a message that is about to be posted to the loop.
   func willPost(_ count: Int) throws(WebSocketError) {
     let isOver = values.withLock { values in
       if values.end == nil { values.posted += count }

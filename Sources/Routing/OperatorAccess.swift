@@ -2,13 +2,13 @@ package import Configuration
 package import Formats
 package import HTTPProtocol
 
-/// The rule that tells whether a request may see the operator's pages: `/metrics`, `/status` and `/debug`.
+/// The rule that decides whether a request may see the operator's pages: `/metrics`, `/status` and `/debug`.
 ///
 /// A page in a browser can make a name of its own stand for this machine's address (DNS rebinding). Such a request comes
 /// from this machine, but its `Host` is that name. So `Host` has to be an address, `localhost` or a name of the
 /// configuration, at any listener.
 package enum OperatorAccess: Sendable {
-  /// Allows whoever reaches a listener that is there for the operator alone.
+  /// Allows every client of a listener that serves the operator alone.
   ///
   /// The names are those that it is reached at, besides its addresses and `localhost`.
   case ownListener(names: [HostName] = [])
@@ -54,7 +54,7 @@ struct Host {
   let name: String
   private let written: String?
 
-  /// Takes the host of a request.
+  /// Reads the host of a request.
   init(_ head: RequestHead) {
     name = head.host
     let rest = head.authority.dropFirst(name.count)

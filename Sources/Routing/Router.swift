@@ -24,7 +24,7 @@ package struct Router: Sendable {
   package typealias Handler = @Sendable (Request, RouteParameters) throws -> Response
   /// Answers a request as a task on the event loop.
   package typealias AsyncHandler = @Sendable (Request, RouteParameters) async throws -> Response
-  /// Answers a request as a task on the event loop, and takes its body while it comes.
+  /// Answers a request as a task on the event loop, and receives its body in parts.
   package typealias UploadHandler =
     @Sendable (Request, RequestBody, RouteParameters) async throws -> Response
   /// Looks at a request before any of its body is read, inline on the event loop, and throws the error that refuses it.
@@ -72,7 +72,7 @@ package struct Router: Sendable {
 
   /// Adds a route for `GET` and `HEAD`, answered inline on the event loop whenever that is possible, and else by a task.
   ///
-  /// - Parameter isInline: tells whether a request can be answered inline.
+  /// - Parameter isInline: returns whether a request can be answered inline.
   package mutating func get(
     _ pattern: String, inlineIf isInline: @escaping @Sendable () -> Bool,
     _ handler: @escaping Handler, otherwise: @escaping AsyncHandler
@@ -110,7 +110,7 @@ package struct Router: Sendable {
     add(methods, pattern, bodyLimit, .task(handler), screen)
   }
 
-  /// Adds a route for some methods, answered by a task that takes the body while it comes.
+  /// Adds a route for some methods, answered by a task that receives the body in parts.
   ///
   /// - Parameter bodyLimit: the largest body in bytes.
   package mutating func upload(
@@ -134,7 +134,7 @@ package struct Router: Sendable {
 
   /// Makes a router of the routes for the operator, which are served at any host, beside the metrics.
   ///
-  /// - Parameter access: tells which requests are answered.
+  /// - Parameter access: decides which requests are answered.
   package func operatorRouter(for access: OperatorAccess) -> Router {
     var router = Router(service: service)
     router.errorStyle = errorStyle

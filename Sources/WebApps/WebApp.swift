@@ -1,8 +1,9 @@
-internal import WebAppsResources
-internal import Cryptography
 package import HTTPProtocol
-
 package import Platform
+
+internal import Cryptography
+internal import Formats
+internal import WebAppsResources
 
 /// The page at which people use a service, with all that belongs to it.
 ///
@@ -26,13 +27,16 @@ package struct WebApp: Sendable {
 
   private static let types = [
     "css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8",
-    "png": "image/png", "svg": "image/svg+xml", "webmanifest": "application/manifest+json",
+    "png": "image/png", "svg": "image/svg+xml", "txt": "text/plain; charset=utf-8",
+    "webmanifest": "application/manifest+json",
   ]
 
   /// The files by their paths below the app's.
   private(set) var files: [String: WebFile] = [:]
   /// The names under which pages and scripts find others, by the names in the sources.
   private var names: [String: String] = [:]
+  /// The operator's name for the server, as HTML.
+  private let serverName: String
   /// The path of the app, without the slash at its end.
   package let path: String
   private let fields: [(name: StaticString, value: String)]
@@ -47,15 +51,17 @@ package struct WebApp: Sendable {
   ///   - pages: the files that keep their names; that of the app itself is empty.
   ///   - worker: `worker.js`, to which `{{files}}` are those that it keeps and `{{version}}` the digest of all of them.
   ///   - apart: the names of parts that the worker doesn't keep.
-  ///   - clock: tells the time; the present time counts as that of modification, as the program may have been replaced.
+  ///   - serverName: the operator's name for the server, which stands for `{{server}}` in pages.
+  ///   - clock: returns the time; the present time counts as that of modification, as the program may have been replaced.
   package init(
     at path: String, fields: [(name: StaticString, value: String)], parts: [Source],
-    pages: [Source], worker: [UInt8], apart: Set<String> = [],
+    pages: [Source], worker: [UInt8], apart: Set<String> = [], serverName: String = "awd",
     clock: @escaping @Sendable () -> Timestamp
   ) {
     self.path = path
     self.fields = fields
     self.clock = clock
+    self.serverName = serverName.htmlEscaped
     modified = HTTPDate(clock().seconds)
     for part in parts {
       // Pictures name nothing.
@@ -70,7 +76,10 @@ package struct WebApp: Sendable {
     }
     for page in pages { add(page) }
     let kept = ["./"] + names.filter { !apart.contains($0.key) }.values.sorted()
-    names["files"] = "[" + kept.map { "\"\($0)\"" }.joined(separator: ", ") + "]"
+    let list = JSONWriter.list { list in
+      for name in kept { list.append(name) }
+    }
+    names["files"] = String(decoding: list, as: UTF8.self)
     names["version"] = Self.digest(
       Array((kept.joined() + (pages.first.map { text($0.bytes) } ?? "")).utf8))
     add(("worker.js", worker))
@@ -86,7 +95,7 @@ package struct WebApp: Sendable {
   private func text(_ source: [UInt8]) -> String {
     names.reduce(String(decoding: source, as: UTF8.self)) { text, name in
       text.replacing("{{\(name.key)}}", with: name.value)
-    }
+    }.replacing("{{server}}", with: serverName)
   }
 
   private static func type(of name: String) -> String {

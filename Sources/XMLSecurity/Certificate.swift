@@ -182,7 +182,7 @@ func contents(of sink: OpaquePointer) -> [UInt8] {
 /// The certificates that were read lately.
 ///
 /// Most documents of a repository have one of a few signers, and OpenSSL 3 takes as long to read a certificate with its key
-/// as to verify a signature with it. What a certificate says depends on its text alone, so nothing is judged here.
+/// as to verify a signature with it. A certificate depends on its text alone, so nothing is checked here.
 final class CertificateCache: Sendable {
   /// A repository has some ten signers, with two to four certificates each.
   private static let limit = 64

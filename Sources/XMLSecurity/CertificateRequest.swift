@@ -21,7 +21,7 @@ public import Platform
     guard let request = unsafe OwnedRequest(adopting: X509_REQ_new()),
       let name = DistinguishedName(commonName: commonName)
     else { throw SigningError("“\(commonName)” can't be a common name") }
-    // Nobody asks for the password of a request, which the tool writes nevertheless.
+    // The official tool writes a password, which nobody needs.
     let password = [UInt8](Hex.encode(SecureRandom.bytes(16)).utf8)
     // digitalSignature and keyEncipherment.
     let usage = CertificateExtension(

@@ -21,7 +21,7 @@ public struct VerifiedSignature: Sendable, Hashable {
 /// Only enveloped signatures over the whole document are accepted, so that no part of the document is unsigned. Of
 /// several signatures each covers the document as it was when that one was made: without itself and those behind it.
 public struct SignatureVerifier: Sendable {
-  /// The version of the verifier, raised whenever a verdict may change.
+  /// The version of the verifier, raised whenever a result may change.
   public static let version = 4
 
   private static let maximumSignatures = 8
@@ -50,7 +50,7 @@ public struct SignatureVerifier: Sendable {
         claims.append((structure, try KeyInfo(structure.keyInfo, certificates)))
       }
     }
-    // All rules come before the first digest, since libxml2 can't be told to stop.
+    // All rules are checked before the first digest, since libxml2 can't be stopped.
     let prefixes = claims.reduce(0) { $0 + $1.structure.prefixes }
     guard claims.count * document.size <= Self.maximumDigested else {
       throw SignatureError(
@@ -72,7 +72,7 @@ public struct SignatureVerifier: Sendable {
     return verified.reversed()
   }
 
-  /// Returns whether a document tells a signing time in one of its signatures, covered or not.
+  /// Returns whether a document has a signing time in one of its signatures, covered or not.
   public static func namesTime(_ document: XMLDocument) -> Bool {
     document.root.children(named: "Signature", in: Algorithm.signature).contains { signature in
       unsafe signature.nodes.contains {

@@ -6,8 +6,8 @@ public import Platform
 ///
 /// All threads may share a store.
 @safe public final class TrustStore: Sendable {
-  /// The verdict about a chain.
-  public enum Verdict: Sendable, Hashable {
+  /// The outcome for a chain.
+  public enum Outcome: Sendable, Hashable {
     /// The chain leads to a root.
     case trusted
     /// The chain does not, for a reason in words.
@@ -48,7 +48,7 @@ public import Platform
   ///   - others: further certificates in any order; they are not trusted by themselves.
   ///   - time: the time at which the chain must hold. If it is nil, the chain must hold at the start or at the end of
   ///     the leaf's validity.
-  public func check(_ leaf: Certificate, others: [Certificate], at time: Timestamp?) -> Verdict {
+  public func check(_ leaf: Certificate, others: [Certificate], at time: Timestamp?) -> Outcome {
     if let time { return verify(leaf, others, at: time) }
     let first = verify(leaf, others, at: leaf.notBefore)
     guard first != .trusted, verify(leaf, others, at: leaf.notAfter) == .trusted else {
@@ -58,14 +58,14 @@ public import Platform
   }
 
   /// Checks the chain of a signature; a bare key has none.
-  public func check(_ signature: VerifiedSignature, at time: Timestamp?) -> Verdict {
+  public func check(_ signature: VerifiedSignature, at time: Timestamp?) -> Outcome {
     guard let certificate = signature.certificate else {
       return .untrusted(reason: "a bare key, without a certificate")
     }
     return check(certificate, others: signature.otherCertificates, at: time)
   }
 
-  private func verify(_ leaf: Certificate, _ others: [Certificate], at time: Timestamp) -> Verdict {
+  private func verify(_ leaf: Certificate, _ others: [Certificate], at time: Timestamp) -> Outcome {
     defer { ERR_clear_error() }
     guard let stack = unsafe OPENSSL_sk_new_null() else {
       return .untrusted(reason: "out of memory")

@@ -118,7 +118,7 @@ internal import Platform
     func respond(to body: [UInt8]) async throws -> Response {
       try await client.respond(to: body) { _ in
         true
-      } mayAsk: {
+      } mayQuery: {
         true
       }
     }
@@ -175,7 +175,7 @@ internal import Platform
       let response = try await client.respond(to: Array(body)) { [uid = vectors.uid] wanted in
         #expect(wanted == uid)
         return isKnown
-      } mayAsk: {
+      } mayQuery: {
         false
       }
       guard response.status == .ok, case .array(let bytes) = response.body else { return nil }
@@ -201,7 +201,7 @@ internal import Platform
     _ accounts: AccountService, _ token: [UInt8], uid: String, number: Int = 1
   ) async throws -> [EncryptionPublicKey]? {
     try await accounts.register(
-      NewAccount(
+      RequestedAccount(
         key: number == 1 ? key : StoreFixture.key(number), authenticationKey: signer,
         name: try #require(AccountName("anna")), uid: uid, token: token, isProven: true), from: nil)
   }
@@ -278,7 +278,7 @@ internal import Platform
     for _ in 1...5 {
       do {
         _ = try await accounts.register(
-          NewAccount(
+          RequestedAccount(
             key: key, authenticationKey: signer, name: try #require(AccountName("anna")),
             uid: own.uid, token: wrong.token, isProven: true), from: network)
       } catch let refusal as AccountService.Refusal { outcomes.append(refusal.error) }
@@ -286,7 +286,7 @@ internal import Platform
     #expect(outcomes == [.notPermitted, .notPermitted, .overQuota, .overQuota, .overQuota])
     #expect(try await chain.calls() == calls + 2)
     try await chain.stop()
-    guard case .unavailable = await client.evaluate(good, mayAsk: { true }) else {
+    guard case .unavailable = await client.evaluate(good, mayQuery: { true }) else {
       Issue.record("a decision without an endpoint")
       return
     }

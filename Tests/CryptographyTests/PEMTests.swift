@@ -5,7 +5,7 @@ internal import Testing
 
 @Suite struct PEMTests {
   @Test func readsCertificatesInOrder() {
-    let text = Texts.key + Texts.certificate + "words between\n" + Texts.otherCertificate
+    let text = PEMTexts.key + PEMTexts.certificate + "words between\n" + PEMTexts.otherCertificate
     let (certificates, isWhole) = PEM.certificates(in: Array(text.utf8))
     #expect(certificates.count == 2 && isWhole)
     #expect(certificates.first?.notBefore == certificates.last?.notBefore)
@@ -13,52 +13,36 @@ internal import Testing
   }
 
   @Test func tellsWhereAMalformedCertificateStands() {
-    let broken = Texts.otherCertificate.replacing("\nM", with: "\n-")
-    for text in [Texts.certificate + broken, Texts.certificate + broken + Texts.certificate] {
+    let broken = PEMTexts.otherCertificate.replacing("\nM", with: "\n-")
+    for text in [
+      PEMTexts.certificate + broken, PEMTexts.certificate + broken + PEMTexts.certificate,
+    ] {
       let (certificates, isWhole) = PEM.certificates(in: Array(text.utf8))
       #expect(certificates.count == 1 && !isWhole)
     }
   }
 
-  @Test(arguments: ["", "words", "-----BEGIN CERTIFICATE", Texts.key])
+  @Test(arguments: ["", "words", "-----BEGIN CERTIFICATE", PEMTexts.key])
   func findsNoCertificate(_ text: String) {
     #expect(PEM.certificates(in: Array(text.utf8)).certificates.isEmpty)
   }
 
-  @Test(arguments: [Texts.key, Texts.traditionalKey, Texts.certificate + Texts.key])
+  @Test(arguments: [PEMTexts.key, PEMTexts.traditionalKey, PEMTexts.certificate + PEMTexts.key])
   func readsKeys(_ text: String) throws {
     #expect(try PEM.privateKey(in: Array(text.utf8)).group == "prime256v1")
   }
 
   @Test(arguments: [
-    ("", PEM.KeyError.noKey), (Texts.certificate, .noKey),
-    (Texts.key.replacing("\nM", with: "\n-"), .noKey), (Texts.encryptedKey, .encrypted),
+    ("", PEM.KeyError.noKey), (PEMTexts.certificate, .noKey),
+    (PEMTexts.key.replacing("\nM", with: "\n-"), .noKey), (PEMTexts.encryptedKey, .encrypted),
   ])
   func saysWhyThereIsNoKey(_ text: String, _ error: PEM.KeyError) {
     #expect(throws: error) { try PEM.privateKey(in: Array(text.utf8)) }
   }
 }
 
-@Suite struct P256KeyPairTests {
-  @Test(arguments: [Texts.key, Texts.traditionalKey])
-  func reads(_ text: String) throws {
-    let pair = try P256KeyPair(pem: Array(text.utf8))
-    // As `openssl ec -text` shows them.
-    let secret = "2d6b7f13e8f1d10136a8088901c9335f903820ae33303e69372bb27986bf670a"
-    #expect(try Hex.encode(#require(pair.secretNumber)) == secret)
-    #expect(Hex.encode(pair.publicKey.bytes).hasPrefix("04c7fc816ae2dfb3710f85b927f96361"))
-  }
-
-  @Test(arguments: [
-    "", Texts.certificate, Texts.encryptedKey, Texts.p384Key, Texts.secp256k1Key, Texts.ed25519Key,
-  ])
-  func refuses(_ text: String) {
-    #expect(throws: P256KeyPair.Unusable.self) { try P256KeyPair(pem: Array(text.utf8)) }
-  }
-}
-
 /// Keys and certificates that were made for these tests.
-private enum Texts {
+enum PEMTexts {
   static let certificate = """
     -----BEGIN CERTIFICATE-----
     MIIBdTCCARugAwIBAgIUQhwDEpmkUNFWmNF8SMKCw7wN47kwCgYIKoZIzj0EAwIw

@@ -38,21 +38,3 @@ internal import Testing
     #expect(PasswordHash(stored: text) == nil)
   }
 }
-
-@Suite struct KeyedHashTests {
-  /// Computed by Python's `hashlib.blake2b(message, key=bytes(range(32)), digest_size=32)`, the
-  /// message being each part behind its length in eight bytes, little-endian.
-  @Test func isBLAKE2b() {
-    let function = KeyedHash(key: Array(0..<32))
-    #expect(
-      function.hash(Array("ab".utf8), [], Array("c".utf8)).hex
-        == "54e988f8c436f1f403b8b64e40ea4644174cfbeea05ded4f4f8754272028a83b")
-  }
-
-  @Test func tellsDivisionsApart() {
-    let function = KeyedHash(key: Array(0..<32))
-    #expect(function.hash([1, 2], [3]) != function.hash([1], [2, 3]))
-    #expect(function.hash([1, 2], [3]) != function.hash([1, 2, 3], []))
-    #expect(KeyedHash(key: Array(1..<33)).hash([1]) != function.hash([1]))
-  }
-}

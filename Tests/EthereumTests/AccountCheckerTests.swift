@@ -13,7 +13,13 @@ private final class Endpoint: Responder {
   private let status: Status
   private let text: String
 
-  init(_ text: String, status: Status = .ok) { (self.text, self.status) = (text, status) }
+  init(_ text: String, status: Status = .ok) {
+
+    self.text = text
+
+    self.status = status
+
+  }
 
   func plan(for head: RequestHead, from origin: RequestOrigin) -> RequestPlan {
     .respond(bodyLimit: 1 << 16) { [self] request in

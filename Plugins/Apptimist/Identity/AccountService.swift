@@ -27,7 +27,7 @@ struct AccountService: Sendable {
   /// - Returns: the forums that another user, who had the account before, has lost with it, or nil if there was no other.
   /// - Throws: ``Refusal``.
   func register(
-    _ new: NewAccount, from network: ClientNetwork?
+    _ new: RequestedAccount, from network: ClientNetwork?
   ) async throws -> [EncryptionPublicKey]? {
     do { return try await attempt(new, from: network) } catch let refusal as Refusal {
       log.info(
@@ -77,7 +77,7 @@ struct AccountService: Sendable {
   }
 
   private func attempt(
-    _ new: NewAccount, from network: ClientNetwork?
+    _ new: RequestedAccount, from network: ClientNetwork?
   ) async throws -> [EncryptionPublicKey]? {
     if let fault = NameFault.find(in: new.name.text), try await !store.exists(new.key) {
       throw Refusal.badName(fault)
@@ -140,7 +140,7 @@ struct AccountService: Sendable {
         return try await store.accounts(name: name, behind: place, max: max)
       }
       // Sites take turns, as one of them may have any number of accounts.
-      return try await searches.withLock(.pattern, for: network?.site.hashValue ?? 0) {
+      return try await searches.withLock(.pattern, for: network) {
         try await store.accounts(name: name, behind: place, max: max)
       }
     }

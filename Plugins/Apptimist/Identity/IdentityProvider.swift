@@ -56,15 +56,15 @@ enum IdentityProvider: Sendable {
 
   /// Judges somebody.
   ///
-  /// - Parameter mayAsk: says whether an issuer or a chain may be asked because of this token alone.
-  func evaluate(_ applicant: Applicant, mayAsk: @Sendable () -> Bool) async -> IdentityDecision {
+  /// - Parameter mayQuery: says whether an issuer or a chain may be asked because of this token alone.
+  func evaluate(_ applicant: Applicant, mayQuery: @Sendable () -> Bool) async -> IdentityDecision {
     switch self {
     case .open: .accepted
     case .invite: .invited(InvitationHash(ofToken: applicant.token))
     case .facebook(let graph):
       await graph.evaluate(uid: applicant.uid, token: applicant.token)
-    case .oidc(let client): await client.evaluate(applicant, mayFetch: mayAsk)
-    case .siwe(let client): await client.evaluate(applicant, mayAsk: mayAsk)
+    case .oidc(let client): await client.evaluate(applicant, mayFetch: mayQuery)
+    case .siwe(let client): await client.evaluate(applicant, mayQuery: mayQuery)
     }
   }
 }

@@ -28,9 +28,9 @@ struct SignInClient: Sendable {
 
   /// Checks somebody by a token: the length of the message in two bytes, the message, and its signature.
   ///
-  /// - Parameter mayAsk: says whether a chain's endpoint may be asked.
+  /// - Parameter mayQuery: says whether a chain's endpoint may be asked.
   func evaluate(
-    _ applicant: Applicant, mayAsk: @Sendable () -> Bool
+    _ applicant: Applicant, mayQuery: @Sendable () -> Bool
   ) async -> IdentityProvider.IdentityDecision {
     let token = applicant.token
     do throws(SignInRefusal) {
@@ -45,7 +45,7 @@ struct SignInClient: Sendable {
       let signature = Array(token[(2 + length)...])
       switch await checker.evaluate(
         signature, of: message.hash, by: message.address, on: chain, from: applicant.network,
-        mayAsk: mayAsk)
+        mayQuery: mayQuery)
       {
       case .key: return .signed(.key)
       case .contract: return .signed(.contract)
@@ -73,9 +73,9 @@ struct SignInClient: Sendable {
   /// - Parameters:
   ///   - body: JSON with `address`, `chain`, `encryptionKey` and `authenticationKey`, or with `message` and `signature`.
   ///   - isKnown: tells whether there is an account with a uid for which its wallet has signed.
-  ///   - mayAsk: says whether a chain's endpoint may be asked.
+  ///   - mayQuery: says whether a chain's endpoint may be asked.
   func respond(
-    to body: [UInt8], isKnown: (String) async throws -> Bool, mayAsk: @Sendable () -> Bool
+    to body: [UInt8], isKnown: (String) async throws -> Bool, mayQuery: @Sendable () -> Bool
   ) async throws -> Response {
     let fields = Claims(parsing: body)
     guard let signature = fields?.text("signature") else { return try text(for: fields) }
@@ -92,7 +92,7 @@ struct SignInClient: Sendable {
       chain = try rules.check(signed, nonce: signed.nonce, at: clock())
     } catch { throw HTTPError(.forbidden, error.rawValue) }
     switch await checker.evaluate(
-      bytes, of: signed.hash, by: signed.address, on: chain, mayAsk: mayAsk)
+      bytes, of: signed.hash, by: signed.address, on: chain, mayQuery: mayQuery)
     {
     case .key, .contract: break
     case .wrong: throw HTTPError(.forbidden, "the signature is wrong")
