@@ -17,7 +17,7 @@ final class Phone: Sendable {
   }
 
   init(
-    _ name: String?, keys: DeviceKeys, place: StreamPlace, service: ServicePin,
+    _ name: String?, keys: DeviceKeys, cursor: DeviceCursor, service: ServicePin,
     url: WebSocketURL
   ) throws {
     var options = DeviceOptions()
@@ -26,7 +26,7 @@ final class Phone: Sendable {
     let states = Counter()
     let device = try Device(
       keys: keys, service: service, url: url, account: name.flatMap { NewAccount(name: $0) },
-      place: place, options: options
+      cursor: cursor, options: options
     ) { state in
       states.values.withLock { values in
         if state == .established { values.established += 1 } else { values.lost += 1 }

@@ -60,7 +60,7 @@ internal import WalletClient
   @Test(arguments: Site.services)
   func oneIsOff(_ name: String) async throws {
     let site = try Site()
-    let (place, keys) = try await site.serving { _ in
+    let (cursor, keys) = try await site.serving { _ in
       try await expect(nil, at: site)
       let anna = try await site.msgr("anna")
       _ = try await site.msgr("bert")
@@ -71,7 +71,7 @@ internal import WalletClient
       try await ann.send("first", to: bob.user)
       try await ann.send("second", to: bob.user)
       try await ann.device.write([1, 2, 3], to: try #require(Filename("file")))
-      return (try await bob.next().message.place, (ann.keys, bob.keys))
+      return (try await bob.next().message.cursor, (ann.keys, bob.keys))
     }
     let before = try await rows(name, site)
     #expect(!before.isEmpty)
@@ -88,7 +88,7 @@ internal import WalletClient
       try await expect(nil, at: site)
       let bert = try await site.msgr("bert", isNew: false)
       #expect(try await bert.inbox().map(\.text) == ["hello"])
-      let bob = try await site.device(nil, keys: keys.1, place: place)
+      let bob = try await site.device(nil, keys: keys.1, cursor: cursor)
       #expect(try await bob.next().text == "second")
       #expect(
         try await bob.device.read(try #require(Filename("file")), of: keys.0.user) == [1, 2, 3])

@@ -150,11 +150,11 @@ final class Site: Sendable {
 
   /// Runs a device of Apptimist. With a name, it makes an account.
   func device(
-    _ name: String?, keys: DeviceKeys = .generate(), place: StreamPlace = StreamPlace(),
+    _ name: String?, keys: DeviceKeys = .generate(), cursor: DeviceCursor = DeviceCursor(),
     versions: ServicePin.Versions = .version2
   ) async throws -> Phone {
     try await Phone(
-      name, keys: keys, place: place, service: ServicePin(identity(), versions: versions),
+      name, keys: keys, cursor: cursor, service: ServicePin(identity(), versions: versions),
       url: siren)
   }
 }

@@ -18,7 +18,7 @@ internal import Testing
     configure(&options)
     let service = ServiceIdentity(encryption: .generate(), authentication: .generate())
     let participant = try #require(Participant(keys, at: service))
-    return DeviceMachine(participant, account: account, place: StreamPlace(head: head), options)
+    return DeviceMachine(participant, account: account, cursor: DeviceCursor(head: head), options)
   }
 
   /// A machine that the service has let in.
@@ -171,8 +171,8 @@ internal import Testing
     #expect(receive(&machine, echo) == [])
     #expect(receive(&machine, found(keys.user)) == [.complete(1, .success(.done))])
     // Another device's truncation is a part of the stream.
-    let place = machine.place
-    #expect(receive(&machine, echo) == [.deliver(.truncation(mine, place: place))])
+    let cursor = machine.cursor
+    #expect(receive(&machine, echo) == [.deliver(.truncation(mine, cursor: cursor))])
     _ = machine.submit(2, request)
     #expect(receive(&machine, found(keys.user)) == [.complete(2, .failure(.unknownMessage))])
   }
@@ -208,7 +208,7 @@ internal import Testing
   @Test func aSlowAppLetsTheServicePause() throws {
     var machine = try established { $0.streamBuffer = 1000 }
     let data = [UInt8](repeating: 0, count: 300)
-    var entries: [StreamEntry] = []
+    var entries: [DeviceEntry] = []
     var pauses = 0
     for time in 0..<40 {
       for action in receive(&machine, message(UInt64(time)), data) {

@@ -41,7 +41,7 @@ internal import HTTPClient
   ) throws -> OpenedMessage {
     let header = PDU.Message(time: time, recipient: bob.user, to: to, from: ann.user)
     let message = DeviceMessage(
-      header, data: box[...], id: MessageID(of: header, data: box[...]), place: StreamPlace())
+      header, data: box[...], id: MessageID(of: header, data: box[...]), cursor: DeviceCursor())
     let opening = MessageOpening(
       participant: try #require(Participant(bob, at: service)), forum: pair,
       author: author ?? account(ann), recipient: recipient ?? account(forum, kind: .forum),
@@ -154,7 +154,7 @@ internal import HTTPClient
     func post(_ time: UInt64, _ data: [UInt8]) -> DeviceMessage {
       let header = PDU.Message(time: time, recipient: bob.user, to: forum.user, from: ann.user)
       return DeviceMessage(
-        header, data: data[...], id: MessageID(of: header, data: data[...]), place: StreamPlace())
+        header, data: data[...], id: MessageID(of: header, data: data[...]), cursor: DeviceCursor())
     }
     let outcomes = [
       posts.insert(post(1, [1]), [9]), posts.insert(post(1, [1]), [9]),
@@ -186,10 +186,10 @@ internal import HTTPClient
   }
 
   @Test func aPlaceIsReadAsItWasWritten() {
-    let place = StreamPlace(head: MessageID(header: [1], data: []))
-    #expect(StreamPlace(text: place.text) == place)
-    for text in ["", "0 0 0 0", place.text + " ", String(place.text.dropLast())] {
-      #expect(StreamPlace(text: text) == nil)
+    let cursor = DeviceCursor(head: MessageID(header: [1], data: []))
+    #expect(DeviceCursor(text: cursor.text) == cursor)
+    for text in ["", "0 0 0 0", cursor.text + " ", String(cursor.text.dropLast())] {
+      #expect(DeviceCursor(text: text) == nil)
     }
   }
 

@@ -40,7 +40,7 @@ internal import WalletClient
       #expect(try await bob.next().1 == "0")
       let (head, _) = try await bob.next()
       await bob.stop()
-      let again = try service.device(nil, bob.keys, place: head.place)
+      let again = try service.device(nil, bob.keys, cursor: head.cursor)
       #expect(try await again.next().1 == "2")
       // Another of Bob's devices, without a head, gets everything; a truncation tells the first.
       var options = ApptimistDeviceTests.quick

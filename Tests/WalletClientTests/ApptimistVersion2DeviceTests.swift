@@ -104,7 +104,7 @@ internal import HTTPClient
     try await with(service) { device in
       var positions: [UInt64] = []
       for await entry in device.entries {
-        positions.append(entry.place.position)
+        positions.append(entry.cursor.position)
         if positions.count == 9 { break }
       }
       #expect(positions == Array(1...9))

@@ -21,19 +21,19 @@ internal import Testing
   private let hello = Version2.Hello(time: 0, headerMax: 4_096, dataMax: 100, pageMax: 10)
 
   private func machine(
-    account: NewAccount? = nil, place: StreamPlace = StreamPlace(),
+    account: NewAccount? = nil, cursor: DeviceCursor = DeviceCursor(),
     _ configure: (inout DeviceOptions) -> Void = { _ in }
   ) throws -> DeviceMachine {
     var options = DeviceOptions()
     configure(&options)
     let participant = try #require(Participant(keys, at: service))
-    return DeviceMachine(participant, account: account, place: place, options)
+    return DeviceMachine(participant, account: account, cursor: cursor, options)
   }
 
   private func established(
-    _ start: Version2.Start? = nil, place: StreamPlace = StreamPlace()
+    _ start: Version2.Start? = nil, cursor: DeviceCursor = DeviceCursor()
   ) throws -> DeviceMachine {
-    var machine = try machine(place: place)
+    var machine = try machine(cursor: cursor)
     _ = machine.greeted(handshake, hello)
     #expect(answer(&machine, 1, to: 1, .login(start ?? self.start())).first == .established)
     return machine
@@ -118,11 +118,11 @@ internal import Testing
   }
 
   @Test func goesOnAtItsPlace() throws {
-    let place = StreamPlace(head: MessageID(header: [1], data: []))
-    var machine = try machine(place: place) { $0.closesVersion1 = true }
+    let cursor = DeviceCursor(head: MessageID(header: [1], data: []))
+    var machine = try machine(cursor: cursor) { $0.closesVersion1 = true }
     let first = try login(&machine)
-    #expect(first.head == place.head && first.after == Version2.Login.acknowledged)
-    #expect(first.device == place.installation && first.flags == .closed)
+    #expect(first.head == cursor.head && first.after == Version2.Login.acknowledged)
+    #expect(first.device == cursor.installation && first.flags == .closed)
     #expect(
       answer(&machine, 1, to: 1, .login(start(3, flags: .closed)))
         == [.established, .learnClosed(keys.user)])
@@ -130,16 +130,16 @@ internal import Testing
       Issue.record("nothing came")
       return
     }
-    let machinePlace = machine.place
-    #expect(message.place.position == 5 && message.place.epoch == 9)
-    #expect(message.place.head == message.id && message.place == machinePlace)
+    let machineCursor = machine.cursor
+    #expect(message.cursor.position == 5 && message.cursor.epoch == 9)
+    #expect(message.cursor.head == message.id && message.cursor == machineCursor)
     _ = machine.disconnected()
     let second = try login(&machine)
     #expect(second.epoch == 9 && second.after == 5)
-    // The same place, read from where the app keeps it.
-    var again = try self.machine(place: try #require(StreamPlace(text: message.place.text)))
+    // The same cursor, read from where the app keeps it.
+    var again = try self.machine(cursor: try #require(DeviceCursor(text: message.cursor.text)))
     let third = try login(&again)
-    #expect(third.epoch == 9 && third.after == 5 && third.device == place.installation)
+    #expect(third.epoch == 9 && third.after == 5 && third.device == cursor.installation)
   }
 
   @Test func passesOverWhatCameBeforeAndWhatIsAnothers() throws {
@@ -147,7 +147,7 @@ internal import Testing
     #expect(stream(&machine, 1, at: 1).count == 1)
     #expect(stream(&machine, 1, at: 2) == [])
     #expect(stream(&machine, 2, at: 3, recipient: other) == [])
-    #expect(machine.place.position == 3)
+    #expect(machine.cursor.position == 3)
     #expect(stream(&machine, 3, at: 3) == [.disconnect])
     #expect(stream(&machine, 3, at: 1) == [.disconnect])
     // The whole queue comes again in another epoch.
@@ -156,13 +156,13 @@ internal import Testing
     _ = answer(&machine, 1, to: 1, .login(start(epoch: 10)))
     #expect(stream(&machine, 1, at: 1) == [])
     #expect(stream(&machine, 4, at: 2).count == 1)
-    #expect(machine.place.epoch == 10)
+    #expect(machine.cursor.epoch == 10)
   }
 
   @Test func tellsOfAGap() throws {
-    var place = StreamPlace()
-    (place.epoch, place.position) = (9, 4)
-    var machine = try machine(place: place)
+    var cursor = DeviceCursor()
+    (cursor.epoch, cursor.position) = (9, 4)
+    var machine = try machine(cursor: cursor)
     _ = machine.greeted(handshake, hello)
     guard
       case .deliver(.gap(let gap))? = answer(
@@ -172,7 +172,7 @@ internal import Testing
       Issue.record("no gap")
       return
     }
-    #expect(gap == place)
+    #expect(gap == cursor)
     _ = machine.disconnected()
     _ = machine.greeted(handshake, hello)
     #expect(answer(&machine, 1, to: 1, .login(start(first: 5, 4))) == [.established])
@@ -211,7 +211,7 @@ internal import Testing
     _ = machine.greeted(handshake, hello)
     _ = answer(&machine, 1, to: 1, .login(start()))
     #expect(machine.received(.message(header, at: 1), data: [1]) == [])
-    #expect(machine.place.position == 1)
+    #expect(machine.cursor.position == 1)
   }
 
   /// A push address is bound, again after a reconnection; a service without pushes says so.
@@ -274,15 +274,15 @@ internal import Testing
     var machine = try established()
     _ = stream(&machine, 1, at: 4)
     let ack = Version2.DevicePDU(request: 0, .ack(Version2.Ack(position: 4)))
-    let place = machine.place
-    var later = place
-    #expect(machine.stored(place) == [.send(.version2(ack))])
+    let cursor = machine.cursor
+    var later = cursor
+    #expect(machine.stored(cursor) == [.send(.version2(ack))])
     later.position = 5
     #expect(machine.stored(later) == [])
     later.epoch = 1
     #expect(machine.stored(later) == [])
     _ = machine.disconnected()
-    #expect(machine.stored(place) == [])
+    #expect(machine.stored(cursor) == [])
   }
 
   @Test func pausesWithoutAnAnswer() throws {

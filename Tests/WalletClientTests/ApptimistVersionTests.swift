@@ -18,7 +18,7 @@ internal import HTTPClient
       #expect(boxed.protection == .version1)
       let (message, opened) = try await bob.nextOpened()
       #expect(opened == OpenedMessage(data: Array("in a box".utf8), protection: .version1))
-      #expect(message.id == boxed.id && message.place.position == 1)
+      #expect(message.id == boxed.id && message.cursor.position == 1)
       let told = try await bob.send("told", to: ann.user, readsVersion1Only: true)
       #expect(told.protection == .version1)
       #expect(try await ann.next().1 == "told")
@@ -43,13 +43,13 @@ internal import HTTPClient
       for text in ["1", "2", "3"] { try await ann.send(text, to: old.user) }
       #expect(try await old.next().1 == "1")
       let (last, text) = try await old.next()
-      #expect(text == "2" && last.place.epoch == 0)
+      #expect(text == "2" && last.cursor.epoch == 0)
 
       var options = ApptimistDeviceTests.quick
       options.closesVersion1 = true
-      let new = try service.device(nil, old.keys, place: last.place, options: options)
+      let new = try service.device(nil, old.keys, cursor: last.cursor, options: options)
       let (third, rest) = try await new.next()
-      #expect(rest == "3" && third.place.position == 3 && third.place.epoch != 0)
+      #expect(rest == "3" && third.cursor.position == 3 && third.cursor.epoch != 0)
       // The old device is sent away, and not let in again.
       #expect(await old.refusal() == .refused)
       let post = try await new.send("who plays?", to: forum.user)
@@ -58,7 +58,7 @@ internal import HTTPClient
       #expect(opened == OpenedMessage(data: Array("who plays?".utf8), protection: .signed))
       await new.stop()
       try await ann.send("4", to: old.user)
-      let next = try service.device(nil, old.keys, place: third.place)
+      let next = try service.device(nil, old.keys, cursor: third.cursor)
       // Another device of the author's gets the post, too.
       #expect(try await next.next(forum: forum.encryption).1 == "who plays?")
       #expect(try await next.next().1 == "4")
@@ -77,29 +77,29 @@ internal import HTTPClient
       for number in 1...5 {
         let (one, other) = (try await first.next(), try await second.next())
         #expect(one.1 == "\(number)" && other.1 == "\(number)" && one.0.id == other.0.id)
-        #expect(one.0.place.position == number && other.0.place.position == number)
+        #expect(one.0.cursor.position == number && other.0.cursor.position == number)
         ids.append(one.0.id)
       }
       try await first.device.truncate(ids[0])
-      guard case .truncation(let id, let place)? = await second.nextEntry() else {
+      guard case .truncation(let id, let cursor)? = await second.nextEntry() else {
         Issue.record("no truncation")
         return
       }
-      #expect(id == ids[0] && place.position == 6)
+      #expect(id == ids[0] && cursor.position == 6)
       // What it says of itself comes to the other only.
       try await first.send("a note", to: first.user)
       let (note, text) = try await second.next()
-      #expect(text == "a note" && note.place.position == 7)
+      #expect(text == "a note" && note.cursor.position == 7)
       await second.stop()
-      // An installation that has acknowledged, and lost its place, goes on there.
-      let lost = StreamPlace(text: "\(note.place.installation.hex) 0 0 \(MessageID().hex)")
-      let third = try service.device(nil, first.keys, place: note.place)
+      // An installation that has acknowledged, and lost its cursor, goes on there.
+      let lost = DeviceCursor(text: "\(note.cursor.installation.hex) 0 0 \(MessageID().hex)")
+      let third = try service.device(nil, first.keys, cursor: note.cursor)
       try await third.settle()
-      await third.device.stored(note.place)
+      await third.device.stored(note.cursor)
       try await third.settle()
       await third.stop()
       try await ann.send("8", to: first.user)
-      let fourth = try service.device(nil, first.keys, place: try #require(lost))
+      let fourth = try service.device(nil, first.keys, cursor: try #require(lost))
       #expect(try await fourth.next().1 == "8")
     }
   }

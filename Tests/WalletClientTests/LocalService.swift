@@ -22,12 +22,12 @@ struct LocalService {
   /// Starts a device, with a new account if it has a name.
   func device(
     _ name: String?, _ keys: DeviceKeys = .generate(), _ versions: ServicePin.Versions = .version2,
-    place: StreamPlace = StreamPlace(), options: DeviceOptions = ApptimistDeviceTests.quick
+    cursor: DeviceCursor = DeviceCursor(), options: DeviceOptions = ApptimistDeviceTests.quick
   ) throws -> RunningDevice {
     RunningDevice(
       try Device(
         keys: keys, service: ServicePin(pin.identity, versions: versions), url: url,
-        account: name.flatMap { NewAccount(name: $0) }, place: place, options: options), keys)
+        account: name.flatMap { NewAccount(name: $0) }, cursor: cursor, options: options), keys)
   }
 }
 
@@ -77,7 +77,7 @@ final class RunningDevice: Sendable {
     return (message, try await device.open(message, forum: forum))
   }
 
-  func nextEntry() async -> StreamEntry? { await iterator.next() }
+  func nextEntry() async -> DeviceEntry? { await iterator.next() }
 
   @discardableResult
   func send(

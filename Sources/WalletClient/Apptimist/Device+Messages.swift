@@ -10,7 +10,7 @@ extension Device {
   /// same data to the same recipient in the same second may be one for the service and for readers: put something into
   /// the data that tells them apart.
   ///
-  /// For somebody whom the device doesn't know yet the service is asked, as a forum's posts are signed.
+  /// If the device doesn't know the recipient yet, it queries the service, as a forum's posts are signed.
   ///
   /// - Parameters:
   ///   - data: any content, in the app's own format.
@@ -75,7 +75,7 @@ extension Device {
     return opened
   }
 
-  /// Has a message's content deleted from the user's queue, and the user's other devices told.
+  /// Has a message's content deleted from the user's queue, and the user's other devices notified.
   ///
   /// - Parameter message: a message of the user's stream.
   /// - Throws: `.unknownMessage` if the message was never there.
@@ -90,7 +90,7 @@ extension Device {
   /// An app calls it at every start, as Apple and Google ask for tokens, and acknowledges by ``stored(_:)`` what it has dealt
   /// with: a device that is connected and acknowledges isn't woken. What a wake starts uses the same `installation`.
   ///
-  /// - Parameter binding: the address, which takes the place of the former one, or nil for none.
+  /// - Parameter binding: the address, which replaces the former one, or nil for none.
   /// - Throws: `.service(.noSuchType)` if the service pushes nothing there, and the app does without; `.service(.badField)`,
   ///   `.service(.overQuota)` after too many changes.
   public func wake(at binding: Version2.PushBinding?) async throws(DeviceError) {

@@ -33,7 +33,7 @@ extension Device {
     try await users(.key(key), limit: 1).first { $0.key == key }
   }
 
-  /// Asks for all pages of a search, and remembers what they tell.
+  /// Requests all pages of a search, and remembers the accounts in them.
   private func users(
     _ search: DeviceRequest.Search, limit: UInt16
   ) async throws(DeviceError) -> [DeviceUser] {
@@ -58,7 +58,7 @@ extension Device {
     return user
   }
 
-  /// Vouches for a user, which the service tells others.
+  /// Vouches for a user; the service shows the voucher to others.
   ///
   /// - Parameter subject: another user.
   /// - Throws: `.unknownUser`; `.unsendable` for oneself.
@@ -66,20 +66,20 @@ extension Device {
     try await vouch(subject, isTakenBack: false)
   }
 
-  /// Deletes the user's account with all that it has at the service; the key stays taken. The device can't connect again.
+  /// Deletes the user's account with all that it has at the service; the key can't be used again. The device can't connect again.
   ///
   /// - Throws: `.service` in version 1; `.interrupted` if it may have been done or not.
   public func leave() async throws(DeviceError) { _ = try await exchange(.leave) }
 
-  /// Becomes a reader of a forum, by holding the token that it asks for.
+  /// Becomes a reader of a forum, by holding the token that it requires.
   ///
   /// - Parameter forum: the forum's key.
-  /// - Throws: `.service`, with `.notPermitted` for who holds too little; in version 1 always.
+  /// - Throws: `.service`, with `.notPermitted` for a user who holds too little; in version 1 always.
   public func join(_ forum: EncryptionPublicKey) async throws(DeviceError) {
     _ = try await exchange(.join(forum))
   }
 
-  /// Takes back a voucher.
+  /// Withdraws a voucher.
   ///
   /// - Parameter subject: another user.
   /// - Throws: `.unknownUser`; `.unsendable` for oneself.

@@ -9,12 +9,12 @@ public import HTTPClient
 /// Run it in a task of its own. Everything else waits until it is connected, and survives reconnections.
 ///
 /// ```swift
-/// let device = try Device(keys: keys, service: pin, url: url, place: savedPlace)
+/// let device = try Device(keys: keys, service: pin, url: url, cursor: savedCursor)
 /// let running = Task { try await device.run() }
 /// for await entry in device.entries { … }
 /// ```
 ///
-/// The guide *An Apptimist device* tells the whole story.
+/// The guide *An Apptimist device* has the details.
 public actor Device {
   /// The state of the connection.
   public enum State: Sendable, Hashable {
@@ -47,9 +47,9 @@ public actor Device {
   private var stage = Stage.idle
   private var lastNumber: UInt64 = 0
   private var replies: [UInt64: CheckedContinuation<Reply, Never>] = [:]
-  /// The part of the stream that nobody has taken yet.
-  private var waitingEntries = FIFO<StreamEntry>()
-  /// The tasks that wait for entries to come, and the one that waits for them to be taken.
+  /// The part of the stream that the app has not read yet.
+  private var waitingEntries = FIFO<DeviceEntry>()
+  /// The tasks that wait for entries to come, and the one that waits for them to be read.
   private var waiters: [UInt64: CheckedContinuation<Void, Never>] = [:]
 
   private typealias Reply = Result<DeviceReply, DeviceError>
@@ -60,7 +60,7 @@ public actor Device {
     /// ``run()`` is between two connections.
     case connecting
     case connected(DeviceConnection)
-    /// The connection was given up, for another place if the service named one.
+    /// The connection was given up, for another address if the service named one.
     case leaving(to: WebSocketURL?)
     /// The connection was given up, as the service refuses the device.
     case refused(DeviceError)
@@ -76,18 +76,18 @@ public actor Device {
   ///   - url: the service's address; a query is replaced.
   ///   - account: the account to be made first, or nil if there is one already. Naming it again does no harm, but in
   ///     version 2 it closes the account to version 1.
-  ///   - place: the place up to which the app has the stream. Without one it begins with all that the service has.
+  ///   - cursor: the cursor up to which the app has the stream. Without one it begins with all that the service has.
   ///   - known: what `onLearned` was called with before, of each account the last.
   ///   - options: times and limits.
   ///   - client: carries the connection, or nil for a client of the device's own. Its messages must not be limited to
   ///     less than the default.
   ///   - onState: is called when the connection comes and goes, but not when it is ended on request.
-  ///   - onLearned: is called with what is to be remembered of an account, before anything relies on it. Without it a
+  ///   - onLearned: is called with the facts to remember about an account, before anything relies on them. Without it a
   ///     service could take back later that an account is closed to version 1.
   /// - Throws: `.unsendable` if the service's key is the user's; ``WebSocketError`` `.outOfResources`.
   public init(
     keys: DeviceKeys, service: ServicePin, url: WebSocketURL, account: NewAccount? = nil,
-    place: StreamPlace = StreamPlace(), known: [KnownAccount] = [],
+    cursor: DeviceCursor = DeviceCursor(), known: [KnownAccount] = [],
     options: DeviceOptions = DeviceOptions(), client: WebSocketClient? = nil,
     onState: @escaping @Sendable (State) -> Void = { _ in },
     onLearned: @escaping @Sendable (KnownAccount) -> Void = { _ in }
@@ -107,7 +107,7 @@ public actor Device {
     self.onState = onState
     self.onLearned = onLearned
     user = keys.user
-    machine = DeviceMachine(participant, account: account, place: place, options)
+    machine = DeviceMachine(participant, account: account, cursor: cursor, options)
   }
 
   // MARK: - Running
@@ -195,14 +195,14 @@ public actor Device {
     }
   }
 
-  /// Takes PDUs until the connection is over, or not wanted any more.
+  /// Receives PDUs until the connection is over, or not wanted any more.
   private func receive(from connection: DeviceConnection) async {
     while case .connected = stage {
       do {
         guard let received = try await connection.receive() else { return }
         handle(received)
       } catch ProtocolViolation.otherService {
-        // Somewhere else it is no more than a bad place to have been sent to.
+        // At another address, the redirection was bad, and the device's own service may still be right.
         stage = currentURL == url ? .refused(.refused) : .leaving(to: nil)
         return
       } catch { return }
@@ -250,7 +250,7 @@ public actor Device {
     }
   }
 
-  /// Tells the app the news about an account.
+  /// Reports new facts about an account to the app.
   func remember(_ account: KnownAccount?) { if let account { onLearned(account) } }
 
   private func leave(_ code: UInt16, for target: WebSocketURL? = nil) {
@@ -297,7 +297,7 @@ public actor Device {
 
   /// The messages for the user, and truncations, in the service's order, from the head on.
   ///
-  /// It ends when ``run()`` does. Several loops over it share the entries. The service pauses while they are taken too
+  /// It ends when ``run()`` does. Several loops over it share the entries. The service pauses while they are read too
   /// slowly.
   public nonisolated var entries: DeviceEntries { DeviceEntries(device: self) }
 
@@ -306,11 +306,11 @@ public actor Device {
   /// - Parameter isPaused: whether the stream is to pause. Entries that are on their way still come.
   public func setStreamPaused(_ isPaused: Bool) { perform(machine.setPaused(isPaused)) }
 
-  /// Tells the service that the app has stored the stream up to a place: an installation that loses its own place goes
-  /// on there. In version 1 it does nothing.
-  public func stored(_ place: StreamPlace) { perform(machine.stored(place)) }
+  /// Acknowledges to the service that the app has stored the stream up to a cursor. An installation that loses its own
+  /// cursor goes on there. In version 1 this does nothing.
+  public func stored(_ cursor: DeviceCursor) { perform(machine.stored(cursor)) }
 
-  func nextEntry() async -> StreamEntry? {
+  func nextEntry() async -> DeviceEntry? {
     while true {
       if let entry = waitingEntries.popFirst() {
         let wasOverfull = machine.isOverfull
@@ -324,7 +324,7 @@ public actor Device {
     }
   }
 
-  /// Waits until entries come or are taken, for the end, or for the task's cancellation.
+  /// Waits until entries arrive or are read, for the end, or for the task's cancellation.
   private func streamChanged() async {
     let number = nextNumber()
     await withTaskCancellationHandler {

@@ -1,6 +1,6 @@
 public import ApptimistProtocol
 
-/// A reason for which a ``Device`` didn't do what it was asked. Its text contains no key, name or content.
+/// A reason for which a ``Device`` failed to do something. Its text contains no key, name or content.
 public enum DeviceError: Error, Sendable, Hashable {
   /// The service refuses the device: there is no such account, the account can't be made, or the service is another one
   /// than the one whose keys the app has. Trying again is useless.
@@ -8,7 +8,7 @@ public enum DeviceError: Error, Sendable, Hashable {
   /// The connection broke before the reply came: the request was done or not. Only requests that may safely be done
   /// twice are repeated by themselves.
   case interrupted
-  /// The request took too long. A message may still be delivered.
+  /// The request timed out. A message may still be delivered.
   case timedOut
   /// The task was cancelled. A request that had been sent may still be done.
   case cancelled
@@ -26,7 +26,7 @@ public enum DeviceError: Error, Sendable, Hashable {
   case service(ErrorCode)
   /// The service refused a request about a file, with this code and its description in words.
   case file(ErrorCode, String)
-  /// The service didn't make or delete the forum: the key is taken, or the user may not.
+  /// The service didn't make or delete the forum: the key is in use, or the user may not.
   case forumRefused
   /// The data to be sent is too long, or is for a key that nothing can be boxed for.
   case unsendable
@@ -36,7 +36,7 @@ public enum DeviceError: Error, Sendable, Hashable {
   case forged
   /// The message came in version 1's box, which its author has closed: it is from before that, or forged.
   case doubtful
-  /// The service took no part of a link, with this status: 409 for a link that was used before, 429 where there are too many.
+  /// The service refused a part of a link, with this status: 409 for a link that was used before, 429 where there are too many.
   case linkRefused(UInt16)
   /// The post is the same as one that was opened before.
   case repeated
@@ -48,7 +48,7 @@ extension DeviceError: CustomStringConvertible {
     switch self {
     case .refused: "the service refuses: no such account, or none can be made, or its keys differ"
     case .interrupted: "the connection broke; it may have been done or not"
-    case .timedOut: "the service takes too long"
+    case .timedOut: "the service did not respond in time"
     case .cancelled: "the task was cancelled"
     case .accountRefused(let code): "the service refuses the account: \(code)"
     case .closed: "the device does not run any more"
@@ -57,12 +57,12 @@ extension DeviceError: CustomStringConvertible {
     case .unknownMessage: "the message was never in the queue"
     case .service(let code): "\(code)"
     case .file(let code, let words): words.isEmpty ? "\(code)" : words
-    case .forumRefused: "the forum's key is taken, or the user may not do that"
+    case .forumRefused: "the forum's key is in use, or the user may not do that"
     case .unsendable: "it is too long, or nothing can be sent to that key"
     case .doesNotOpen: "it does not open with the keys at hand"
     case .forged: "it is not signed by its author"
     case .doubtful: "it came unprotected, although its author has closed version 1"
-    case .linkRefused(let status): "the service doesn't take the link (status \(status))"
+    case .linkRefused(let status): "the service refused the link (status \(status))"
     case .repeated: "it was posted before"
     }
   }

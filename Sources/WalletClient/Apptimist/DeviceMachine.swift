@@ -3,15 +3,15 @@ internal import Cryptography
 internal import Platform
 
 /// A ``Device``'s decisions, without I/O: logging in, requests and their replies in order, the stream, and the ends of
-/// connections. What differs between the versions stands in two extensions.
+/// connections. Two extensions have what differs between the versions.
 struct DeviceMachine {
   /// An action that the device carries out, in order.
   enum Action: Equatable {
     case send(OutgoingPDU)
     /// End a request.
     case complete(UInt64, Result<DeviceReply, DeviceError>)
-    /// Keep an entry of the stream until it is taken.
-    case deliver(StreamEntry)
+    /// Keep an entry of the stream until it is read.
+    case deliver(DeviceEntry)
     /// Report that the service has let the device in.
     case established
     /// Remember that an account is closed to version 1.
@@ -39,7 +39,7 @@ struct DeviceMachine {
   /// The terms of a connection of version 2.
   struct Version2Terms {
     let handshake: Version2.Handshake
-    /// The longest data that the service takes, in bytes.
+    /// The longest data that the service accepts, in bytes.
     let dataLimit: Int
   }
 
@@ -47,8 +47,8 @@ struct DeviceMachine {
   let options: DeviceOptions
   /// The account to be made at the next login, until the service has let the device in.
   var account: NewAccount?
-  /// The place behind the last entry that came.
-  var place: StreamPlace
+  /// The cursor after the last received entry.
+  var cursor: DeviceCursor
   var state = State.offline
   /// The requests that were sent on this connection.
   var sent = SentRequests()
@@ -62,18 +62,18 @@ struct DeviceMachine {
   /// - Parameters:
   ///   - participant: the user.
   ///   - account: the account to be made first, or nil if there is one.
-  ///   - place: the place up to which the app has the stream.
+  ///   - cursor: where the app is in the stream.
   ///   - options: limits.
   init(
-    _ participant: Participant, account: NewAccount?, place: StreamPlace, _ options: DeviceOptions
+    _ participant: Participant, account: NewAccount?, cursor: DeviceCursor, _ options: DeviceOptions
   ) {
     self.participant = participant
     self.account = account
-    self.place = place
+    self.cursor = cursor
     self.options = options
     stream = StreamFlow(limit: options.streamBuffer)
-    // The place's own message isn't to come again.
-    recent.insert((), for: place.head)
+    // The cursor's own message must not be delivered again.
+    recent.insert((), for: cursor.head)
   }
 
   var isEstablished: Bool {
@@ -142,29 +142,29 @@ struct DeviceMachine {
 
   // MARK: - The stream
 
-  /// Delivers a message, unless it came before. The place is behind it already.
+  /// Delivers a message, unless it came before. The cursor is after it already.
   mutating func deliver(
     _ message: PDU.Message, _ data: ArraySlice<UInt8>, _ id: MessageID
   ) -> [Action] {
     guard recent.insert((), for: id) else { return [] }
-    return deliver(.message(DeviceMessage(message, data: data, id: id, place: place)))
+    return deliver(.message(DeviceMessage(message, data: data, id: id, cursor: cursor)))
   }
 
   /// Delivers an entry.
-  mutating func deliver(_ entry: StreamEntry) -> [Action] {
+  mutating func deliver(_ entry: DeviceEntry) -> [Action] {
     [.deliver(entry)] + announce(stream.came(entry))
   }
 
-  /// Notes a message that this device has queued for the user's own devices.
+  /// Records a message that this device has queued for the user's own devices.
   func queuedOwn(_ id: MessageID) { recent.insert((), for: id) }
 
-  /// Records that the app took an entry.
-  mutating func consumed(_ entry: StreamEntry) -> [Action] { announce(stream.consumed(entry)) }
+  /// Records that the app has read an entry.
+  mutating func consumed(_ entry: DeviceEntry) -> [Action] { announce(stream.consumed(entry)) }
 
-  /// Records that the app has stored the stream up to a place. Only version 2 can tell the service.
-  mutating func stored(_ stored: StreamPlace) -> [Action] {
-    guard case .establishedVersion2 = state, stored.epoch == place.epoch,
-      stored.position <= place.position
+  /// Records that the app has stored the stream up to a cursor. Only version 2 can acknowledge it.
+  mutating func stored(_ stored: DeviceCursor) -> [Action] {
+    guard case .establishedVersion2 = state, stored.epoch == cursor.epoch,
+      stored.position <= cursor.position
     else { return [] }
     let ack = Version2.Ack(position: stored.position)
     return [.send(.version2(Version2.DevicePDU(request: 0, .ack(ack))))]
@@ -189,7 +189,7 @@ struct DeviceMachine {
 /// The message stream of a ``Device``.
 public struct DeviceEntries: AsyncSequence, AsyncIteratorProtocol, Sendable {
   /// The element of the sequence: an entry of the stream.
-  public typealias Element = StreamEntry
+  public typealias Element = DeviceEntry
   /// The sequence ends without an error, which ``Device/run()`` throws.
   public typealias Failure = Never
 
@@ -198,11 +198,11 @@ public struct DeviceEntries: AsyncSequence, AsyncIteratorProtocol, Sendable {
   /// Returns the sequence, which is its own iterator. The iterators of one device share the entries.
   public func makeAsyncIterator() -> DeviceEntries { self }
 
-  /// Takes the next entry.
+  /// Returns the next entry.
   ///
   /// - Parameter actor: the actor on which the call runs.
   /// - Returns: the entry, or nil when the device has stopped or the task is cancelled.
-  public func next(isolation actor: isolated (any Actor)? = #isolation) async -> StreamEntry? {
+  public func next(isolation actor: isolated (any Actor)? = #isolation) async -> DeviceEntry? {
     await device.nextEntry()
   }
 }

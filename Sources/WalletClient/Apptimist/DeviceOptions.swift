@@ -1,7 +1,8 @@
+public import ApptimistProtocol
 public import Cryptography
 public import HTTPClient
 
-internal import ApptimistProtocol
+internal import HTTPProtocol
 
 /// The times and limits of a ``Device``.
 public struct DeviceOptions: Sendable {
@@ -18,9 +19,9 @@ public struct DeviceOptions: Sendable {
   public var retryDelay: Duration = .milliseconds(500)
   /// The longest pause before another attempt.
   public var longestRetryDelay: Duration = .seconds(60)
-  /// The bytes of messages that may wait to be taken before the service is told to pause.
+  /// The bytes of messages that may wait to be read before the service is asked to pause.
   public var streamBuffer = 1 << 20
-  /// The longest data of a message or a file that is taken, in bytes, without its box.
+  /// The longest data of a message or a file that is accepted, in bytes, without its box.
   public var dataLimit = 1 << 20
   /// The time-outs and limits of the connection.
   public var webSocket = WebSocketOptions()
@@ -39,7 +40,7 @@ public struct DeviceKeys: Sendable {
   /// The pair for signatures (Ed25519).
   public let authentication: AuthenticationKeyPair
 
-  /// Takes pairs that were made before.
+  /// Makes keys of existing pairs.
   ///
   /// - Parameters:
   ///   - encryption: the pair for boxes.
@@ -59,4 +60,97 @@ public struct DeviceKeys: Sendable {
 
   /// The user or forum that the pairs belong to.
   public var user: EncryptionPublicKey { encryption.publicKey }
+}
+
+/// The service that an app trusts: its keys, and the versions of the protocol that may be spoken with it.
+public struct ServicePin: Sendable, Hashable {
+  /// The versions that a device speaks with a service.
+  public enum Versions: Sendable, Hashable {
+    /// Version 1 alone.
+    case version1
+    /// Version 2, and version 1 if the service speaks no other.
+    case either
+    /// Version 2 alone, as the service is known to speak it.
+    case version2
+  }
+
+  /// The service's keys.
+  public let identity: ServiceIdentity
+  /// The versions.
+  public internal(set) var versions: Versions
+
+  /// Pins a service.
+  ///
+  /// - Parameters:
+  ///   - identity: the service's keys.
+  ///   - versions: the versions; an app whose service speaks version 2 pins that.
+  public init(_ identity: ServiceIdentity, versions: Versions = .version2) {
+    self.identity = identity
+    self.versions = versions
+  }
+
+  /// Pins a service by its own document. Only its signed part rules version 1 out.
+  public init(_ document: ServiceDocument) {
+    let isSigned = document.versionsSignature != nil
+    let speaksVersion2 = document.versions.contains(Int(Version2.number))
+    self.init(document.identity, versions: isSigned && speaksVersion2 ? .version2 : .either)
+  }
+
+  /// Fetches a service's keys, from `service.json` below its path.
+  ///
+  /// This is for development, and to look at the keys once. An app is shipped with them: here only TLS
+  /// authenticates the service.
+  ///
+  /// - Parameters:
+  ///   - url: the address of the service's WebSocket.
+  ///   - client: sends the request.
+  /// - Throws: `HTTPClientError`, ``ServicePinError``.
+  public static func fetch(from url: WebSocketURL, client: WebClient) async throws -> ServicePin {
+    ServicePin(try await document(from: url, client: client))
+  }
+
+  /// Fetches a service's document, as ``fetch(from:client:)`` does.
+  public static func document(
+    from url: WebSocketURL, client: WebClient
+  ) async throws -> ServiceDocument {
+    let response = try await client.send(OutgoingRequest(.get, "\(url.site)/service.json"))
+    guard response.status == .ok else { throw ServicePinError.notThere(response.status.code) }
+    let document: ServiceDocument
+    do throws(ServiceDocumentError) {
+      document = try ServiceDocument(json: response.body)
+    } catch { throw ServicePinError.malformed }
+    guard document.versions.contains(where: [Int(PDU.version), Int(Version2.number)].contains)
+    else { throw ServicePinError.otherVersions }
+    return document
+  }
+}
+
+extension WebSocketURL {
+  /// The address of the service's pages, without a slash at its end.
+  var site: String {
+    var path = path
+    while path.hasSuffix("/") { path.removeLast() }
+    return "\(isSecure ? "https" : "http")://\(authority)\(path)"
+  }
+}
+
+/// A reason for which a service's keys could not be fetched.
+public enum ServicePinError: Error, Sendable, Hashable {
+  /// The server responded with this status.
+  case notThere(UInt16)
+  /// The response has no keys, or keys that don't belong together.
+  case malformed
+  /// The service speaks no version of the protocol that this library knows.
+  case otherVersions
+}
+
+extension ServicePinError: CustomStringConvertible {
+  /// The reason, for people.
+  public var description: String {
+    switch self {
+    case .notThere(let status): "the service does not show its keys (status \(status))"
+    case .malformed: "the service shows no valid keys"
+    case .otherVersions: "the service speaks other versions of the protocol"
+    }
+  }
 }

@@ -9,7 +9,7 @@ public struct DeviceUser: Sendable, Hashable {
   public let name: String
   /// The identity at the service's identity provider.
   public let uid: String
-  /// The kind, a user or a forum; nil in version 1, which doesn't tell.
+  /// The kind, a user or a forum; nil in version 1, which doesn't say.
   public let kind: Version2.User.Kind?
   /// The key of its signatures, as the service says; nil in version 1.
   public let authenticationKey: AuthenticationPublicKey?
@@ -17,7 +17,7 @@ public struct DeviceUser: Sendable, Hashable {
   public let isClosed: Bool
   /// True if the service says that it holds the forum's secret.
   public let isEscrowed: Bool
-  /// True if the service told another ``authenticationKey`` before, which is the one that counts.
+  /// True if the service named another ``authenticationKey`` before, which is the one that counts.
   public internal(set) var hasChangedKey = false
 
   init?(_ user: PDU.User) {

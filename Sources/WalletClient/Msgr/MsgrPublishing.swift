@@ -27,10 +27,10 @@ extension MsgrSession {
   /// Makes a token that can do nothing but publish; it is listed and ended like a session.
   ///
   /// - Parameters:
-  ///   - name: a name that tells it from the account's others; its messages come from `<account>/<name>`.
+  ///   - name: a name that is unique among the account's; its messages come from `<account>/<name>`.
   ///   - recipients: the users whom it may send to, without commas in their names; none for the account alone.
   /// - Returns: the token, which the server shows once.
-  /// - Throws: `.forbidden` if the name is taken or a recipient unknown, or another ``MsgrError``.
+  /// - Throws: `.forbidden` if the name is in use or a recipient unknown, or another ``MsgrError``.
   public func makePublisher(
     _ name: String, to recipients: [String] = []
   ) async throws(MsgrError) -> String {

@@ -18,7 +18,7 @@ public import HTTPProtocol
 /// log in again when it does. An app that isn't pushed to makes up a name once, `stream:` and a UUID.
 ///
 /// Any number of tasks may use a server and its sessions at once. A request that fails isn't repeated: after a
-/// `.noResponse` the server may have done what it was asked.
+/// `.noResponse` the server may have carried out the request.
 public struct MsgrServer: Sendable {
   private let url: String
   private let client: WebClient
@@ -48,9 +48,9 @@ public struct MsgrServer: Sendable {
   ///   - device: the push token, 64 to 200 hexadecimal digits; or `stream:` and 8 to 64 letters,
   ///     digits and hyphens.
   ///   - deviceName: the user's name for the device, which the list of sessions shows.
-  ///   - invitation: an invitation, where the server asks for one.
+  ///   - invitation: an invitation, if the server requires one.
   /// - Returns: a session with a token of the device's.
-  /// - Throws: `.forbidden` if the name is taken or the invitation isn't good, `.invalid` if the password is too short, or
+  /// - Throws: `.forbidden` if the name is in use or the invitation isn't valid, `.invalid` if the password is too short, or
   ///   another ``MsgrError``.
   public func register(
     _ name: String, password: String, device: String, named deviceName: String? = nil,
@@ -162,7 +162,7 @@ public struct MsgrLogin: Sendable, Hashable, Decodable, Identifiable {
   public let created: String
   /// The time of the last use, to the day.
   public let used: String
-  /// True if it is the session that asked.
+  /// True if it is the requesting session.
   public let isCurrent: Bool
 
   private enum CodingKeys: String, CodingKey {
@@ -173,4 +173,62 @@ public struct MsgrLogin: Sendable, Hashable, Decodable, Identifiable {
     case used = "Used"
     case isCurrent = "Current"
   }
+}
+
+/// A reason for which a request failed. It contains no password, token or message.
+public enum MsgrError: Error, Hashable, Sendable {
+  /// A field is missing, empty, too long, or has characters that aren't allowed (400). The message says so in words for
+  /// developers.
+  case invalid(field: String?, message: String)
+  /// The name, the password or the token is wrong, the other user isn't known, or the act isn't allowed (403). The
+  /// server doesn't say which.
+  case forbidden
+  /// The name that the client gave a message was another message's (409).
+  case conflict
+  /// The message is too long for a push of 4,096 bytes (413).
+  case messageTooLong
+  /// There were too many failed logins, or too many messages in a minute (429). The time to wait is nil if the server
+  /// states none.
+  case tooOften(retryAfter: Duration?)
+  /// The server can't do it now (503), and has done nothing. The time to wait is nil if it states none.
+  case unavailable(retryAfter: Duration?)
+  /// The response is none of the protocol's: another status, or a body that can't be read.
+  case unexpected(status: Int)
+  /// No response came. Unless no server was reached, it may have carried out the request.
+  case noResponse(HTTPClientError)
+  /// A stream isn't there, or no longer.
+  case disconnected(WebSocketError)
+}
+
+extension MsgrError {
+  /// Makes the error of a response, or returns nil for status 200.
+  init?(_ response: IncomingResponse) {
+    guard response.status != .ok else { return nil }
+    let fault = MsgrJSON.decode(MsgrFault.self, response.body)
+    self.init(
+      status: Int(response.status.code), field: fault?.field, message: fault?.error ?? "",
+      retryAfter: response.fields.first(.retryAfter).flatMap { UInt16($0) }
+        .map { .seconds(Int($0)) })
+  }
+
+  /// Makes the error of a status.
+  init(status: Int, field: String? = nil, message: String, retryAfter: Duration? = nil) {
+    switch status {
+    case 400: self = .invalid(field: field, message: message)
+    case 403: self = .forbidden
+    case 409: self = .conflict
+    case 413: self = .messageTooLong
+    case 429: self = .tooOften(retryAfter: retryAfter)
+    case 503: self = .unavailable(retryAfter: retryAfter)
+    default: self = .unexpected(status: status)
+    }
+  }
+}
+
+/// A refusal in JSON.
+struct MsgrFault: Decodable {
+  let error: String
+  let field: String?
+  /// The status, which a stream's refusal has within.
+  let status: Int?
 }

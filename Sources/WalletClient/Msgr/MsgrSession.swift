@@ -20,7 +20,7 @@ public struct MsgrSession: Sendable {
   public enum Friendship: String, Decodable, Sendable {
     /// Each has added the other.
     case friends
-    /// The other user has been asked.
+    /// The other user has been sent a request.
     case requested
   }
 
@@ -50,7 +50,7 @@ public struct MsgrSession: Sendable {
     try await ask("/contacts", [:], [String].self)
   }
 
-  /// Asks a user to become a friend, or agrees to that user's request. The user gets one message with
+  /// Sends a user a request to become a friend, or agrees to that user's request. The user gets one message with
   /// ``MsgrMessage/isAddRequest``, however often this is called.
   ///
   /// - Parameter name: the user.
@@ -62,7 +62,7 @@ public struct MsgrSession: Sendable {
     try await ask("/add", ["AddUser": name], Added.self).Status
   }
 
-  /// Ends a friendship, or takes back or declines a request.
+  /// Ends a friendship, or withdraws or declines a request.
   ///
   /// - Parameter name: the user; one that is no friend changes nothing.
   /// - Throws: ``MsgrError``.
@@ -70,7 +70,7 @@ public struct MsgrSession: Sendable {
     _ = try await ask("/unfriend", ["User": name], Done.self)
   }
 
-  /// Blocks a user, whose messages don't arrive any more. The user isn't told.
+  /// Blocks a user, whose messages don't arrive any more. The user isn't notified.
   ///
   /// - Parameter name: the user.
   /// - Throws: `.forbidden` if there is no such user, or another ``MsgrError``.
@@ -156,7 +156,7 @@ public struct MsgrSession: Sendable {
     return try await ask("/history", fields, [MsgrMessage].self)
   }
 
-  /// Notes that everything from a user up to a message was read, so that the badge counts it no more, and the user's other
+  /// Records that everything from a user up to a message was read, so that the badge counts it no more, and the user's other
   /// devices know.
   ///
   /// - Parameters:
@@ -257,9 +257,9 @@ extension MsgrSession: CustomStringConvertible, CustomDebugStringConvertible, Cu
 public struct MsgrContacts: Sendable, Hashable, Decodable {
   /// The friends: each has added the other.
   public let friends: [String]
-  /// The users who have asked to become friends.
+  /// The users who have sent a request to become friends.
   public let incoming: [String]
-  /// The users who were asked.
+  /// The users who were sent one.
   public let outgoing: [String]
   /// The users of whom nothing is let through.
   public let blocked: [String]

@@ -22,7 +22,7 @@ internal import Platform
 /// }
 /// ```
 ///
-/// Messages can be sent on it too, which spares each a request. An app that takes messages slowly makes the server
+/// Messages can be sent on it too, which saves a request for each. An app that reads messages slowly makes the server
 /// wait, and with it the replies to sent messages. A stream closes when its last reference goes.
 public final class MsgrStream: AsyncSequence, Sendable {
   /// The element of the sequence: a message.
@@ -45,7 +45,7 @@ public final class MsgrStream: AsyncSequence, Sendable {
     exchange.abandon()
   }
 
-  /// Takes the next message.
+  /// Returns the next message.
   ///
   /// - Returns: the message, or nil once the server has closed, as it does when it restarts.
   /// - Throws: ``MsgrError``, in every later call too.
@@ -60,7 +60,7 @@ public final class MsgrStream: AsyncSequence, Sendable {
   ///   - clientID: as for ``MsgrSession/send(_:to:as:)``.
   /// - Returns: the message's identifier.
   /// - Throws: the errors of ``MsgrSession/send(_:to:as:)``; `.tooOften` if 200 others wait for their replies;
-  ///   `.disconnected` if no reply came: the server may have taken the message nevertheless.
+  ///   `.disconnected` if no reply came: the server may have accepted the message nevertheless.
   @discardableResult
   public func send(
     _ text: String, to name: String, as clientID: String? = nil
@@ -76,11 +76,11 @@ public final class MsgrStream: AsyncSequence, Sendable {
   /// Makes an iterator over the messages. The iterators of one stream share them.
   public func makeAsyncIterator() -> Iterator { Iterator(stream: self) }
 
-  /// An iterator that takes messages one by one.
+  /// An iterator over the messages.
   public struct Iterator: AsyncIteratorProtocol {
     let stream: MsgrStream
 
-    /// Takes the next message.
+    /// Returns the next message.
     ///
     /// - Parameter actor: the actor on which the call runs.
     /// - Returns: the message, or nil once the server has closed.
@@ -96,7 +96,7 @@ extension MsgrSession {
   ///
   /// - Parameters:
   ///   - position: the last message that the app has, behind which the stream begins, or nil for new messages only.
-  ///   - onRead: is told, on any thread, what another device of the account has read.
+  ///   - onRead: is called, on any thread, with what another device of the account has read.
   /// - Returns: the stream, after the server accepted it.
   /// - Throws: `.forbidden` if the token has ended or the account is used by name and password;
   ///   `.disconnected`.
@@ -109,7 +109,7 @@ extension MsgrSession {
   }
 }
 
-/// The traffic of a stream: messages that wait to be taken, and sends that wait for their replies.
+/// The traffic of a stream: messages that wait to be read, and sends that wait for their replies.
 final class MsgrStreamExchange: Sendable {
   private typealias Reply = Result<MsgrMessageID, MsgrError>
 
@@ -121,7 +121,7 @@ final class MsgrStreamExchange: Sendable {
 
   private enum Phase {
     case open
-    /// Nobody takes messages any more.
+    /// Nobody reads messages any more.
     case abandoned
     /// The socket has ended, without an error if either side closed it.
     case ended(MsgrError?)
@@ -146,7 +146,7 @@ final class MsgrStreamExchange: Sendable {
   private let state = Lock(State())
   private let onRead: @Sendable (MsgrReading) -> Void
 
-  /// - Parameter onRead: is told what another device of the account has read.
+  /// - Parameter onRead: is called with what another device of the account has read.
   init(onRead: @escaping @Sendable (MsgrReading) -> Void) { self.onRead = onRead }
 
   // MARK: - In
@@ -168,7 +168,7 @@ final class MsgrStreamExchange: Sendable {
     finish(end)
   }
 
-  /// Takes a message, the reply to a send, or the notice of what another device has read.
+  /// Handles a message, the reply to a send, or the notification of what another device has read.
   ///
   /// - Returns: whether the text is one of them.
   private func receive(_ text: [UInt8]) -> Bool {

@@ -28,7 +28,7 @@ public struct ContractScripts: Sendable {
   struct Location: Equatable, Sendable {
     /// The contract's word.
     let uri: String
-    /// The URL to ask.
+    /// The URL to request.
     let url: String
     /// True if the contract, and so anybody, has chosen the host; the gateway's the user has.
     let isForeign: Bool

@@ -6,7 +6,7 @@ internal import Formats
 
 /// A link or the text of a QR code that names a contract, as AlphaWallet and the TokenScript viewer read them.
 ///
-/// Reading one asks nobody. A link that leads anywhere else is refused.
+/// Reading one makes no request. A link that leads anywhere else is refused.
 public struct TokenLink: Sendable, Equatable {
   /// The form of a link.
   public enum Kind: String, Sendable {
@@ -177,7 +177,7 @@ public struct TokenLink: Sendable, Equatable {
 
   // MARK: EIP-681
 
-  /// Reads what follows `ethereum:`; with a function the address is the contract's, whatever the function does.
+  /// Reads what follows `ethereum:`; with a function the address is the contract's, and the function is ignored.
   private init(payment text: Substring, on host: ChainID?) throws(Refusal) {
     let parts = text.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
     let call = (parts.first ?? "").split(

@@ -29,7 +29,7 @@ public import XMLSecurity
 /// several. A file's time is the repository's `Last-Modified`. A file gets there only if it is signed, is in the
 /// namespace asked for, and names the contract on the network as an origin. ``TokenScriptExchange`` makes the decisions.
 public struct TokenScriptAgent: Sendable {
-  /// The longest file that is taken, in bytes.
+  /// The longest file that is accepted, in bytes.
   public static let sizeLimit = 8 << 20
 
   /// A check of a file against the schema of its version: returns the problem in words, or nil if there is none, or no
@@ -60,12 +60,12 @@ public struct TokenScriptAgent: Sendable {
   ///   - identity: the wallet's name and version for the repository.
   ///   - roots: the roots that signers' certificates are checked against, or nil to check none. An untrusted
   ///     certificate is reported and no reason to reject a file.
-  ///   - contracts: the way to the files that contracts name themselves, or nil to ask the repository only.
+  ///   - contracts: the way to the files that contracts name themselves, or nil for the repository only.
   ///   - schemaCheck: checks files against their schemas, or nil for no check.
-  ///   - reportsRejections: whether the repository is told of each of its files that is rejected.
+  ///   - reportsRejections: whether each rejected file is reported to the repository.
   ///   - options: times and certificates. The limit of the body is always ``sizeLimit``.
   ///   - log: gets a line for each update that was rejected.
-  ///   - clock: tells the time.
+  ///   - clock: returns the time.
   /// - Throws: `.outOfResources`.
   public init(
     repository: String, cache: String, identity: WalletIdentity = WalletIdentity(),
@@ -113,7 +113,7 @@ public struct TokenScriptAgent: Sendable {
       for (index, uri) in (uris ?? []).enumerated() {
         guard index < ContractScripts.limit else {
           attempts.append(
-            Self.attempt("not asked; a contract has \(ContractScripts.limit) at most", uri))
+            Self.attempt("not requested; only the first \(ContractScripts.limit) are", uri))
           continue
         }
         let location: ContractScripts.Location
@@ -126,7 +126,7 @@ public struct TokenScriptAgent: Sendable {
         attempts += report.attempts
         switch report.outcome {
         case .stored, .unchanged: return located(report, request, attempts, location)
-        // An old copy somewhere is no reason not to ask on.
+        // An old copy somewhere is no reason to stop.
         case .ownFile, .choices, .unreadable, .absent, .invalid, .failed: continue
         }
       }
@@ -141,7 +141,7 @@ public struct TokenScriptAgent: Sendable {
     TokenScriptReport.Attempt(namespace: nil, result: result, rejection: nil, uri: uri)
   }
 
-  /// Asks the chain for a contract's URIs.
+  /// Requests a contract's URIs from the chain.
   ///
   /// - Returns: nil if the endpoint has failed.
   private func uris(
@@ -210,7 +210,7 @@ public struct TokenScriptAgent: Sendable {
     }
   }
 
-  /// Tells the repository that its file was rejected.
+  /// Reports to the repository that its file was rejected.
   ///
   /// - Returns: the repository's response in words.
   private func report(

@@ -26,19 +26,19 @@ public struct SignedTokenScript: Sendable, Equatable {
   public let signingTime: Timestamp?
 }
 
-/// A reason for which a wallet doesn't take a file.
+/// A reason for which a wallet rejects a file.
 public struct TokenScriptRejection: Error, Sendable, Equatable, CustomStringConvertible {
   /// The reason, for programs.
   public enum Code: String, Sendable {
     /// The file is no XML, or more of it than a wallet reads.
     case malformed
-    /// The file is no TokenScript, or is in another namespace than the one asked for.
+    /// The file is no TokenScript, or is in another namespace than the requested one.
     case namespace
     /// The file doesn't describe the contract's tokens.
     case contract
     /// The file isn't signed, or a signature doesn't hold.
     case signature
-    /// The file is signed by another signer than was asked for.
+    /// The file is signed by another signer than the requested one.
     case signer
     /// The schema of the file's version doesn't allow it.
     case schema
@@ -54,7 +54,7 @@ public struct TokenScriptRejection: Error, Sendable, Equatable, CustomStringConv
   public var description: String { message }
 }
 
-/// Decides whether bytes are the TokenScript that was asked for.
+/// Decides whether bytes are the requested TokenScript.
 ///
 /// The server is trusted in nothing: the namespace, the contract, the network, the signature and, if one was asked for,
 /// the signer are read from the file itself.
@@ -70,7 +70,7 @@ struct TokenScriptInspector: Sendable {
   /// - Parameters:
   ///   - bytes: the whole file, at most 8 MiB.
   ///   - request: the request.
-  ///   - namespace: the namespace asked for, or nil for any that the wallet understands.
+  ///   - namespace: the requested namespace, or nil for any that the wallet understands.
   ///   - now: the time.
   /// - Returns: the verified file.
   /// - Throws: ``TokenScriptRejection``.
@@ -92,7 +92,7 @@ struct TokenScriptInspector: Sendable {
         ?? (request.namespaces.isEmpty || request.namespaces.contains(found))
     else {
       throw TokenScriptRejection(
-        code: .namespace, message: "it is in the namespace \(found), which was not asked for")
+        code: .namespace, message: "it is in the namespace \(found), which was not requested")
     }
     guard Self.describes(root, request.address, on: request.network) else {
       throw TokenScriptRejection(

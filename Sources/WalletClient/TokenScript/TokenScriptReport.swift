@@ -6,13 +6,13 @@ internal import HTTPClient
 public struct TokenScriptReport: Sendable, Equatable {
   /// One response of the repository or of a place that the contract names, or a failure to give one.
   public struct Attempt: Sendable, Equatable {
-    /// The namespace asked for, or nil if the repository chose.
+    /// The requested namespace, or nil if the repository chose.
     public let namespace: TokenScriptNamespace?
     /// The result in a few words; it may quote the file.
     public let result: String
-    /// The reason for which the received file was not taken, or nil for another result.
+    /// The reason for which the received file was rejected, or nil for another result.
     public let rejection: TokenScriptRejection?
-    /// The contract's own URI that was asked, or couldn't be; nil for the repository.
+    /// The contract's own URI that was requested, or couldn't be; nil for the repository.
     public internal(set) var uri: String?
   }
 
@@ -46,7 +46,7 @@ public struct TokenScriptReport: Sendable, Equatable {
   public let hasFile: Bool
   /// The file's path, whether there is a file or not.
   public var path = ""
-  /// The contract's own URI that the file was asked for at in the end, or nil for the repository.
+  /// The contract's own URI that the file came from, or nil for the repository.
   public internal(set) var source: String?
   /// The proof that the file is the one that the contract names, or nil unless it came from ``source``.
   public internal(set) var proof: Proof?
@@ -100,8 +100,8 @@ public enum TokenScriptResponse: Sendable, Equatable {
         switch code {
         case 200..<300: "a response without a file"
         case 300..<400: "a redirect, which is not followed"
-        case 429: "too many requests, ask again later"
-        case 500...: "the server failed, ask again later"
+        case 429: "too many requests; try again later"
+        case 500...: "the server failed; try again later"
         default: "the server refused the request"
         }
       self = .failure("\(words) (\(code))")

@@ -1,10 +1,11 @@
 public import Ethereum
 
+internal import Formats
 internal import HTTPProtocol
 
 /// A wallet's request for the TokenScript of one contract on one network, in a namespace that it understands.
 public struct TokenScriptRequest: Sendable {
-  /// A reason for which a text is not taken for a contract's address.
+  /// A reason for which a text is no contract's address.
   public enum AddressError: Error, Sendable, Equatable {
     /// The text is not `0x` and 40 hexadecimal digits.
     case malformed
@@ -15,9 +16,9 @@ public struct TokenScriptRequest: Sendable {
   /// The address as the wallet spells it: `0x` and 40 digits of any case, and nothing else. The URL and the cached file
   /// are named so.
   public let spelling: String
-  /// The chain. Only files that name the contract on it are taken, and the cache has a folder for each.
+  /// The chain. Only files that name the contract on it are accepted, and the cache has a folder for each.
   public let network: ChainID
-  /// The namespaces in the order in which they are asked for. If there are none, the repository chooses.
+  /// The namespaces in the order of the requests. If there are none, the repository chooses.
   public let namespaces: [TokenScriptNamespace]
   /// The wanted file's signer, as the common name of a certificate or a key identifier, or nil for anybody.
   public let signer: String?
@@ -131,5 +132,46 @@ public struct WalletIdentity: Sendable, Equatable {
     fields.append(FieldName("X-Platform-Name"), platform.rawValue)
     fields.append(FieldName("X-Platform-Version"), platformVersion)
     return fields
+  }
+}
+
+/// The parts of a URL of a repository's file: version, chain, contract and signer.
+package struct TokenScriptLocation: Sendable, Equatable {
+  /// The version, or nil if the URL leaves it to the repository.
+  package private(set) var namespace: TokenScriptNamespace?
+  /// The chain, or nil if the URL names none.
+  package private(set) var chain: ChainID?
+  /// The contract.
+  package let contract: EthereumAddress
+  /// The signer, or nil for anybody.
+  package let signer: String?
+
+  /// Reads a URL: `[/<YYYY>/<MM>][/chain/<id>]/<address>[.tsml][?chain=<id>&signer=<name>]`.
+  ///
+  /// - Parameters:
+  ///   - text: the URL, without a fragment.
+  ///   - repository: the repository's URL, without a slash at its end.
+  /// - Returns: nil for anything else, such as the URL of another repository.
+  package init?(_ text: String, at repository: String) {
+    guard let url = WebURL(text, schemes: ["http", "https"]) else { return nil }
+    let port = url.port.map { ":\($0)" } ?? ""
+    let whole = "\(url.scheme)://\(url.host)\(port)\(url.path)"
+    guard whole.hasPrefix("\(repository)/") else { return nil }
+    let path = whole.dropFirst(repository.count + 1)
+    let pattern = /(?:([0-9]{4}\/[0-9]{2})\/)?(?:chain\/([^\/]*)\/)?([^\/]+?)(?:\.tsml)?/
+    guard let parts = path.wholeMatch(of: pattern)?.output,
+      let contract = EthereumAddress(String(parts.3)),
+      let form = URLEncodedForm(Array((url.query ?? "").utf8)[...]),
+      form.pairs.allSatisfy({ ["chain", "signer"].contains($0.name) }),
+      form.pairs.count == Set(form.pairs.map(\.name)).count
+    else { return nil }
+    namespace = parts.1.flatMap { TokenScriptNamespace($0) }
+    guard namespace != nil || parts.1 == nil else { return nil }
+    var chains = [parts.2].compactMap(\.self).map { ChainID($0) }
+    chains += form.pairs.filter { $0.name == "chain" }.map { ChainID($0.value) }
+    guard Set(chains).count <= 1, !chains.contains(nil) else { return nil }
+    self.contract = contract
+    chain = chains.first ?? nil
+    signer = form["signer"].flatMap { $0.isEmpty ? nil : $0 }
   }
 }

@@ -25,7 +25,7 @@ final class DeviceConnection {
   ///   - url: the service's address; its query is replaced.
   ///   - pin: the service, and the versions that may be spoken.
   ///   - client: makes the WebSocket.
-  ///   - dataLimit: the most bytes of data that are taken in version 1.
+  ///   - dataLimit: the most bytes of data that are accepted in version 1.
   /// - Throws: ``WebSocketError``, ``OtherVersion``.
   static nonisolated(nonsending) func open(
     _ url: WebSocketURL, _ pin: ServicePin, _ client: WebSocketClient, dataLimit: Int

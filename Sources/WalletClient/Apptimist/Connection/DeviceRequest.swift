@@ -1,7 +1,7 @@
 internal import ApptimistProtocol
 internal import Cryptography
 
-/// A request to the service, which each version of the protocol puts into its own words.
+/// A request to the service, which each version of the protocol encodes in its own PDUs.
 enum DeviceRequest {
   /// The subject of a search.
   enum Search {
@@ -50,7 +50,7 @@ enum DeviceRequest {
     }
   }
 
-  /// The bytes that it takes on the wire, roughly.
+  /// Its size on the wire in bytes, roughly.
   var cost: Int { dataLength + 256 }
 }
 
@@ -109,19 +109,19 @@ struct SentRequests {
     return number
   }
 
-  /// Notes that nobody waits for a request any more. Its reply is still to come: others stand behind it.
+  /// Records that nobody waits for a request any more. Its reply is still to come, before those of later requests.
   mutating func abandon(_ id: UInt64) {
     for index in sent.indices where sent[index].id == id { sent[index].id = nil }
   }
 
-  /// Gives the echo of a truncation to the request that it belongs to.
+  /// Matches the echo of a truncation with the request that it belongs to.
   ///
   /// - Returns: whether there is one.
   mutating func acceptEcho(_ message: MessageID) -> Bool {
     sent.indices.contains { sent[$0].reply?.acceptEcho(message) == true }
   }
 
-  /// Gives a PDU with its boxed data to the oldest request, and returns the progress of the reply.
+  /// Adds a PDU with its boxed data to the reply of the oldest request, and returns the reply's progress.
   mutating func accept(_ pdu: PDU, _ data: ArraySlice<UInt8>) -> PartialReply.Progress {
     sent.isEmpty ? .mismatch : sent[0].reply?.accept(pdu, data) ?? .mismatch
   }

@@ -20,8 +20,8 @@ struct Reconnection {
     case connect(WebSocketURL, after: Duration)
   }
 
-  /// The time to wait where the service asks for patience.
-  private static let patience = Duration.seconds(60)
+  /// The pause after too many redirections or sessions.
+  private static let longPause = Duration.seconds(60)
 
   private let home: WebSocketURL
   private let longestDelay: Duration
@@ -30,14 +30,14 @@ struct Reconnection {
   private var refusals = 0
   private var wasEverEstablished = false
 
-  /// Takes the service's own address, to which the device comes back when another fails.
+  /// Makes the decisions for a service, to whose own address the device returns when another fails.
   init(_ home: WebSocketURL, _ options: DeviceOptions) {
     self.home = home
     longestDelay = options.longestRetryDelay
     backoff = Backoff(options)
   }
 
-  /// Takes the address of a redirection, or returns nil if it isn't followed.
+  /// Returns the address of a redirection, or nil if it isn't followed.
   mutating func follow(
     _ text: String, from current: WebSocketURL, at now: ContinuousClock.Instant
   ) -> WebSocketURL? { redirections.follow(text, from: current, at: now) }
@@ -60,10 +60,10 @@ struct Reconnection {
     // A service that let the device in before may have met a moment of trouble.
     case .refused(let error) where refusals > (wasEverEstablished ? 2 : 0): return .giveUp(error)
     case .redirected(let target):
-      if redirections.areTooMany(at: now) { return .connect(target, after: Self.patience) }
+      if redirections.areTooMany(at: now) { return .connect(target, after: Self.longPause) }
       let isSteady = wasEstablished && duration >= .seconds(1)
       return .connect(target, after: isSteady ? .zero : backoff.next())
-    case .crowdedOut: return .connect(home, after: Self.patience)
+    case .crowdedOut: return .connect(home, after: Self.longPause)
     case .refused, .broken: return .connect(home, after: backoff.next())
     }
   }
@@ -102,7 +102,7 @@ struct Redirections {
 
   private var moments: [ContinuousClock.Instant] = []
 
-  /// Takes an address that the service sends the device to.
+  /// Checks and counts an address that the service redirects the device to.
   ///
   /// - Parameters:
   ///   - text: the address.

@@ -12,7 +12,7 @@ struct KnownAccounts {
   /// The memory of an account.
   subscript(_ key: EncryptionPublicKey) -> KnownAccount { accounts[key] ?? KnownAccount(key) }
 
-  /// Learns what a service of version 2 says of an account. What was seen before stays.
+  /// Records a service's facts about an account, in version 2. Earlier facts stay.
   ///
   /// - Returns: the account if something is new.
   mutating func learn(_ user: DeviceUser) -> KnownAccount? {
@@ -25,17 +25,17 @@ struct KnownAccounts {
     }
   }
 
-  /// Learns that an account is closed to version 1.
+  /// Records that an account is closed to version 1.
   mutating func learnClosed(_ key: EncryptionPublicKey) -> KnownAccount? {
     change(key) { $0.isClosed = true }
   }
 
-  /// Learns that a user seals in version 2.
+  /// Records that a user seals in version 2.
   mutating func learnSealed(_ key: EncryptionPublicKey) -> KnownAccount? {
     change(key) { $0.hasSealed = true }
   }
 
-  /// Learns the key of signatures that the user has accepted.
+  /// Records the key of signatures that the user has accepted.
   mutating func accept(
     _ key: AuthenticationPublicKey, of user: EncryptionPublicKey
   ) -> KnownAccount? { change(user) { $0.authenticationKey = key } }
@@ -51,13 +51,13 @@ struct KnownAccounts {
   }
 }
 
-/// A device's memory of a user or forum, so that no service can take it back later.
+/// A device's memory of a user or forum, so that no service can deny the facts later.
 public struct KnownAccount: Sendable, Hashable {
   /// The user or forum.
   public let key: EncryptionPublicKey
   /// The key of its signatures, as it was seen first; nil before.
   public internal(set) var authenticationKey: AuthenticationPublicKey?
-  /// The kind, a user or a forum; nil if no service of version 2 was asked.
+  /// The kind, a user or a forum; nil if no service of version 2 has said so.
   public internal(set) var kind: Version2.User.Kind?
   /// True if it was seen closed to version 1.
   public internal(set) var isClosed = false

@@ -1,7 +1,7 @@
 public import ApptimistProtocol
 public import Cryptography
+public import Formats
 
-internal import Formats
 internal import HTTPClient
 
 /// An account with its people and messages, in a file that a passphrase opens.
@@ -17,7 +17,7 @@ public struct AccountExport: Sendable, Hashable, Codable {
   /// The messages: objects with `time`, `from`, `to`, `messageID` and `content`.
   public let messages: [JSONValue]
 
-  /// Takes what is to be exported.
+  /// Makes an export.
   public init(_ account: AccountSecrets, people: PrivateFile, messages: [JSONValue] = []) {
     self.account = account
     self.people = people
@@ -34,7 +34,7 @@ public struct AccountExport: Sendable, Hashable, Codable {
   ///
   /// - Parameters:
   ///   - passphrase: the passphrase, in which blanks don't count.
-  ///   - iterations: the price of each guess; readers take 100,000 to 10,000,000.
+  ///   - iterations: the price of each guess; readers accept 100,000 to 10,000,000.
   ///   - salt: 32 random bytes, which only tests give.
   /// - Returns: the file's content; nil if the passphrase has more than 4,096 characters.
   public func sealed(
@@ -43,7 +43,7 @@ public struct AccountExport: Sendable, Hashable, Codable {
   ) -> [UInt8]? {
     let number = [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: iterations >> $0) }
     return Self.key(passphrase, salt, iterations)
-      .map { Self.head + number + salt + $0.seal(JSONValue.encode(self), nonce: BoxNonce()) }
+      .map { Self.head + number + salt + $0.seal(CanonicalJSON.encode(self), nonce: BoxNonce()) }
   }
 
   /// Opens an export, which takes about a second, or ten times as long if the file wants it.
@@ -56,7 +56,7 @@ public struct AccountExport: Sendable, Hashable, Codable {
     guard (100_000...10_000_000).contains(iterations),
       let key = Self.key(passphrase, Array(file[start + 4..<start + 36]), iterations),
       let plain = key.open(file[(start + 36)...], nonce: BoxNonce()),
-      let export = JSONValue.decode(Self.self, plain)
+      let export = CanonicalJSON.decode(Self.self, plain)
     else { return nil }
     self = export
   }
@@ -69,7 +69,7 @@ public struct AccountExport: Sendable, Hashable, Codable {
   }
 }
 
-/// All that another device of the same user needs: the account's secret keys, and the service.
+/// The secrets that another device of the same user needs: the account's secret keys, and the service.
 public struct AccountSecrets: Sendable, Hashable, Codable {
   /// The service of an account.
   public struct Service: Sendable, Hashable, Codable {
@@ -112,7 +112,7 @@ public struct AccountSecrets: Sendable, Hashable, Codable {
 }
 
 extension Device {
-  /// Returns what another device of the user needs. Whoever has it has the account, for good.
+  /// Returns the secrets that another device of the user needs. Anybody who has them has the account, for good.
   ///
   /// - Throws: the errors of ``user(_:)``.
   public func secrets() async throws(DeviceError) -> AccountSecrets {

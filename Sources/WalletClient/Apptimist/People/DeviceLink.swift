@@ -4,7 +4,7 @@ public import HTTPClient
 internal import HTTPProtocol
 
 /// A link between a device that has an account and a new one that is to get it. Both leave boxes at the service, which reads
-/// neither; six digits, typed at the old device, keep out who has seen the code only.
+/// neither; six digits, typed at the old device, keep out anybody who has only seen the code.
 public struct DeviceLink: Sendable {
   /// The parts that the devices leave for each other.
   public enum Part: Int, Sendable {
@@ -41,7 +41,7 @@ public struct DeviceLink: Sendable {
     guard secret.count == 32, self.code == code else { return nil }
   }
 
-  /// The address that the old device shows and the new one opens: whoever sees it may try.
+  /// The address that the old device shows and the new one opens: anybody who sees it may try.
   public var code: String {
     let base64 = Data(secret).base64EncodedString().dropLast()
     return site + Self.mark + base64.replacing("+", with: "-").replacing("/", with: "_")
@@ -53,7 +53,7 @@ public struct DeviceLink: Sendable {
   /// The name of the place where the parts lie.
   var slot: String { Hex.encode(SHA512.hash(purpose("link slot") + secret).bytes.prefix(16)) }
 
-  /// Returns the digits that the new device shows, and the old one asks for.
+  /// Returns the digits that the new device shows, and the old one requests.
   ///
   /// - Parameter device: the new device's key.
   public func digits(of device: EncryptionPublicKey) -> String {
@@ -93,7 +93,7 @@ public struct DeviceLink: Sendable {
   ) -> [UInt8]? {
     let old = fresh.publicKey
     let key = key("link", .agreement(fresh, device), keys: old, device)
-    return key.map { old.bytes + $0.seal(JSONValue.encode(account)) }
+    return key.map { old.bytes + $0.seal(CanonicalJSON.encode(account)) }
   }
 
   /// Opens the old device's part, at the new one.
@@ -102,7 +102,7 @@ public struct DeviceLink: Sendable {
   public func account(in part: [UInt8], for pair: EncryptionKeyPair) -> AccountSecrets? {
     guard let old = EncryptionPublicKey(part.prefix(32)) else { return nil }
     let key = key("link", .agreement(pair, old), keys: old, pair.publicKey)
-    return key?.open(part[32...]).flatMap { JSONValue.decode(AccountSecrets.self, $0) }
+    return key?.open(part[32...]).flatMap { CanonicalJSON.decode(AccountSecrets.self, $0) }
   }
 
   private func key(

@@ -1,10 +1,10 @@
 public import ApptimistProtocol
 public import Cryptography
 
-/// The content of a message as apps write it: a JSON object with ``text``, one of the other members, or both. Members that are
-/// not what they have to be, and unknown ones, are passed over.
+/// The content of a message as apps write it: a JSON object with ``text``, one of the other members, or both. Members of other types,
+/// and unknown ones, are ignored.
 public struct MessageContent: Sendable, Hashable, Codable {
-  /// A file in the sender's directory.
+  /// A file in the sender's directory, or several that are the pieces of one.
   public struct File: Sendable, Hashable, Codable {
     /// The name that the sender gives it, which may be anything.
     public let name: String
@@ -14,8 +14,65 @@ public struct MessageContent: Sendable, Hashable, Codable {
     public let size: UInt64
     /// The name in the sender's directory, in hexadecimal digits.
     public let file: Version2.DeviceID
-    /// The key of the box that lies there.
+    /// The key of the boxes that lie there.
     public let key: Digest256<File>
+    /// The names of the pieces in order, or nil if the file is whole.
+    public let pieces: [Version2.DeviceID]?
+    /// The digest of the whole, where there are pieces.
+    public let digest: SHA256.Digest?
+
+    /// The most bytes of a file.
+    public static let longest: UInt64 = 25 << 20
+    private static let mostPieces = 4_096
+
+    /// Reads a file. What can't be put together is none.
+    ///
+    /// - Throws: `DecodingError`.
+    public init(from decoder: any Decoder) throws {
+      let members = try decoder.container(keyedBy: CodingKeys.self)
+      name = try members.decode(String.self, forKey: .name)
+      type = try members.decode(String.self, forKey: .type)
+      size = try members.decode(UInt64.self, forKey: .size)
+      file = try members.decode(Version2.DeviceID.self, forKey: .file)
+      key = try members.decode(Digest256<File>.self, forKey: .key)
+      guard members.contains(.pieces) else {
+        pieces = nil
+        digest = nil
+        return
+      }
+      let pieces = try members.decode([Version2.DeviceID].self, forKey: .pieces)
+      guard (1...Self.mostPieces).contains(pieces.count), size <= Self.longest else {
+        throw DecodingError.dataCorruptedError(
+          forKey: .pieces, in: members, debugDescription: "too many, or none")
+      }
+      self.pieces = pieces
+      digest = try members.decode(SHA256.Digest.self, forKey: .digest)
+    }
+
+    /// The files to read, in order.
+    public var files: [Version2.DeviceID] { pieces ?? [file] }
+
+    /// Opens the file.
+    ///
+    /// - Parameter boxes: the contents of ``files``.
+    /// - Returns: the bytes, or nil unless all are as the sender sealed them.
+    public func open(_ boxes: [[UInt8]]) -> [UInt8]? {
+      guard boxes.count == files.count, let key = BoxKey(key.bytes) else { return nil }
+      var content: [UInt8] = []
+      for (index, box) in boxes.enumerated() {
+        // One nonce for two pieces would tell what they have in common; some apps use zero for all.
+        let piece = key.open(box, nonce: Self.nonce(index)) ?? key.open(box, nonce: BoxNonce())
+        guard let piece else { return nil }
+        content += piece
+      }
+      guard let digest else { return content }
+      return UInt64(content.count) == size && SHA256.hash(content) == digest ? content : nil
+    }
+
+    private static func nonce(_ index: Int) -> BoxNonce {
+      let number = (0..<8).reversed().map { UInt8(truncatingIfNeeded: index >> (8 * $0)) }
+      return BoxNonce([UInt8](repeating: 0, count: 16) + number) ?? BoxNonce()
+    }
   }
 
   /// An invitation to a forum.
@@ -39,7 +96,7 @@ public struct MessageContent: Sendable, Hashable, Codable {
     /// The content that was sealed.
     public let content: String
 
-    /// Takes a message and the content that it was sealed with.
+    /// Makes the record of a message and the content that it was sealed with.
     public init(_ message: OutgoingMessage, content: [UInt8]) {
       to = message.to
       time = message.header.time
@@ -66,14 +123,69 @@ public struct MessageContent: Sendable, Hashable, Codable {
     public let to: MessageID
     /// The first 100 characters of its text.
     public let text: String
+
+    /// Answers a message with a text.
+    public init(to message: MessageID, quoting text: String) {
+      to = message
+      self.text = Self.quote(text)
+    }
+
+    /// Reads a reply, of whose quote as much is kept as apps write.
+    ///
+    /// - Throws: `DecodingError`.
+    public init(from decoder: any Decoder) throws {
+      let members = try decoder.container(keyedBy: CodingKeys.self)
+      to = try members.decode(MessageID.self, forKey: .to)
+      text = Self.quote(try members.decode(String.self, forKey: .text))
+    }
+
+    private static func quote(_ text: String) -> String {
+      String(String.UnicodeScalarView(text.unicodeScalars.prefix(100)))
+    }
   }
 
   /// A reaction to a message.
   public struct Reaction: Sendable, Hashable, Codable {
     /// The message.
     public let to: MessageID
-    /// One emoji, or nothing, which takes the reaction back.
+    /// One emoji, or nothing, which withdraws the reaction.
     public let emoji: String
+
+    /// The most UTF-16 code units of an emoji.
+    private static let longestEmoji = 40
+
+    /// Reacts to a message.
+    ///
+    /// - Returns: nil unless the text is one emoji or empty.
+    public init?(to message: MessageID, emoji: String) {
+      guard emoji.isEmpty || Self.isEmoji(emoji) else { return nil }
+      to = message
+      self.emoji = emoji
+    }
+
+    /// Reads a reaction.
+    ///
+    /// - Throws: `DecodingError`, also for what is no emoji.
+    public init(from decoder: any Decoder) throws {
+      let members = try decoder.container(keyedBy: CodingKeys.self)
+      let emoji = try members.decode(String.self, forKey: .emoji)
+      guard emoji.isEmpty || Self.isEmoji(emoji) else {
+        throw DecodingError.dataCorruptedError(
+          forKey: .emoji, in: members, debugDescription: "no emoji")
+      }
+      to = try members.decode(MessageID.self, forKey: .to)
+      self.emoji = emoji
+    }
+
+    private static func isEmoji(_ text: String) -> Bool {
+      guard text.count == 1, text.utf16.count <= longestEmoji else { return false }
+      let scalars = text.unicodeScalars
+      let flagLetters = scalars.filter { ("\u{1F1E6}"..."\u{1F1FF}").contains($0) }
+      if !flagLetters.isEmpty { return flagLetters.count == 2 }
+      // Digits are emoji, too, but only with the sign of a key around them.
+      if scalars.first?.isASCII == true { return scalars.last == "\u{20E3}" }
+      return scalars.contains { $0.properties.isEmoji }
+    }
   }
 
   /// Another text for an own message, within an hour.
@@ -82,6 +194,15 @@ public struct MessageContent: Sendable, Hashable, Codable {
     public let of: MessageID
     /// Its text from now on.
     public let text: String
+
+    /// The seconds within which a message may be edited, by its author's clock.
+    public static let period: UInt64 = 3_600
+
+    /// Gives an own message another text.
+    public init(of message: MessageID, text: String) {
+      of = message
+      self.text = text
+    }
   }
 
   /// The most bytes of a text that apps show.
@@ -91,7 +212,7 @@ public struct MessageContent: Sendable, Hashable, Codable {
   public let id: String
   /// The text; an app shows 65,536 bytes of it.
   public var text: String?
-  /// What is answered, beside the text.
+  /// The message that is answered, beside the text.
   public var reply: Reply?
   /// A reaction.
   public var reaction: Reaction?
@@ -101,15 +222,15 @@ public struct MessageContent: Sendable, Hashable, Codable {
   public var file: File?
   /// An invitation to a forum.
   public var invitation: Invitation?
-  /// A message to the own devices: what was sent.
+  /// To the own devices: a message that was sent.
   public var sent: Sent?
-  /// A message of the same author, which is taken back.
+  /// A message of the same author, which is withdrawn.
   public var takenBack: MessageID?
   /// Another's post.
   public var published: Published?
   /// A forum of the reader's, which the sender has left.
   public var left: EncryptionPublicKey?
-  /// A forum whose secret the sender asks for.
+  /// A forum whose secret the sender requests.
   public var mayIRead: EncryptionPublicKey?
   /// The file of the own directory that was written.
   public var changed: String?
@@ -124,16 +245,16 @@ public struct MessageContent: Sendable, Hashable, Codable {
     self.text = text
   }
 
-  /// Reads what a message was sealed with.
+  /// Reads the content that a message was sealed with.
   ///
   /// - Parameter data: a JSON object, or plain text of apps that write no objects.
   /// - Returns: nil unless it is UTF-8.
   public init?(_ data: [UInt8]) {
     guard let plain = String(validating: data, as: UTF8.self) else { return nil }
-    self = JSONValue.decode(Self.self, data) ?? MessageContent(text: plain, id: "")
+    self = CanonicalJSON.decode(Self.self, data) ?? MessageContent(text: plain, id: "")
   }
 
-  /// Reads the members that are what they have to be.
+  /// Reads the members of the right types.
   ///
   /// - Throws: `DecodingError` unless it is an object.
   public init(from decoder: any Decoder) throws {
@@ -157,7 +278,18 @@ public struct MessageContent: Sendable, Hashable, Codable {
   }
 
   /// The data that a message is sealed with.
-  public var data: [UInt8] { JSONValue.encode(self) }
+  public var data: [UInt8] { CanonicalJSON.encode(self) }
+}
+
+extension DeviceMessage {
+  /// The identifier by which replies, reactions and edits name the message: that of the message as its author sent it, which
+  /// differs from that of each reader's copy of a post.
+  ///
+  /// Of a post that the service has sealed anew it can't be computed, and is that of the copy.
+  public var sentID: MessageID {
+    guard Version2.Sealing.kind(of: box) == .post else { return id }
+    return MessageID(of: header(for: to), data: box[...])
+  }
 }
 
 extension Device {

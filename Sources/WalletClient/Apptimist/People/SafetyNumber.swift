@@ -30,7 +30,7 @@ public struct SafetyNumber: Sendable, Hashable {
 }
 
 extension Device {
-  /// Returns the number that the user compares with another, for the keys that the service tells; nil for who signs nothing.
+  /// Returns the number that the user compares with another, for the keys that the service names; nil for a user who signs nothing.
   public nonisolated func safetyNumber(with other: DeviceUser) -> SafetyNumber? {
     let own = participant.keys.authentication.publicKey
     return other.authenticationKey.map {
@@ -38,13 +38,13 @@ extension Device {
     }
   }
 
-  /// Takes the key of a user's signatures in place of the one that was seen first, once its user has compared the number.
+  /// Accepts the key of a user's signatures instead of the one seen first, once its user has compared the number.
   public func accept(_ key: AuthenticationPublicKey, of user: EncryptionPublicKey) {
     remember(known.accept(key, of: user))
   }
 }
 
-/// Returns the bytes that begin whatever is hashed for one purpose.
+/// Returns the bytes that begin every message hashed for one purpose.
 func purpose(_ name: String) -> [UInt8] { Array("apptimist.2 \(name)\0".utf8) }
 
 extension ArraySlice<UInt8> {

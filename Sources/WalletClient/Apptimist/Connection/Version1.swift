@@ -1,10 +1,87 @@
 internal import ApptimistProtocol
 internal import Cryptography
 
-/// A request in the words of version 1: the PDUs to send, and the kind of reply that ends it.
+extension DeviceMachine {
+  /// Logs in on a connection of version 1 that was made.
+  mutating func connected() -> [Action] {
+    let keys = participant.keys
+    var pdus: [PDU] = []
+    if let account {
+      guard let token = ShortBytes(account.token) else { return [.refuse(.unsendable)] }
+      let new = PDU.New(
+        key: keys.user, authenticationKey: keys.authentication.publicKey, name: account.name.bytes,
+        uid: account.uid, token: token)
+      pdus.append(.new(new))
+    }
+    let signature = keys.authentication.sign(keys.user)
+    pdus.append(
+      .login(
+        PDU.Login(user: keys.user, signature: signature, max: options.history, head: cursor.head)))
+    if stream.isPaused { pdus.append(.pause(PDU.Pause())) }
+    // The service replies only to a device that is logged in.
+    pdus.append(.searchByKey(PDU.SearchByKey(key: keys.user)))
+    state = .joining(.user(keys.user))
+    return pdus.map { .send(.version1($0)) }
+  }
+
+  /// Sends a request, or returns nil if there is no room for it.
+  mutating func sendVersion1(_ id: UInt64, _ request: DeviceRequest) -> [Action]? {
+    guard let words = Version1Request(request, of: participant) else {
+      return [.complete(id, .failure(.service(.noSuchType)))]
+    }
+    guard sent.append(id, request, expecting: words.reply) != nil else { return nil }
+    return words.parts.map { .send(.version1($0.pdu, data: $0.data)) }
+  }
+
+  /// Handles a received PDU of version 1.
+  ///
+  /// - Parameters:
+  ///   - pdu: the PDU.
+  ///   - data: its data, boxed.
+  mutating func received(_ pdu: PDU, data: ArraySlice<UInt8>) -> [Action] {
+    switch pdu {
+    case .message(let message):
+      guard message.recipient == participant.user else { return [] }
+      cursor.head = MessageID(of: message, data: data)
+      return deliver(message, data, cursor.head)
+    case .truncate(let truncation):
+      return sent.acceptEcho(truncation.message)
+        ? [] : deliver(.truncation(truncation.message, cursor: cursor))
+    case .redirect(let redirect): return [.redirect(String(decoding: redirect.uri, as: UTF8.self))]
+    case .user, .vouchers, .read, .lock, .write, .remove: return acceptReply(pdu, data)
+    case .login, .new, .del, .pause, .resume, .vouch, .searchByName, .searchByUid, .searchByKey:
+      // No service sends these today.
+      return []
+    }
+  }
+
+  private mutating func acceptReply(_ pdu: PDU, _ data: ArraySlice<UInt8>) -> [Action] {
+    if case .joining(var reply) = state {
+      // There is no other request, and the login was with the key of an account.
+      guard case .complete(let found) = reply.accept(pdu, data), found != .users([]) else {
+        return [.disconnect]
+      }
+      state = .established
+      account = nil
+      return [.established] + sendWaiting()
+    }
+    switch sent.accept(pdu, data) {
+    case .incomplete: return []
+    case .mismatch: return [.disconnect]
+    case .complete(let reply):
+      let done = sent.removeOldest()
+      let completion = done.id.map {
+        [Action.complete($0, done.request.result(of: reply, for: participant))]
+      }
+      return (completion ?? []) + sendWaiting()
+    }
+  }
+}
+
+/// A request in version 1: the PDUs to send, and the kind of reply that ends it.
 ///
-/// Much of version 1 has no reply. Since the service does everything in order, a search is sent behind such a PDU: its
-/// reply tells that what came before it is done, on disk.
+/// Many PDUs of version 1 have no reply. The service does everything in order, so a search is sent after such a PDU: its
+/// reply shows that the PDU before it was carried out, and is on disk.
 struct Version1Request {
   /// A PDU and its boxed data.
   struct Part: Equatable {
@@ -16,7 +93,7 @@ struct Version1Request {
   /// The reply that ends the request, before any of it has come.
   let reply: PartialReply
 
-  /// Puts a request into the words of version 1, or returns nil if it has none for it.
+  /// Encodes a request in version 1, or returns nil if that version has no such request.
   init?(_ request: DeviceRequest, of participant: Participant) {
     switch request {
     case .send(let message):
@@ -80,7 +157,7 @@ struct Version1Request {
     reply = .user(key)
   }
 
-  /// Makes a request of a PDU that has no reply, and behind it asks who a forum's author is.
+  /// Makes a request of a PDU that has no reply, followed by a request for a forum's author.
   private init(_ pdu: PDU, thenAuthorOf forum: EncryptionPublicKey) {
     let read = PDU.read(PDU.Read(directory: forum, filename: Filename(.author).bytes))
     parts = [Part(pdu: pdu), Part(pdu: read)]
@@ -95,7 +172,7 @@ extension Version1Request.Part {
 }
 
 extension DeviceRequest {
-  /// Understands version 1's reply to the request.
+  /// Interprets version 1's reply to the request.
   func result(
     of reply: Version1Reply, for participant: Participant
   ) -> Result<DeviceReply, DeviceError> {
@@ -159,7 +236,7 @@ enum PartialReply {
     case mismatch
   }
 
-  /// Takes the echo of a truncation.
+  /// Records the echo of a truncation.
   ///
   /// - Returns: whether the echo belongs to this reply.
   mutating func acceptEcho(_ message: MessageID) -> Bool {
@@ -168,7 +245,7 @@ enum PartialReply {
     return true
   }
 
-  /// Takes a PDU.
+  /// Adds a PDU to the reply.
   ///
   /// - Parameters:
   ///   - pdu: the PDU.
@@ -215,5 +292,39 @@ enum PartialReply {
   ) -> Progress {
     reply == query.reply(reply.error)
       ? .complete(.file(reply.error, box: Array(data))) : .mismatch
+  }
+}
+
+/// The boxes around the headers of version 1.
+final class Version1Wire: DeviceWire {
+  private var channel: HeaderChannel
+  private let limits: Frame.Limits
+
+  /// The longest header that a service sends: 32,000 vouchers.
+  private static let headerLimit = 38 + 32_000 * EncryptionPublicKey.byteCount
+
+  /// Returns nil if the service's key is of low order.
+  init?(_ ephemeral: EncryptionKeyPair, _ service: ServiceIdentity, dataLimit: Int) {
+    limits = Frame.Limits(header: Self.headerLimit, data: dataLimit)
+    let channel = HeaderChannel(
+      own: ephemeral, peer: service.encryptionKey, dataNonce: service.dataNonce)
+    guard let channel else { return nil }
+    self.channel = channel
+  }
+
+  func seal(_ pdu: OutgoingPDU) throws -> [UInt8] {
+    guard case .version1(let header, let data) = pdu else { throw ProtocolViolation.malformed }
+    return try channel.seal(header, data: data[...])
+  }
+
+  func open(_ message: [UInt8]) throws -> IncomingPDU? {
+    guard let frame = try? Frame(message, limits: limits), let header = try? channel.open(frame)
+    else { throw ProtocolViolation.malformed }
+    do throws(PDUError) {
+      return .version1(try PDU(decoding: header), data: frame.eData)
+    } catch {
+      guard case .unknownType = error else { throw ProtocolViolation.malformed }
+      return nil
+    }
   }
 }
