@@ -33,7 +33,7 @@ final class PushServerRoutes: Sendable {
   private let perDay: AttemptTable
   private let relayed: AttemptTable
   private let outcomes: [RequestOutcome: Counter]
-  /// The number of clients, but for what other nodes have done since it was counted.
+  /// The number of clients when they were last counted; other nodes may have changed it since.
   let clients = Lock(0)
 
   init(
@@ -251,7 +251,7 @@ extension HTTPError {
 }
 
 extension HTTPError {
-  /// Makes the response to what the store refuses.
+  /// Maps a refusal of the store to a response.
   init(_ refusal: ClientRefusal) {
     switch refusal {
     case .notSigned: self = .authentication
@@ -273,7 +273,7 @@ extension Response {
   }
 }
 
-/// Keeps those who send forged messages from costing much, without locking out the relay, which may share their address.
+/// Limits the cost of forged messages, without locking out the relay, which may share the senders' address.
 final class ForgeryGuard: Sendable {
   /// The failures of an address in a minute after which it is a forger's.
   private static let failures = 20

@@ -41,13 +41,13 @@ package struct PushServerService: Migrating, Confidential, Running {
   /// Registers its requests, whose responses are JSON.
   package func register(on router: inout Router) { routes.register(on: &router) }
 
-  /// Deletes what is too old, until cancelled.
+  /// Deletes expired messages and clients until it is cancelled.
   package func run() async throws {
     await Self.repeatWork(
       every: .seconds(60), orLog: "old rows can't be deleted yet", in: context.log, tidy)
   }
 
-  /// Deletes what is too old, and counts the clients.
+  /// Deletes expired messages and clients, and counts the clients.
   func tidy() async throws {
     let now = context.expiry()
     let count = try await store.tidy(

@@ -4,7 +4,7 @@ internal import Push
 internal import Storage
 internal import Platform
 
-/// The clients, and the identifiers of the messages that were taken for them.
+/// The clients, and the identifiers of the messages that were accepted for them.
 struct PushServerStore: PushSource {
   /// The history of the service's tables. Times are milliseconds since 1970.
   static let migrations =
@@ -32,7 +32,7 @@ struct PushServerStore: PushSource {
   ///   - site: the site that the request comes from; nil for a Unix socket, which counts as one.
   ///   - hasRoom: whether there may be one more client without another one's leaving.
   /// - Returns: how many clients there are more.
-  /// - Throws: ``ClientRefusal``: `.notSigned` if what the client has signed would be undone without its signature, or
+  /// - Throws: ``ClientRefusal``: `.notSigned` if an unsigned request would undo one that the client has signed, or
   ///   `.noRoom`.
   func register(
     _ client: ClientKey, at address: PushAddress, isRaw: Bool, isSigned: Bool, from site: String?,
@@ -95,7 +95,7 @@ struct PushServerStore: PushSource {
     try queue.drop(victim, transaction)
   }
 
-  /// Deletes a client and what waits for it.
+  /// Deletes a client and its waiting messages.
   ///
   /// - Returns: whether there was one.
   /// - Throws: ``ClientRefusal`` `.notSigned` if a signed request made it, and this one isn't signed.
@@ -123,9 +123,9 @@ struct PushServerStore: PushSource {
     try queue.drop(push.device, evenLeased: true, transaction)
   }
 
-  /// Queues a message for a client, of its two forms the one that the client takes, unless it came before.
+  /// Queues a message for a client in the one of its two forms that the client wants, unless it was queued before.
   ///
-  /// - Throws: ``ClientRefusal`` of a message that lacks what the client takes.
+  /// - Throws: ``ClientRefusal`` if the message lacks that form.
   func accept(_ request: RelayRequest, for client: ClientKey) async throws -> RequestOutcome {
     let now = clock()
     return try await store.write(isolation: .rowLocks) { transaction in
@@ -203,11 +203,11 @@ struct PushServerStore: PushSource {
 
 /// The reason why the store refuses a request.
 enum ClientRefusal: Error, Hashable {
-  /// The client has signed what the request would undo without a signature.
+  /// The unsigned request would undo one that the client has signed.
   case notSigned
   /// There are as many clients as there may be.
   case noRoom
-  /// The message lacks what the client is sent, in words.
+  /// The message lacks the form that the client wants; the text says which.
   case missing(String)
   /// The message isn't sealed, and has no words to show.
   case noWords

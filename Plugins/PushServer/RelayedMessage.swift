@@ -13,7 +13,8 @@ struct RelayRequest: Decodable, Sendable {
   let id: String?
   let payload: RelayedMessage?
 
-  /// Returns the message and its identifier for clients that take it as it is, or for all others; nil if a member is missing.
+  /// Returns the message and its identifier in the form for clients that want it unchanged, or for all others; nil if a
+  /// member is missing.
   func message(isRaw: Bool) -> (id: String, message: RelayedMessage)? {
     if isRaw {
       guard let topic, let tag, let message else { return nil }
@@ -34,7 +35,7 @@ struct RelayedMessage: Codable, Sendable {
     var body: String?
   }
 
-  /// The most bytes that Apple and Google take.
+  /// The most bytes that Apple and Google accept.
   private static let longest = 4096
 
   var topic: String?

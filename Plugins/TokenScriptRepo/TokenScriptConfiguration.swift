@@ -36,6 +36,8 @@ package struct TokenScriptConfiguration: ServiceConfiguration {
   let explorers: [ChainID: String]
   /// The versions that known wallets read.
   let clients: [ClientRule]
+  /// How many users one address stands for: its limits are multiplied by it.
+  let usersPerAddress: Int
 
   /// A text of everything that decides about a bare address's version besides the existing versions.
   var versionChoice: String { "\(defaultSchema?.path ?? "") \(clients)" }
@@ -95,5 +97,6 @@ package struct TokenScriptConfiguration: ServiceConfiguration {
     }
     self.explorers = explorers
     clients = section.tables("clients").map { ClientRule($0) }
+    usersPerAddress = section.usersPerAddress
   }
 }

@@ -167,7 +167,7 @@ package struct TokenScriptService: Migrating, Commanding, Demonstrating, Present
   ) {
     router.get(pattern, inlineIf: { repository.index.value.isRead }) { request, parameters in
       do { return try handler(request, parameters) } catch is UnreadContent {
-        // Another index has come between the question and the answer.
+        // The index was replaced after the check above.
         throw HTTPError(.serviceUnavailable, retryAfter: 1)
       }
     } otherwise: { [reading] request, parameters in
@@ -191,7 +191,7 @@ package struct TokenScriptService: Migrating, Commanding, Demonstrating, Present
     return DemoExamples(index: repository.index.value, url: url, host: repository.hosts.first).all
   }
 
-  /// Makes a new index after each change below the root, and asks the chains, until the task is cancelled.
+  /// Rebuilds the index after each change below the root, and queries the chains, until the task is cancelled.
   ///
   /// - Throws: ``SystemError`` if the system can't watch folders, or the store's error.
   package func run() async throws {
@@ -206,14 +206,14 @@ package struct TokenScriptService: Migrating, Commanding, Demonstrating, Present
     }
   }
 
-  /// The time between two polls for what others have published or withdrawn, whether or not they have notified this node.
+  /// The time between two polls for publications and withdrawals of other nodes, whether or not they have notified this one.
   private static let pollInterval = Duration.milliseconds(500)
 
   /// Makes a new index after publications at other nodes and withdrawals by commands.
   private func followStore() async {
     await withTaskGroup { group in
       group.addTask {
-        // What fails here is tried again by the next poll.
+        // The next poll tries again.
         for await _ in context.bus.events(of: Self.name) { try? await pollStore() }
       }
       group.addTask {
@@ -235,7 +235,7 @@ package struct TokenScriptService: Migrating, Commanding, Demonstrating, Present
     }
   }
 
-  /// Makes a new index if other nodes have published or withdrawn something, or have heard something new from a chain.
+  /// Makes a new index if other nodes have published or withdrawn something, or have stored new answers of a chain.
   private func pollStore() async throws {
     try await indexer.indexPublications()
     if try await scheduler.adopt() { try await remake() }

@@ -146,7 +146,7 @@ internal import XMLSecurity
       (204, "unreadable", "no version that this wallet reads"),
       (410, "gone", "the repository's file is gone"),
       (200, "invalid", "2019/05: rejected: it can't be read"),
-      (503, "failed", "the server failed, ask again later (503)"),
+      (503, "failed", "the server failed; try again later (503)"),
     ] as [(UInt16, String, String)])
   func refusals(_ status: UInt16, _ result: String, _ reason: String) async throws {
     let fixture = try CommandsFixture()

@@ -4,10 +4,10 @@ internal import HTTPClient
 internal import Observability
 internal import Platform
 
-/// Schedules requests to chains about contracts, in the background: about those of the index every hour, and about those that
-/// somebody publishes for at once.
+/// Schedules requests to chains in the background: every hour for the contracts of the index, and at once for a contract
+/// that somebody publishes for.
 ///
-/// A failing endpoint leaves the last answers, with their age.
+/// While an endpoint fails, the last answers stay, with their age.
 actor ChainScheduler {
   private static let interval = Duration.seconds(3600)
   private static let width = 8
@@ -15,13 +15,13 @@ actor ChainScheduler {
   private static let widthOfSite = 2
   /// The longest response of an endpoint, in bytes.
   private static let responseLimit = 256 << 10
-  /// The time for all that is asked about one contract. What a slow contract has not answered by then stays as it was.
+  /// The time for all requests about one contract. Answers that have not come by then stay as they were.
   private static let responseTime = Duration.seconds(10)
-  /// The number of contracts that are asked about in an hour.
+  /// The most contracts that are requested in an hour.
   static let contractLimit = 10_000
-  /// The number of contracts that wait to be asked about at once; further ones wait for the hour.
+  /// The most contracts that wait to be requested at once; further ones wait for the hourly run.
   static let queueLimit = 256
-  /// The number of failures in a row after which an endpoint is left alone for the hour.
+  /// The number of failures in a row after which an endpoint gets no further requests in this run.
   private static let failureLimit = 8
 
   private let endpoints: [ChainID: ChainEndpoint]
@@ -32,11 +32,11 @@ actor ChainScheduler {
   /// The turns of the sites whose publications have led to requests.
   private let turns = CallTurns(
     width: width, widthOfSite: widthOfSite, queueLimit: queueLimit)
-  /// The keys to ask about, by the contracts that wait for their turn.
+  /// The keys to look up, by the contracts that wait for their turn.
   private let pending = Lock<[Origin: [EthereumAddress]]>([:])
   /// The last change of an answer in the store that is in service.
   private var change: Int64
-  /// What ``run(_:changed:)`` was given.
+  /// The arguments of ``run(_:changed:)``, once it runs.
   private var requests: (@Sendable () -> [ChainRequest])?
   private var changed: (@Sendable () async throws -> Void)?
   /// True if an answer has changed since ``changed`` was last called, and while it runs.
@@ -47,7 +47,7 @@ actor ChainScheduler {
 
   /// Makes a scheduler with the answers that are stored.
   ///
-  /// - Parameter endpoints: the endpoints; with none nothing is asked.
+  /// - Parameter endpoints: the endpoints; without any, nothing is requested.
   /// - Throws: the store's error, or ``HTTPClientError`` if there is no room for connections.
   init(
     _ endpoints: [ChainID: ChainEndpoint], store: ContractStore, log: Log,
@@ -66,7 +66,8 @@ actor ChainScheduler {
     answers = AtomicReference(ChainAnswers(stored.answers))
   }
 
-  /// Asks about the index until the task is cancelled: at once and then every hour, with some jitter.
+  /// Requests the answers about the index's contracts until the task is cancelled: at once and then every hour, with
+  /// some jitter.
   ///
   /// - Parameters:
   ///   - requests: returns the contracts of the index in service, the most important ones first, with its files' keys.
@@ -84,7 +85,7 @@ actor ChainScheduler {
     }
   }
 
-  /// Does something that a full disk must not keep from being done again later.
+  /// Runs an attempt, and logs its failure: a full disk must not end the schedule.
   private func attempt(_ body: () async throws -> Void) async {
     do { try await body() } catch is CancellationError {} catch {
       log.warning("answers of chains could not be stored", ["reason": "\(error)"])
@@ -93,19 +94,19 @@ actor ChainScheduler {
 
   // MARK: - At once
 
-  /// Returns whether a contract's chain has an endpoint that wasn't asked about it, or about one of the keys, yet.
+  /// Returns whether a contract's chain has an endpoint, and there is no answer yet about the contract or one of the keys.
   nonisolated func isUnasked(_ request: ChainRequest) -> Bool {
     guard endpoints[request.origin.chain] != nil else { return false }
     guard let answer = answers.value.byOrigin[request.origin] else { return true }
     return request.keys.contains { answer.roles[$0] == nil }
   }
 
-  /// Returns whether a contract waits to be asked about, or is being asked about.
+  /// Returns whether a request about a contract waits or runs.
   nonisolated func isPending(_ request: ChainRequest) -> Bool {
     pending.withLock { $0[request.origin] != nil }
   }
 
-  /// Has the unasked ones of some contracts asked about at once, in turns with other sites, unless too many wait.
+  /// Requests answers about contracts that have none yet, at once and in turns with other sites, unless too many wait.
   ///
   /// - Parameter site: the site whose publication needs the answers; nil for the machine itself.
   nonisolated func request(atOnce requests: [ChainRequest], for site: ClientSite?) {
@@ -132,7 +133,7 @@ actor ChainScheduler {
     await attempt { if try await self.perform([request]) { try await self.reportChange() } }
   }
 
-  /// Has the index made anew, once for all answers that come meanwhile.
+  /// Has the index rebuilt, once for all answers that arrive meanwhile.
   private func reportChange() async throws {
     hasChanged = true
     guard !isReporting, let changed else { return }
@@ -146,8 +147,8 @@ actor ChainScheduler {
 
   // MARK: - Every hour
 
-  /// Asks about all contracts of the index, and forgets the answers about others. Of too many those come first that it has not
-  /// asked about for the longest time; the answers about the rest stay.
+  /// Requests the answers about all contracts of the index, and deletes those about others. If there are too many, the
+  /// ones with the oldest answers come first; the answers about the rest stay.
   ///
   /// - Returns: whether an answer has changed.
   func requestAll(_ requests: [ChainRequest]) async throws -> Bool {
@@ -163,7 +164,7 @@ actor ChainScheduler {
       forgetting: known.keys.filter { !wanted.contains($0) })
   }
 
-  /// Takes over the answers that other nodes have stored since the last time.
+  /// Loads the answers that other nodes have stored since the last time.
   ///
   /// - Returns: whether an answer has changed.
   func adopt() async throws -> Bool {
@@ -184,7 +185,7 @@ actor ChainScheduler {
     return new.contains { !$0.value.agrees(with: before[$0.key]) }
   }
 
-  /// Asks about some contracts, and stores the answers.
+  /// Requests the answers about some contracts, and stores them.
   ///
   /// - Returns: whether an answer has changed.
   private func perform(
@@ -206,7 +207,7 @@ actor ChainScheduler {
     var reason = ""
   }
 
-  /// Asks about several contracts at once. An endpoint that keeps failing is left alone.
+  /// Requests the answers about several contracts concurrently. An endpoint that keeps failing gets no further requests.
   private nonisolated func answers(to requests: [ChainRequest]) async -> [Origin: ChainAnswer] {
     var failures: [ChainID: Failures] = [:]
     var answers: [Origin: ChainAnswer] = [:]
@@ -251,7 +252,7 @@ actor ChainScheduler {
       return .failure(ChainClient.Failure(reason: "no endpoint", isEndpoints: true))
     }
     let chain = ChainClient(
-      client: client, endpoint: endpoint, question: request,
+      client: client, endpoint: endpoint, request: request,
       last: answers.value.byOrigin[request.origin])
     let time = clock()
     return await within(Self.responseTime) {

@@ -95,7 +95,7 @@ struct RepositoryGoneCommand: Command {
     } catch { throw .refused("\(path): \(error.words); it can't be withdrawn") }
   }
 
-  /// Returns whether a path is below the repository's root, whatever links there are; true for what isn't there at all.
+  /// Returns whether a path is below the repository's root, after following links; true for a path that doesn't exist.
   private static func isBelow(_ root: String, _ path: String) -> Bool {
     guard let target = try? realPath(Array(path.utf8)), let top = try? realPath(Array(root.utf8))
     else { return true }

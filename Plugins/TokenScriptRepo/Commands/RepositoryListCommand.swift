@@ -28,7 +28,7 @@ struct RepositoryListCommand: Command {
         item.state.words,
       ].map { $0 ?? "-" }
     }
-    // The specification's table has no owners, so that they come last, and only if a chain was asked for some.
+    // The specification's table has no owners, so they come last, and only if a chain has named some.
     if items.contains(where: { !$0.owners.isEmpty }) {
       columns.append("owner")
       rows = zip(rows, items).map { row, item in

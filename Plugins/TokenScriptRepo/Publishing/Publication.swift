@@ -8,7 +8,7 @@ internal import Routing
 ///
 /// A signer has one file in a slot: a newer one replaces it, and a withdrawn one leaves a mark there.
 struct Publication: Sendable {
-  /// What a newer publication replaces: the signer’s file for a contract in a version.
+  /// The place of a file, at which a newer one replaces it: one for each signer, contract and version.
   struct Slot: Hashable, Sendable {
     /// The identifier of the signer: its authority's, or else its key's.
     let signer: String
@@ -35,7 +35,7 @@ struct Publication: Sendable {
   /// The number of these contracts, each on each of its chains.
   let originCount: Int
 
-  /// The time that tells the file from older ones of its signer.
+  /// The time that orders the files of a signer.
   var time: Timestamp { signed ?? accepted }
 
   /// The path that the file is listed by.
@@ -86,11 +86,11 @@ extension TokenScriptFile.Contract {
 }
 
 extension TokenScriptFile.Signer {
-  /// The identifier of the one who publishes.
+  /// The identifier of the publisher.
   var publisher: String { authority ?? key }
 }
 
-/// The place that a URL names for a file.
+/// The target of a request: the contract, chain and version that its URL names.
 struct PublicationTarget: Hashable, Sendable {
   /// The version.
   let schema: SchemaVersion

@@ -11,11 +11,12 @@ internal import Storage
 internal import Platform
 internal import XMLSecurity
 
-/// Publishes and withdraws files over HTTP: verifies them, has the store decide by ``PublicationRules``, and has the index made.
+/// Publishes and withdraws files over HTTP: verifies them, stores them if ``PublicationRules`` allow it, and has the index
+/// rebuilt.
 final class PublicationResponder: Sendable {
-  /// The number of contracts in an hour that refused publications of one site ask chains about.
-  private static let requestsPerHour = 30
-  /// The number of times in an hour that a chain is asked anew about one of these, whose answer failed.
+  /// The most contracts in an hour that refused publications of one site make requests to chains about.
+  private var requestsPerHour: Int { 30 * repository.configuration.usersPerAddress }
+  /// The most requests in an hour about one of these, whose answers fail.
   private static let repetitionsPerHour = 60
 
   private let repository: Repository
@@ -64,17 +65,18 @@ final class PublicationResponder: Sendable {
     catalogue.answers = scheduler.answers.value.byOrigin
     let rules = PublicationRules(
       policy: repository.configuration.publicationPolicy, catalogue: catalogue, index: index,
-      now: now, refusesStrangers: repository.context.disk.refusesStrangers)
+      now: now, refusesStrangers: repository.context.disk.refusesStrangers,
+      usersPerAddress: repository.configuration.usersPerAddress)
     let decision: PublicationRules.Decision
     do {
       decision = try await change {
         try await repository.store.publish(
-          submission, at: target, from: request.origin.client?.site, by: rules)
+          submission, at: target, from: request.origin.client, by: rules)
       }
     } catch var refusal as PublicationRefusal where refusal.status == .forbidden {
       // The signer may stand for the contract, which the chain has not said yet.
       if requestChain(about: submission.file, first: target, by: catalogue, for: request) {
-        refusal.reason += "; the chain is being asked for its owner"
+        refusal.reason += "; the chain is being queried for its owner"
         refusal.retryAfter = 5
       }
       throw refusal
@@ -102,10 +104,10 @@ final class PublicationResponder: Sendable {
     return file.namedOrigins.map { ChainRequest(origin: $0.origin, keys: keys) }
   }
 
-  /// Has a chain asked whether the signer of a file that was refused stands for its contracts: at first about the contract in
-  /// the URL alone, as anybody can name many slow ones, and about the others once the signer stands for one.
+  /// Requests from the chain whether the signer of a refused file is an issuer of its contracts: first of the contract in
+  /// the URL alone, as anybody can name many slow ones, and of the others once the signer is the issuer of one.
   ///
-  /// - Returns: whether it is being asked.
+  /// - Returns: whether a request waits or runs.
   private func requestChain(
     about file: TokenScriptFile, first target: PublicationTarget, by catalogue: RepositoryRules,
     for request: Request
@@ -121,7 +123,7 @@ final class PublicationResponder: Sendable {
     let site = request.origin.client?.siteKey
     var isAsked = false
     for wanted in unasked {
-      // Who comes back for the answer, as Retry-After says, isn't charged again.
+      // A client that retries after the time in Retry-After isn't charged again.
       if scheduler.isPending(wanted) {
         isAsked = true
         continue
@@ -133,7 +135,7 @@ final class PublicationResponder: Sendable {
     return isAsked
   }
 
-  /// A contract that a site has asked about.
+  /// A contract that a site's publications have led to requests about.
   private struct SiteRequest: Hashable {
     let site: ClientSite
     let origin: Origin
@@ -144,11 +146,11 @@ final class PublicationResponder: Sendable {
     guard let site else { return true }
     let key = SiteRequest(site: site, origin: wanted.origin)
     let isNew = repetitions.wait(for: key, upTo: 1) == nil
-    if isNew, requests.count(site, upTo: Self.requestsPerHour) != nil { return false }
+    if isNew, requests.count(site, upTo: requestsPerHour) != nil { return false }
     return repetitions.count(key, upTo: Self.repetitionsPerHour) == nil
   }
 
-  /// Changes the publications, tells the other nodes, and waits for the new index.
+  /// Changes the publications, notifies the other nodes, and waits for the new index.
   ///
   /// - Throws: ``PublicationRefusal``, also if the store can't be written to; the indexer's error.
   private func change<Value: Sendable>(_ body: () async throws -> Value) async throws -> Value {
@@ -164,7 +166,7 @@ final class PublicationResponder: Sendable {
     return value
   }
 
-  /// Responds with the row of a file as it was put, also when its signer has replaced it meanwhile.
+  /// Responds with the row of a file as it was published, even if its signer has replaced it meanwhile.
   private func response(
     _ status: Status, _ path: RepositoryPath, _ target: PublicationTarget,
     _ publication: Publication?, _ submission: PublicationRules.Submission

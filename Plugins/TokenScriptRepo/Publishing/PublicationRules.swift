@@ -2,6 +2,7 @@ internal import Cryptography
 internal import Ethereum
 internal import HTTPProtocol
 internal import Platform
+internal import Routing
 
 /// Decides whether a file is published, from its meaning, the operator's files and the stored ones, without I/O.
 struct PublicationRules: Sendable {
@@ -16,7 +17,7 @@ struct PublicationRules: Sendable {
     let bytes: [UInt8]
     /// The SHA-256 of the bytes.
     let digest: SHA256.Digest
-    /// True if the file tells a signing time that its signature doesn't cover, or that is no date.
+    /// True if the file has a signing time that its signature doesn't cover, or that is no date.
     let hasUnsignedTime: Bool
   }
 
@@ -30,8 +31,8 @@ struct PublicationRules: Sendable {
     var acceptedCount = 0
     /// The room that others of the signer's files take: all but the one at the target.
     var ofSigner = PublicationQuota.Usage()
-    /// The room that others of the network's files take, either those of issuers or those of strangers.
-    var ofNetwork = PublicationQuota.Usage()
+    /// The room that others of the site's files take, either those of issuers or those of strangers.
+    var ofSite = PublicationQuota.Usage()
     /// The room that the other files of strangers take.
     var ofStrangers = PublicationQuota.Usage()
     /// The room that all other files take.
@@ -59,6 +60,8 @@ struct PublicationRules: Sendable {
   let now: Timestamp
   /// True if so little of the disk is free that only known signers publish.
   var refusesStrangers = false
+  /// How many users one address stands for: the room of a site is multiplied by it.
+  var usersPerAddress = 1
 
   /// Decides on a file.
   ///
@@ -123,9 +126,10 @@ struct PublicationRules: Sendable {
       throw PublicationRefusal(
         .insufficientStorage, "the disk is nearly full; only signers with files here publish now")
     }
-    try checkQuota(of: publication, signer, known, isReplacement: own, catalogue.isIssuers(file))
+    let isIssuers = catalogue.isIssuers(file)
+    try checkQuota(of: publication, signer, known, replacing: own, isIssuers: isIssuers)
     return .write(
-      publication, isIssuers: catalogue.isIssuers(file),
+      publication, isIssuers: isIssuers,
       isFirst: here.isEmpty && operatorsHere.isEmpty)
   }
 
@@ -177,7 +181,7 @@ struct PublicationRules: Sendable {
     keys.formUnion((answer?.roles ?? [:]).filter(\.value).keys.map(\.checksummed))
     let marks = editions(of: origin).flatMap(\.marks)
     if marks.contains(where: { !$0.isPublishers && $0.chains.contains(origin.chain) }) {
-      // A mark of the operator's bears no verified key, and nobody may take the place of its file.
+      // A mark of the operator's has no verified key, and nobody may replace its file.
       keys.insert("the operator")
     }
     return keys
@@ -199,7 +203,7 @@ struct PublicationRules: Sendable {
   ) throws(PublicationRefusal) {
     if signer.time == nil, submission.hasUnsignedTime {
       throw PublicationRefusal(
-        .badRequest, "it tells a signing time (XAdES) that the signature does not cover")
+        .badRequest, "it has a signing time (XAdES) that the signature does not cover")
     }
     if let time = signer.time, time > now + Self.clockTolerance {
       throw PublicationRefusal(.badRequest, "it was signed in the future, at \(time)")
@@ -242,14 +246,14 @@ struct PublicationRules: Sendable {
 
   private func checkQuota(
     of publication: Publication, _ signer: TokenScriptFile.Signer, _ known: Known,
-    isReplacement own: [Publication], _ isIssuers: Bool
+    replacing own: [Publication], isIssuers: Bool
   ) throws(PublicationRefusal) {
     let file = PublicationQuota.Usage(
       files: 1, bytes: publication.size, origins: publication.originCount)
     let present = own.first { $0.slot == publication.slot }
     let single = PublicationQuota.single
     let limit = "\(single.files) files, \(single.bytes >> 20) MiB and \(single.origins) contracts"
-    // What doesn't grow has its room already.
+    // A file that doesn't grow has its room already.
     if let present, !present.isWithdrawn, publication.size <= present.size,
       publication.originCount <= present.originCount
     {
@@ -259,13 +263,106 @@ struct PublicationRules: Sendable {
       throw PublicationRefusal(
         .insufficientStorage, "a key may have \(limit) here", signer: signer.publisher)
     }
-    guard known.ofNetwork.hasRoom(for: file, within: single) else {
+    guard known.ofSite.hasRoom(for: file, within: single.times(usersPerAddress)) else {
       throw PublicationRefusal(
         .insufficientStorage, "a network may publish \(limit) here", signer: signer.publisher)
     }
     guard present == nil else { return }
     guard known.inAll.hasRoom(for: file, within: PublicationQuota.inAll),
       isIssuers || known.ofStrangers.hasRoom(for: file, within: PublicationQuota.strangers)
-    else { throw PublicationRefusal(.insufficientStorage, "the repository takes no more files") }
+    else { throw PublicationRefusal(.insufficientStorage, "the repository accepts no more files") }
+  }
+}
+
+/// The room that all publications in one repository may take.
+///
+/// Files, bytes and origins are charged to the network that published them, and to the signer. A part of the room is
+/// reserved for the owners and deployers of contracts. A published file may be replaced however full the repository is.
+enum PublicationQuota {
+  /// The used or allowed room.
+  struct Usage: Equatable, Sendable {
+    /// The number of files, with the marks of withdrawn ones.
+    var files = 0
+    /// The number of their bytes.
+    var bytes = 0
+    /// The number of contracts that they name as origins, each on each of its chains.
+    var origins = 0
+
+    static func += (left: inout Usage, right: Usage) {
+      left.files += right.files
+      left.bytes += right.bytes
+      left.origins += right.origins
+    }
+
+    /// Returns the room of several.
+    func times(_ count: Int) -> Usage {
+      Usage(files: files * count, bytes: bytes * count, origins: origins * count)
+    }
+
+    /// Returns whether there is still room for a file.
+    func hasRoom(for file: Usage, within limit: Usage) -> Bool {
+      files + file.files <= limit.files && bytes + file.bytes <= limit.bytes
+        && origins + file.origins <= limit.origins
+    }
+  }
+
+  /// The room of a signer or a site.
+  static let single = Usage(files: 64, bytes: 64 << 20, origins: 256)
+  /// The room of all; the bytes lie in memory too.
+  static let inAll = Usage(files: 10_000, bytes: 1 << 30, origins: 10_000)
+  /// The part of it for strangers, who are neither owners nor deployers.
+  static let strangers = Usage(files: 7500, bytes: 768 << 20, origins: 7500)
+  /// The number of digests of files without a signing time at one place of a signer.
+  static let digests = 1000
+  /// The largest number of origins of a file, each on each of its chains. Real files have ten at most.
+  static let originsOfFile = 32
+}
+
+/// The configuration's answer to who may publish over HTTP.
+enum PublicationPolicy: String, Sendable, CaseIterable {
+  /// Nobody.
+  case off
+  /// The keys that stand for the contract already: by a file that is served, or as its deployer.
+  case known
+  /// They, and for a contract without any file anybody.
+  case open
+}
+
+/// The reason why a file is not published.
+struct PublicationRefusal: Error, Equatable {
+  /// The status of the response.
+  let status: Status
+  /// The reason in words that anybody may see.
+  var reason: String
+  /// The key identifier of the file's signer, if that is the reason.
+  var signer: String?
+  /// The key identifiers that stand for the contract, if the signer's doesn't.
+  var known: [String]?
+  /// The number of seconds after which the same request may succeed.
+  var retryAfter: Int?
+
+  /// Makes a refusal.
+  init(_ status: Status, _ reason: String, signer: String? = nil, known: [String]? = nil) {
+    self.status = status
+    self.reason = reason
+    self.signer = signer
+    self.known = known
+  }
+
+  /// Makes the refusal for a network with too many requests.
+  ///
+  /// - Parameters:
+  ///   - seconds: the seconds to wait.
+  init(tooMany things: String, retryAfter seconds: Int) {
+    self.init(.tooManyRequests, "too many \(things)")
+    retryAfter = seconds
+  }
+
+  /// The response, in JSON whatever the client accepts.
+  func response(_ headers: ResponseHeaders) throws -> Response {
+    let body: JSONObject = ["error": reason, "signer": signer, "known": known]
+    var response = try headers.json(status, body.withoutNulls)
+    if let retryAfter { response.fields.append(.retryAfter, "\(retryAfter)") }
+    return response
   }
 }

@@ -3,7 +3,7 @@ internal import FoundationEssentials
 internal import Storage
 internal import Platform
 
-// Words are numbered as publications are, so that each node sees those of the others.
+// Answers are numbered like publications, so that each node sees those of the others.
 extension ContractStore {
   /// Reads the last answers of some chains.
   ///
@@ -15,9 +15,8 @@ extension ContractStore {
     on chains: some Sequence<ChainID>, after change: Int64? = nil
   ) async throws -> (answers: [Origin: ChainAnswer], last: Int64) {
     let chains = Set(chains)
-    // The answers of earlier releases have the number 0.
-    let start = change ?? -1
-    // Where nobody shares the store, nobody else has stored any since.
+    let start = change ?? 0
+    // Unless the store is shared, nobody else has stored any since.
     guard !chains.isEmpty, store.isShared || change == nil else { return ([:], start) }
     return try await store.read { snapshot in
       var answers: [Origin: ChainAnswer] = [:]
@@ -42,7 +41,7 @@ extension ContractStore {
     }
   }
 
-  /// Reads lines of a key and of `1` for those with a role that stands for the contract.
+  /// Parses lines of a key and `1` if it has a role that makes it an issuer, else `0`.
   private static func roles(_ text: String) -> [EthereumAddress: Bool] {
     var roles: [EthereumAddress: Bool] = [:]
     for line in lines(text) {

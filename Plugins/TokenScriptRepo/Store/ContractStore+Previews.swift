@@ -9,16 +9,16 @@ extension ContractStore {
   /// The room that a preview takes at least: one in 1024.
   private static let leastPreview = 256 << 10
 
-  /// Stores a preview. If those that aren't over leave no room, whichever network's previews take most loses its
+  /// Stores a preview. If those that aren't over leave no room, whichever site's previews take most loses its
   /// oldest ones, on all nodes alike.
   ///
   /// - Parameters:
-  ///   - network: the client's network, or nil if it has none.
-  /// - Throws: ``PublicationRefusal`` if this one takes more than any other network's;
+  ///   - site: the client's site, or nil if it has none.
+  /// - Throws: ``PublicationRefusal`` if this one takes more than any other site's;
   ///   ``StoreError``.
   func add(
     _ preview: Preview, named name: String, _ bytes: [UInt8], until end: Timestamp,
-    from network: String?, at now: Timestamp
+    from site: String?, at now: Timestamp
   ) async throws {
     let facts = String(decoding: try JSONEncoder().encode(preview), as: UTF8.self)
     try await store.write(isolation: .rowLocks) { transaction in
@@ -27,7 +27,7 @@ extension ContractStore {
         """
         INSERT INTO tokenscript_previews (id, size, expires, facts, network, content)
         VALUES (?, ?, ?, ?, ?, ?)
-        """, name, max(bytes.count, Self.leastPreview), end, facts, network ?? "", bytes)
+        """, name, max(bytes.count, Self.leastPreview), end, facts, site ?? "", bytes)
       while try Self.previewRoomUsed(at: now, transaction) > Self.previewRoom {
         // The index has the networks: where they are looked for, no content is read.
         let lost: String? = try transaction.value(
@@ -84,12 +84,19 @@ extension ContractStore {
 }
 
 extension ContractStore {
-  /// The requests of a network that are counted on all nodes together, and the verifications of a reported file.
+  /// The requests of a client that are counted on all nodes together, and the verifications of a reported file.
   enum CountedRequest: String, DatabaseValueConvertible, Sendable {
     case publication, preview, report, verification
 
-    /// The most requests of an hour.
-    var limit: Int { [.publication: 30, .verification: 1][self] ?? 10 }
+    /// The most requests of an hour, where one address stands for some users.
+    func limit(ofUsers users: Int) -> Int {
+      switch self {
+      case .publication: 30 * users
+      case .preview, .report: 10 * users
+      // It counts by file.
+      case .verification: 1
+      }
+    }
   }
 
   /// The time for which a request counts, in milliseconds.
@@ -98,36 +105,37 @@ extension ContractStore {
   /// Counts a request in a transaction that holds the lock.
   ///
   /// - Parameters:
-  ///   - network: the client's network, or a file's digest; requests without one are not counted.
-  /// - Returns: nil, or the seconds to wait if the network has had too many, at least one.
-  static func count(
-    _ request: CountedRequest, from network: String?, at now: Timestamp,
+  ///   - client: the client's ``ClientNetwork/subscriber``, or a file's digest; requests without one are not counted.
+  /// - Returns: nil, or the seconds to wait if the client has had too many, at least one.
+  func count(
+    _ request: CountedRequest, from client: String?, at now: Timestamp,
     _ transaction: borrowing Transaction
   ) throws -> Int? {
-    guard let network else { return nil }
-    let start = now.milliseconds - span
+    guard let client else { return nil }
+    let limit = request.limit(ofUsers: usersPerAddress)
+    let start = now.milliseconds - Self.span
     try transaction.execute("DELETE FROM tokenscript_requests WHERE time <= ?", start)
     let times: [Int64] = try transaction.values(
       "SELECT time FROM tokenscript_requests WHERE kind = ? AND network = ? ORDER BY time",
-      request, network)
-    if times.count >= request.limit {
-      return max(1, Int((times[times.count - request.limit] - start + 999) / 1000))
+      request, client)
+    if times.count >= limit {
+      return max(1, Int((times[times.count - limit] - start + 999) / 1000))
     }
     try transaction.execute(
-      "INSERT INTO tokenscript_requests VALUES (?, ?, ?)", request, network, now.milliseconds)
+      "INSERT INTO tokenscript_requests VALUES (?, ?, ?)", request, client, now.milliseconds)
     return nil
   }
 
   /// Counts a request, on all nodes together.
   ///
-  /// - Returns: nil, or the seconds to wait if the network has had too many, at least one.
+  /// - Returns: nil, or the seconds to wait if the client has had too many, at least one.
   /// - Throws: ``StoreError``.
   func count(
-    _ request: CountedRequest, from network: String?, at now: Timestamp
+    _ request: CountedRequest, from client: String?, at now: Timestamp
   ) async throws -> Int? {
     try await store.write(isolation: .rowLocks) { transaction in
       _ = try Self.lock(transaction)
-      return try Self.count(request, from: network, at: now, transaction)
+      return try count(request, from: client, at: now, transaction)
     }
   }
 }

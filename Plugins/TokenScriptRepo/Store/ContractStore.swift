@@ -1,7 +1,9 @@
-internal import Cryptography
-internal import Ethereum
-internal import Storage
+package import Cryptography
+package import Ethereum
+public import Storage
+
 internal import Platform
+internal import TokenScriptRepoResources
 
 /// The SQL of the repository: the readings of files, and the times at which bytes were first seen and published.
 struct ContractStore: Sendable {
@@ -26,14 +28,19 @@ struct ContractStore: Sendable {
     var outdated: [(key: Key, rules: String)] = []
     /// The times at which bytes were first seen for a contract.
     var sightings: [IndexBuilder.Sighting: Timestamp] = [:]
-    /// The publications at URLs; empty unless they were asked for.
+    /// The publications at URLs; empty unless they were requested.
     var publications: [PublicationTimes.URL: PublicationTimes.Publication] = [:]
   }
 
   let store: Store
+  /// How many users one address stands for.
+  let usersPerAddress: Int
 
   /// Makes the repository's part of a store.
-  init(_ store: Store) { self.store = store }
+  init(_ store: Store, usersPerAddress: Int = 1) {
+    self.store = store
+    self.usersPerAddress = usersPerAddress
+  }
 
   /// Reads everything that is stored.
   ///
@@ -132,7 +139,7 @@ struct ContractStore: Sendable {
     try await write(readings) { item, transaction in
       try Self.insert(item.key, item.reading, rules, transaction)
     }
-    // Nodes that share a store have each its own files.
+    // Nodes that share a store each have their own files.
     try await write(store.isShared ? [] : statuses) { item, transaction in
       let (key, status) = item
       try transaction.execute(
@@ -205,7 +212,7 @@ struct ContractStore: Sendable {
     return isSame ? nil : memory
   }
 
-  /// Notes that readings are of use on a shared store, so that no node forgets them.
+  /// Records that readings are in use on a shared store, so that no node deletes them.
   ///
   /// - Parameters:
   ///   - rules: the fingerprint of everything that they depend on besides the bytes.
@@ -298,5 +305,79 @@ struct ContractStore: Sendable {
     file.icon = try row[29]
     file.cids = lines(try row[30])
     return .success(file)
+  }
+}
+
+extension ContractStore {
+  /// The steps of the tables' schema.
+  ///
+  /// In the columns of the three findings NULL means "not checked", and an empty text "passed". Times are in seconds since
+  /// 1970. At a URL that names no signer or no chain these are an empty text and 0.
+  static let migrations = [
+    Migration(
+      owner: "tokenscript", number: 1, sqlite: Resource(tokenscript_schema_sqlite_sql()).bytes,
+      postgreSQL: Resource(tokenscript_schema_postgresql_sql()).bytes)
+  ]
+}
+
+extension SchemaVersion: DatabaseValueConvertible {
+  /// The version as text.
+  package var databaseValue: DatabaseValue { .text(path) }
+
+  /// Reads a version from text.
+  package init?(databaseValue: DatabaseValue) {
+    guard case .text(let text) = databaseValue else { return nil }
+    self.init(text)
+  }
+}
+
+extension RepositoryPath: DatabaseValueConvertible {
+  /// The path's bytes, which need not be UTF-8.
+  var databaseValue: DatabaseValue { .blob(bytes) }
+
+  /// Reads a path from its bytes.
+  init?(databaseValue: DatabaseValue) {
+    guard case .blob(let bytes) = databaseValue else { return nil }
+    self.init(bytes: bytes)
+  }
+}
+
+extension EthereumAddress: DatabaseValueConvertible {}
+extension SHA256.Digest: DatabaseValueConvertible {}
+
+extension ChainID: DatabaseValueConvertible {
+  /// The chain's number.
+  package var databaseValue: DatabaseValue { .integer(number) }
+
+  /// Reads a chain from its number.
+  package init?(databaseValue: DatabaseValue) {
+    guard case .integer(let number) = databaseValue else { return nil }
+    self.init(number)
+  }
+}
+
+extension TokenScriptFile.Finding {
+  /// The first column of a finding: NULL for "not checked", an empty text for "passed".
+  var reason: String? {
+    switch self {
+    case .unchecked: nil
+    case .passed: ""
+    case .failed(let refusal): refusal.reason
+    }
+  }
+
+  /// The second column of a finding.
+  var detail: String? {
+    guard case .failed(let refusal) = self else { return nil }
+    return refusal.detail
+  }
+
+  /// Makes a finding of its two columns.
+  init(reason: String?, detail: String?) {
+    switch reason {
+    case nil: self = .unchecked
+    case "": self = .passed
+    case let reason?: self = .failed(FileRefusal(reason: reason, detail: detail ?? ""))
+    }
   }
 }

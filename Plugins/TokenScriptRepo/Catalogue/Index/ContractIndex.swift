@@ -94,7 +94,7 @@ final class ContractIndex: Sendable {
   /// True if the bytes of all contents are there.
   var isRead: Bool { readFlag.load(ordering: .acquiring) }
 
-  /// Notes that the bytes of all contents are there.
+  /// Records that the bytes of all contents are there.
   func contentsAreRead() { readFlag.store(true, ordering: .releasing) }
 
   /// The index before the first scan.

@@ -132,7 +132,7 @@ struct IndexBuilder {
       row.state = .refused(refusal)
       return [row]
     case .success(var read):
-      // An authority counts for what was published only if it counted then.
+      // An authority counts for a published file only if it counted at the publication.
       if let publication = file.publication, publication.slot.signer != read.signer?.authority {
         read.signer?.authority = nil
       }
@@ -154,7 +154,7 @@ struct IndexBuilder {
     if row.time == nil { row.accepted = file.publication?.accepted }
     let (refusal, warnings) = rules.evaluate(meaning)
     row.warnings += warnings
-    // The server has named what was published by its content.
+    // The server names published files by their content.
     if file.publication == nil { row.warnings += file.path.warnings(for: meaning) }
     if let time = row.time, time > now { row.warnings.append("it was signed in the future") }
     if let newer = file.replacedBy {
@@ -279,4 +279,74 @@ extension RepositoryPath {
 extension Timestamp {
   /// The moment cut to whole seconds, the resolution of the store and of `Last-Modified`.
   var wholeSecond: Timestamp { Timestamp(seconds: seconds) }
+}
+
+/// The times since when each URL has given its present response.
+struct PublicationTimes: Sendable {
+  /// The parts of a URL that decide about its response.
+  struct URL: Hashable, Sendable {
+    /// The contract.
+    let contract: EthereumAddress
+    /// The version of the response; at a bare address the client has a say in it too.
+    let schema: SchemaVersion
+    /// True if the URL names no version.
+    let isBare: Bool
+    /// The signer and the chain that the URL names.
+    let query: FileQuery
+  }
+
+  /// The response that a URL gives, and since when.
+  struct Publication: Equatable, Sendable {
+    /// A SHA-256 that identifies the response.
+    let fingerprint: SHA256.Digest
+    /// The beginning.
+    let since: Timestamp
+  }
+
+  /// The beginnings at both URLs of an edition, or nil if they do not matter.
+  struct Since: Sendable {
+    /// The beginning at the URL with the version.
+    var versioned: Timestamp?
+    /// The beginning at the URL without it.
+    var bare: Timestamp?
+  }
+
+  /// The publications until now.
+  let previous: [URL: Publication]
+  /// The present time in whole seconds.
+  let now: Timestamp
+  /// A text of everything that decides about a bare address's version besides the existing versions.
+  let choice: String
+  /// The publications of the next index, as far as they are recorded.
+  private(set) var current: [URL: Publication] = [:]
+
+  /// Records the response of the next index at both forms of a URL.
+  ///
+  /// - Returns: the times since when both have given this response.
+  mutating func record(
+    _ answer: ChainSelection.Answer, _ contract: EthereumAddress, _ schema: SchemaVersion,
+    _ query: FileQuery, among versions: some Sequence<SchemaVersion>
+  ) -> Since {
+    let digests = answer.files.flatMap(\.content.digest.bytes)
+    let choices = versions.map(\.path).sorted().joined(separator: " ")
+    func url(isBare: Bool) -> URL {
+      URL(contract: contract, schema: schema, isBare: isBare, query: query)
+    }
+    return Since(
+      versioned: since(url(isBare: false), SHA256.hash(digests)),
+      bare: since(url(isBare: true), SHA256.hash(digests + Array((choices + choice).utf8))))
+  }
+
+  private mutating func since(_ url: URL, _ fingerprint: SHA256.Digest) -> Timestamp {
+    let known = previous[url].flatMap { $0.fingerprint == fingerprint ? $0 : nil }
+    let publication = known ?? Publication(fingerprint: fingerprint, since: now)
+    current[url] = publication
+    return publication.since
+  }
+
+  /// The publications that are new.
+  var begun: [URL: Publication] { current.filter { previous[$0.key] != $0.value } }
+
+  /// The URLs that give nothing any more; a response that comes back there is new.
+  var ended: [URL] { previous.keys.filter { current[$0] == nil } }
 }

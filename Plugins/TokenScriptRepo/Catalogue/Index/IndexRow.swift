@@ -56,7 +56,7 @@ struct IndexRow: Sendable, Equatable {
   var chains: [ChainID] = []
   /// The contract's owners by the chains' answers, in the chains' order.
   var owners: [EthereumAddress] = []
-  /// The contract's name by the answer of the first of its chains that tells one.
+  /// The contract's name, from the first of its chains that has answered with one.
   var contractName: String?
   /// The names by which IPFS knows the file.
   var cids: [String] = []

@@ -163,9 +163,9 @@ struct ChainSelection: Sendable {
     }
     chains = selections.map { OnChain(chain: $0.chain, chosen: $0.selection.chosen) }
     let served = Set(chains.flatMap(\.chosen).map(\.file.path))
-    var told = served
+    var listed = served
     shadowed = selections.flatMap(\.selection.shadowed).filter {
-      told.insert($0.candidate.file.path).inserted
+      listed.insert($0.candidate.file.path).inserted
     }
     let all = chains.map(\.chain)
     let complete = candidates.filter { $0.chains == all && served.contains($0.file.path) }

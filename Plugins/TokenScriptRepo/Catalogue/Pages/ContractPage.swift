@@ -6,7 +6,7 @@ internal import Platform
 internal import TokenScriptRepoResources
 internal import WebApps
 
-/// The page about one contract: what is served, every file for it, and what its issuer needs.
+/// The page about one contract: the served files, all files for it, and the data that its issuer needs.
 struct ContractPage: Sendable {
   /// The largest number of bytes of source on a page; further sources are linked.
   static let sourceLimit = 1 << 20
@@ -17,7 +17,7 @@ struct ContractPage: Sendable {
   let rows: [IndexRow]
   /// The URLs of the served files, the newest version first; none if the server's own URL is not known.
   let urls: [String]
-  /// The chain's answer on the contract, or nil if it wasn't asked.
+  /// The chain's answer on the contract, or nil if it wasn't queried.
   let answer: ChainAnswer?
   /// The URL of a page about the contract elsewhere, or nil.
   let explorer: String?
@@ -118,7 +118,7 @@ extension ContractPage {
       ? "none" : texts.map { "<code>\($0.htmlEscaped)</code>" }.joined(separator: "<br>")
   }
 
-  /// The values of a file, with its verdicts and its source, of which a page has ``sourceLimit`` bytes at the most.
+  /// The values of a file, with the results of its checks and its source, of which a page has ``sourceLimit`` bytes at the most.
   private func file(_ row: IndexRow, _ sources: inout Int) -> PageTemplate.Values {
     var values = row.values
     if case .shadowed = row.state { values["reason"] = values["note"] }

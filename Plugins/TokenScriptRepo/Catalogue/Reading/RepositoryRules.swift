@@ -42,7 +42,7 @@ struct RepositoryRules: Sendable {
   var modified = Modified.signed
   /// The address of the key that deployed each contract; its owner is the contract's issuer.
   var deployers: [EthereumAddress: EthereumAddress] = [:]
-  /// The chains' answers on contracts, which tell who else is the issuer.
+  /// The chains' answers on contracts, which name further issuers.
   var answers: [Origin: ChainAnswer] = [:]
 
   /// Decides whether a file is served.

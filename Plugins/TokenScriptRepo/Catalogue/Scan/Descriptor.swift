@@ -120,7 +120,7 @@ struct Descriptor: ~Copyable {
     return entries.sorted { $0.name.lexicographicallyPrecedes($1.name) }
   }
 
-  /// Returns the kind of a name, and asks the file system if it did not tell with the name.
+  /// Returns the kind of a name, with a call of the file system if the entry doesn't have it.
   private func kind(of name: [UInt8], type: UInt8) -> FileStatus.Kind {
     switch Int(type) {
     case Int(DT_REG): return .file

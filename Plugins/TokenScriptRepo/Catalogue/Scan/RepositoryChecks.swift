@@ -66,7 +66,7 @@ struct RepositoryChecks: Sendable {
     }
   }
 
-  /// Returns the check against schemas that the rules ask for.
+  /// Returns the check against schemas that the rules require.
   private static func schemas(
     _ configuration: TokenScriptConfiguration, _ documents: SchemaDocuments,
     after last: RepositoryChecks?
@@ -89,20 +89,20 @@ struct RepositoryChecks: Sendable {
     }
   }
 
-  /// A system's roots take a quarter of a megabyte.
+  /// The largest file of roots in bytes; a system's has a quarter of a megabyte.
   private static let rootsLimit = 16 << 20
 }
 
 /// The error of a repository, a folder of schemas or a file of roots that can't be read.
 struct RepositoryError: Error, CustomStringConvertible {
-  /// What can't be read: the key of the configuration that names it.
+  /// The kinds of folders and files, by the keys of the configuration that name them.
   enum Kind: String { case repository, schemas, roots }
 
   /// The kind of content that can't be read.
   var kind = Kind.repository
   /// The path in the configuration.
   let folder: String
-  /// The system's words.
+  /// The system's error message.
   let reason: String
 
   /// Does something with a folder or file, and names it if that fails.

@@ -1,3 +1,4 @@
+internal import Cryptography
 internal import Formats
 internal import Glibc
 internal import Platform
@@ -23,7 +24,7 @@ final class RepositoryFolder: Sendable {
     let path: RepositoryPath
     /// The path that the file is opened by, which differs from ``path`` behind a link.
     let location: RepositoryPath
-    /// The status that the walk found, or nil if it didn't ask, or got no answer.
+    /// The status that the walk found, or nil if it has none.
     var status: FileStatus?
   }
 
@@ -275,7 +276,7 @@ struct FileStatus: Equatable, Sendable {
 
   /// Returns whether any later change of the file has another status.
   ///
-  /// The clock of a file system may stand still for as long as two seconds, and a change meanwhile can't be told from the
+  /// The clock of a file system may stand still for as long as two seconds, and a change meanwhile can't be distinguished from the
   /// one before.
   func isSettled(at time: Timestamp) -> Bool {
     let limit = (time.seconds - 2).multipliedReportingOverflow(by: 1_000_000_000)
@@ -294,7 +295,7 @@ struct FileStatus: Equatable, Sendable {
 extension FileStatus {
   private static let kinds: [mode_t: Kind] = [S_IFREG: .file, S_IFDIR: .folder, S_IFLNK: .link]
 
-  /// Takes over what the system says.
+  /// Converts the system's structure.
   init(_ status: stat) {
     self.init(
       kind: Self.kinds[status.st_mode & S_IFMT] ?? .other, size: Int(status.st_size),
@@ -308,5 +309,47 @@ extension Collection<UInt8> where Self: BidirectionalCollection {
   func hasSuffix(_ text: StaticString) -> Bool {
     let count = text.utf8CodeUnitCount
     return text.withUTF8Buffer { unsafe suffix(count).elementsEqual($0) }
+  }
+}
+
+/// The digest of the files below a repository's root: equal on two nodes if their folders serve the same.
+enum RepositoryDigest {
+  /// Hashes the paths and contents of files.
+  ///
+  /// - Parameter files: the files with the SHA-256 of their bytes, or nil for those that can't be read.
+  static func of(_ files: some Sequence<(path: RepositoryPath, digest: SHA256.Digest?)>) -> [UInt8]
+  {
+    var text: [UInt8] = []
+    for file in files.sorted(by: { $0.path < $1.path }) {
+      text += file.path.bytes
+      // No path contains a zero byte.
+      text.append(0)
+      text += file.digest?.bytes ?? SHA256.Digest().bytes
+    }
+    return SHA256.hash(text).bytes
+  }
+
+  /// Reads the files of a folder on threads, and hashes them.
+  ///
+  /// - Throws: ``SystemError`` if the folder can't be read or no thread be started.
+  static func of(folder path: String, on threads: ThreadPool) async throws -> [UInt8] {
+    let (folder, listing) = try await threads.run { () throws(SystemError) in
+      let folder = try RepositoryFolder(path)
+      return (folder, try folder.list())
+    }
+    let files = try await threads.map(listing.entries) { entry in
+      let contents = try? folder.read(entry)
+      return (
+        path: entry.path, digest: contents.map { unsafe SHA256.hash($0.bytes.buffer.bytes) }
+      )
+    }
+    return of(files + listing.unreadable)
+  }
+}
+
+extension RepositoryFolder.Listing {
+  /// The files that were found and can't be read.
+  var unreadable: [(path: RepositoryPath, digest: SHA256.Digest?)] {
+    problems.filter { $0.path.kind != nil }.map { (path: $0.path, digest: nil) }
   }
 }

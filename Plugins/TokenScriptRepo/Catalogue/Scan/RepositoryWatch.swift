@@ -82,7 +82,7 @@ final class RepositoryWatch: Sendable {
   private func add(_ path: [UInt8], _ events: CInt, to pass: Pass, name: [UInt8]?) {
     let bytes = path.map { CChar(bitPattern: $0) } + [0]
     let mask = UInt32(events | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_ONLYDIR)
-    // The thread looks the watch up under the lock, so it never finds an event of a watch that is not noted yet.
+    // The thread looks the watch up under the lock, so it never finds an event of a watch that is not recorded yet.
     watches.withLock { watches in
       let number = unsafe inotify_add_watch(descriptor, bytes, mask)
       if number >= 0 {

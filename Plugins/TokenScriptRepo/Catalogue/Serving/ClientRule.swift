@@ -92,9 +92,15 @@ struct VersionRange: Sendable, Equatable, CustomStringConvertible {
     guard !bounds.isEmpty else { return true }
     guard let version = Self.version(text[...]) else { return false }
     return bounds.allSatisfy { bound in
-      let isBelow = version.lexicographicallyPrecedes(bound.version)
-      let isAbove = bound.version.lexicographicallyPrecedes(version)
-      return bound.sign.contains(isBelow ? "<" : isAbove ? ">" : "=")
+      let sign =
+        if version.lexicographicallyPrecedes(bound.version) {
+          "<"
+        } else if bound.version.lexicographicallyPrecedes(version) {
+          ">"
+        } else {
+          "="
+        }
+      return bound.sign.contains(sign)
     }
   }
 

@@ -21,16 +21,16 @@ final class Repository: Sendable {
   let index = AtomicReference(ContractIndex.empty)
   /// The checks in service, for files that clients submit.
   let verification = AtomicReference(FileVerification())
-  /// Is told about oddities.
+  /// The service's log.
   let log: Log
-  /// Tells the time.
+  /// Returns the present time.
   let clock: @Sendable () -> Timestamp
 
   /// Makes the state before the first index.
   init(_ context: ServiceContext, _ configuration: TokenScriptConfiguration) {
     self.configuration = configuration
     self.context = context
-    store = ContractStore(context.store)
+    store = ContractStore(context.store, usersPerAddress: configuration.usersPerAddress)
     hosts = context.hosts.map(\.description)
     headers = ResponseHeaders(
       dependsOnClient: !configuration.clients.isEmpty,

@@ -1,8 +1,10 @@
+internal import Cryptography
 internal import Ethereum
+internal import Formats
 internal import HTTPProtocol
 internal import Observability
-internal import Routing
 internal import Platform
+internal import Routing
 
 /// Responds to wallets' requests from the index, on the event loop and without waiting.
 struct RepositoryResponder: Sendable {
@@ -16,7 +18,7 @@ struct RepositoryResponder: Sendable {
   }
 
   /// Responds to `/<address>` and `/chain/<id>/<address>` with the file of the version that suits the client, or with 204
-  /// if the client is known to read none of the versions: old wallets then keep what they have.
+  /// if the client is known to read none of the versions: old wallets then keep their file.
   ///
   /// - Throws: ``HTTPError`` with status 400, 404 or 410, or ``UnreadContent``.
   func bare(_ request: Request, _ parameters: RouteParameters) throws -> Response {
@@ -128,7 +130,7 @@ struct RepositoryResponder: Sendable {
     let hasEnding = segment.count == 47 && segment.suffix(5).elementsEqual(".tsml".utf8)
     let segment = hasEnding ? segment.dropLast(5) : segment
     if let key = ContractKey(segment) {
-      // Checked only if the line is wanted: wallets send mixed case, and the hash takes its time.
+      // Checked only if the line is logged: wallets send mixed case, and the hash is slow.
       if repository.log.writes(.debug), EthereumAddress.checksum(of: segment) == .wrong {
         repository.log.debug(
           "wrong address checksum", ["address": String(decoding: segment, as: UTF8.self)])
@@ -152,7 +154,7 @@ struct RepositoryResponder: Sendable {
     return editions
   }
 
-  /// Returns the response with the files that are asked for.
+  /// Returns the response with the requested files.
   ///
   /// - Throws: ``HTTPError`` with status 404 or 410 if there is none.
   private func response(
@@ -198,5 +200,60 @@ struct RepositoryResponder: Sendable {
     case .choices(let choices): return choices.response(to: head)
     case .gone: throw Self.absent(isGone: true)
     }
+  }
+}
+
+/// The schema files, served at the addresses in TokenScripts' namespaces.
+struct SchemaDocuments: Sendable {
+  /// A SHA-256 over all schemas and their paths, or zero if there is no folder.
+  private(set) var digest = SHA256.Digest()
+  private var files: [[UInt8]: PreparedFile] = [:]
+  /// The contents of the schemas.
+  private(set) var contents: [Content] = []
+
+  /// An empty set of schemas.
+  static let none = SchemaDocuments()
+
+  private init() {}
+
+  /// Reads every `*.xsd` below a folder; blocks on the disk.
+  ///
+  /// - Parameters:
+  ///   - now: the present time; later times of files are cut to it.
+  ///   - known: the contents in service, which are reused for equal bytes.
+  /// - Throws: ``SystemError`` if the folder can't be read. A file that can't be read is left out.
+  init(
+    folder path: String, _ headers: ResponseHeaders, now: Timestamp, sharing known: [Content] = []
+  ) throws(SystemError) {
+    let folder = try RepositoryFolder(path)
+    let known = known.byDigest
+    var digests: [UInt8] = []
+    for entry in try folder.list(where: { $0.bytes.suffix(4) == Array(".xsd".utf8)[...] }).entries {
+      guard let contents = try? folder.read(entry) else { continue }
+      let digest = unsafe SHA256.hash(contents.bytes.buffer.bytes)
+      digests += SHA256.hash(entry.path.bytes).bytes + digest.bytes
+      let content = known[digest] ?? Content(contents.bytes, digest: digest)
+      self.contents.append(content)
+      files[entry.path.bytes] = PreparedFile(
+        content, modified: min(max(contents.status.lastModified, Timestamp(seconds: 0)), now),
+        headers, isTokenScript: false)
+    }
+    digest = SHA256.hash(digests)
+  }
+
+  /// Returns whether there is a schema in a folder of the official tool's.
+  private func isThere(_ folder: String) -> Bool {
+    files[Array("\(folder)/tokenscript.xsd".utf8)] != nil
+  }
+
+  /// Returns a schema of a version, from the version's folder, from the folder `tokenscript` below it, or from where the
+  /// official tool lays it.
+  ///
+  /// - Returns: nil if there is none.
+  func document(_ schema: SchemaVersion, _ name: ArraySlice<UInt8>) -> PreparedFile? {
+    let tools = schema.path.replacing("/", with: "-")
+    return ["\(schema)/", "\(schema)/tokenscript/", "\(tools)/"].lazy
+      .compactMap { files[Array($0.utf8) + name] }.first
+      ?? (isThere(tools) ? files[Array("common/".utf8) + name] : nil)
   }
 }

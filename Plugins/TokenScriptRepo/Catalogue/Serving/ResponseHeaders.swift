@@ -11,7 +11,7 @@ extension FieldName {
 
 /// The header fields that the repository's responses share.
 struct ResponseHeaders: Sendable {
-  /// The fields of files, lists and 304 responses: caches revalidate them, and tell requests apart.
+  /// The fields of files, lists and 304 responses: caches revalidate them, and distinguish requests.
   let common: HeaderFields
   /// The fields of errors: scripts of other origins may read them, and caches revalidate them.
   let errors: HeaderFields

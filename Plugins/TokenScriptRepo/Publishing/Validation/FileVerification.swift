@@ -1,6 +1,9 @@
 internal import Cryptography
 internal import Ethereum
+internal import Formats
+internal import HTTPProtocol
 internal import Platform
+internal import Routing
 internal import XMLSecurity
 
 /// Verifies files that clients submit.
@@ -30,7 +33,7 @@ final class FileVerification: Sendable {
     rules.answers = answers
     if !configuration.verifiesUntrusted { rules.trust = .require }
     if rules.trust != .off, reader.roots == nil {
-      // Without roots no chain holds, and the client is told so.
+      // Without roots no chain holds, and the response says so.
       reader.roots = try? TrustStore(rootsFile: configuration.roots)
     }
     schemas = reader.schemas
@@ -45,7 +48,7 @@ final class FileVerification: Sendable {
   ///
   /// - Returns: the facts about the signer, which wallets show to people: the certificate's issuer and subject (RFC 2253)
   ///   and its signature algorithm, such as `SHA256withRSA`, or the kind of a bare key. A `KeyName` beside the key is not
-  ///   signed, so the key identifier is told instead.
+  ///   signed, so the key identifier is returned instead.
   /// - Throws: ``FileRefusal`` if the file does not pass.
   func verify(_ bytes: [UInt8], now: Timestamp) throws(FileRefusal) -> [String: String] {
     let (_, signature) = try check(bytes, by: rules, now: now)
@@ -65,7 +68,7 @@ final class FileVerification: Sendable {
   ) throws(FileRefusal) -> PublicationRules.Submission {
     let document = try TokenScriptReader.parse(bytes)
     var (file, signature) = try reader.read(document, of: bytes, now: now)
-    // Who dates back after the end of a certificate has no authority any more.
+    // Dating a file back to before the certificate's end gives no authority.
     if signature?.authority(at: now) == nil { file.signer?.authority = nil }
     if let schemas, file.signature == .passed {
       file.validity = schemas.finding(for: document, of: bytes, file.schema)
@@ -77,7 +80,7 @@ final class FileVerification: Sendable {
 
   /// Verifies a file for one of its contracts; takes as long as ``verify(_:now:)``.
   ///
-  /// - Returns: the verdict on the contract first, then those on the file's other origins.
+  /// - Returns: the result for the contract first, then those for the file's other origins.
   func validate(
     _ bytes: [UInt8], for contract: EthereumAddress, on chain: ChainID, now: Timestamp
   ) -> JSONObject {
@@ -85,24 +88,24 @@ final class FileVerification: Sendable {
     if lenient.trust == .require { lenient.trust = .warn }
     let file: TokenScriptFile
     do throws(FileRefusal) { file = try check(bytes, by: lenient, now: now).file } catch {
-      return ValidationReport(origins: [("", .fail, error.words)]).json
+      return ValidationReport(failure: error.words).json
     }
     guard let signer = file.signer, file.originChains[contract]?.contains(chain) == true else {
       let fault = "the file does not name \(contract) on chain \(chain) as its origin"
-      return ValidationReport(signer: file.signer, origins: [("", .fail, fault)]).json
+      return ValidationReport(signer: file.signer, failure: fault).json
     }
     let origins = [contract] + file.origins.filter { $0 != contract }
-    let verdicts = origins.map { origin in
+    let results = origins.map { origin in
       let name = file.contracts.first { $0.isOrigin && $0.address == origin }?.name ?? ""
-      let (status, text) = verdict(on: file, signer, for: origin)
-      return (name, status, text)
+      let (status, text) = evaluate(signer, of: file, for: origin)
+      return ValidationReport.OriginResult(name: name, status: status, text: text)
     }
-    return ValidationReport(signer: signer, origins: verdicts).json
+    return ValidationReport(signer: signer, origins: results).json
   }
 
-  /// Judges the signer of a file whose signature holds.
-  private func verdict(
-    on file: TokenScriptFile, _ signer: TokenScriptFile.Signer, for contract: EthereumAddress
+  /// Evaluates the signer of a file whose signature holds.
+  private func evaluate(
+    _ signer: TokenScriptFile.Signer, of file: TokenScriptFile, for contract: EthereumAddress
   ) -> (status: ValidationReport.Status, text: String) {
     switch rules.issuerProof(of: file, for: contract, on: file.originChains[contract] ?? []) {
     // Wallets look for these words, and show the signer as the owner then.
@@ -140,9 +143,9 @@ final class FileVerification: Sendable {
   }
 }
 
-/// The verdict on a file for wallets that ask by JSON; they look at the first origin only.
+/// The result of a validation for wallets that request it by JSON; they look at the first origin only.
 struct ValidationReport {
-  /// The verdict on a file for one contract.
+  /// The status of a file for one contract.
   enum Status: String {
     /// The signer is trusted.
     case pass
@@ -152,22 +155,94 @@ struct ValidationReport {
     case fail
   }
 
+  /// The result for one of the file's origins.
+  struct OriginResult {
+    /// The contract's name in the file, or an empty string.
+    let name: String
+    let status: Status
+    let text: String
+  }
+
   /// The signer, or nil unless the signature holds.
   var signer: TokenScriptFile.Signer?
-  /// The verdicts with the contracts' names, the one that was asked for first.
-  let origins: [(name: String, status: Status, text: String)]
+  /// The results, the requested contract's first.
+  let origins: [OriginResult]
+
+  init(signer: TokenScriptFile.Signer?, origins: [OriginResult]) {
+    self.signer = signer
+    self.origins = origins
+  }
+
+  /// Makes the report of a file that isn't valid for the contract.
+  init(signer: TokenScriptFile.Signer? = nil, failure: String) {
+    self.signer = signer
+    origins = [OriginResult(name: "", status: .fail, text: failure)]
+  }
 
   /// The report as wallets get it.
   var json: JSONObject {
-    let statuses: [JSONObject] = origins.map { name, status, text in
+    let statuses: [JSONObject] = origins.map { origin in
       [
-        "name": name, "type": signer?.kind ?? "", "status": status.rawValue, "statusText": text,
-        "signingKey": signer?.key ?? "",
+        "name": origin.name, "type": signer?.kind ?? "", "status": origin.status.rawValue,
+        "statusText": origin.text, "signingKey": signer?.key ?? "",
       ]
     }
     return [
       "overview": ["originStatuses": statuses] as JSONObject,
       "signatureStatus": (signer == nil ? Status.fail : .pass).rawValue,
     ]
+  }
+}
+
+/// The queue of the files that clients send to be verified, and a few threads that give way to others.
+///
+/// Short files, as nearly all are, have threads of their own: a long one takes hundreds of times as long.
+struct VerificationQueue: Sendable {
+  /// The largest body in bytes: a file of the largest size, with its frame.
+  static let bodyLimit = 8 << 20
+  /// The largest body of a short file in bytes; real files have 300 KB at most.
+  static let shortLimit = 512 << 10
+
+  private let short: ThreadPool
+  private let long: ThreadPool
+
+  /// Makes an empty queue.
+  init(named name: String) {
+    short = ThreadPool(named: name, width: Processors.count - 1, queue: 64, niceness: 5)
+    long = ThreadPool(named: name, width: Processors.count - 1, queue: 16, niceness: 15)
+  }
+
+  /// Works on a file when it is its network's turn.
+  ///
+  /// - Parameters:
+  ///   - size: the number of bytes of the file, or nil if it is the request's body.
+  /// - Returns: the result of the work.
+  /// - Throws: ``HTTPError`` with status 503 if too many files wait; the error of the work.
+  func run<Value: Sendable>(
+    for request: Request, size: Int? = nil, _ work: @escaping @Sendable ([UInt8]) throws -> Value
+  ) async throws -> Value {
+    let body = request.body
+    let threads = size ?? body.count <= Self.shortLimit ? short : long
+    return try await threads.run(
+      for: request.origin.client, orRefuseWith: "too many files are being verified"
+    ) { try work(body) }
+  }
+}
+
+extension ThreadPool {
+  /// Runs a closure for a request, when it is its network's turn.
+  ///
+  /// - Parameters:
+  ///   - message: the message to the client if the queue is full.
+  /// - Returns: the closure's result.
+  /// - Throws: ``HTTPError`` with status 503 if the queue is full, and no network has more in it; otherwise as
+  ///   ``ThreadPool/run(for:_:)``.
+  func run<Value: Sendable>(
+    for network: ClientNetwork?, orRefuseWith message: String,
+    _ body: @escaping @Sendable () throws -> Value
+  ) async throws -> Value {
+    do { return try await run(for: network, body) } catch is Busy {
+      throw HTTPError(.serviceUnavailable, message, retryAfter: 1)
+    }
   }
 }

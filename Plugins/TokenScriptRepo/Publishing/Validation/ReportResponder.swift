@@ -8,7 +8,7 @@ internal import ServiceKit
 internal import Platform
 internal import WalletClient
 
-/// Takes wallets' reports of files that they have not taken.
+/// Receives wallets' reports of files that they have rejected.
 ///
 /// A report is a stranger's word, and changes nothing that is served. A file of this server is verified anew, at most once
 /// an hour; one that isn't this server's is a warning, as somebody between has changed it.
@@ -53,7 +53,7 @@ struct ReportResponder: Sendable {
       throw HTTPError(.badRequest, "url: expected the URL of a file of this server")
     }
     guard !repository.context.disk.refusesStrangers else {
-      throw HTTPError(.insufficientStorage, "the disk is nearly full; no reports are taken now")
+      throw HTTPError(.insufficientStorage, "the disk is nearly full; no reports are accepted now")
     }
     let index = repository.index.value
     let now = repository.clock()
@@ -66,7 +66,7 @@ struct ReportResponder: Sendable {
       }) == true
     else { throw RepositoryResponder.absent(isGone: false) }
     if let wait = try await repository.store.count(
-      .report, from: request.origin.client?.site, at: now)
+      .report, from: request.origin.client?.subscriber, at: now)
     {
       throw HTTPError(.tooManyRequests, "too many reports", retryAfter: wait)
     }

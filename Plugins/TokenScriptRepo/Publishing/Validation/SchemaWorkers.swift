@@ -10,7 +10,7 @@ internal import XMLSecurity
 /// Validates documents in child processes, which the kernel ends if a document takes too much CPU time.
 ///
 /// A process is started when a document comes and none is idle. It serves one document at a time, and is replaced after
-/// some hundreds, so that whatever libxml2 might lose is given back.
+/// some hundreds, so that memory that libxml2 may leak is returned.
 final class SchemaWorkers: SchemaCheck {
   /// The reason of a finding about a document that was stopped.
   static let tooMuchWork = "its check against the schema takes too much work"
@@ -87,9 +87,9 @@ final class SchemaWorkers: SchemaCheck {
 
 /// A child process that validates documents, one after another.
 final class SchemaWorker: Sendable {
-  /// The reason why there is no verdict.
+  /// The reason why the check has no result.
   enum Failure: Error, Equatable {
-    /// The document took more than its CPU time.
+    /// The document exceeded its CPU time.
     case overran
     /// The process ended by a signal, or with an exit code.
     case ended(signal: CInt, code: CInt)
@@ -272,7 +272,7 @@ extension TokenScriptFile.Finding {
 
 /// `awd repo schema-worker`: validates the documents that the server sends over standard input, which is a socket.
 ///
-/// libxml2 can't be told to stop, so it does this where the kernel stops it. The process has no descriptor of the
+/// libxml2 can't be stopped, so the work is done in a process that the kernel can stop. The process has no descriptor of the
 /// server's but the socket, none of its environment, and opens nothing but the schemas. It gives way to others
 /// as the thread does that started it.
 struct SchemaWorkerCommand: Command {
@@ -334,5 +334,43 @@ struct SchemaWorkerCommand: Command {
     // A process that is stopped leaves no image of its memory.
     limit = rlimit(rlim_cur: 0, rlim_max: 0)
     _ = unsafe setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &limit)
+  }
+}
+
+/// A check of documents against the schemas of their versions.
+protocol SchemaCheck: Sendable {
+  /// Checks a document.
+  ///
+  /// - Parameters:
+  ///   - bytes: the bytes that it was read from.
+  /// - Returns: whether the schema allows the document.
+  func finding(
+    for document: XMLDocument, of bytes: [UInt8], _ version: SchemaVersion
+  ) -> TokenScriptFile.Finding
+}
+
+extension SchemaValidator: SchemaCheck {
+  /// Checks a document in this process, however long it takes.
+  func finding(
+    for document: XMLDocument, of bytes: [UInt8], _ version: SchemaVersion
+  ) -> TokenScriptFile.Finding {
+    switch validate(document, version: version.path) {
+    case .valid: .passed
+    case .noSchema: .missingSchema(version)
+    case .invalid(let problems):
+      .invalid(problems.prefix(5).map { "\($0)" }.joined(separator: "; "))
+    }
+  }
+}
+
+extension TokenScriptFile.Finding {
+  /// The finding without a schema of the version.
+  static func missingSchema(_ version: SchemaVersion) -> Self {
+    .failed(FileRefusal(reason: "there is no schema for its namespace", detail: version.path))
+  }
+
+  /// The finding for a document that the schema doesn't allow.
+  static func invalid(_ problems: String) -> Self {
+    .failed(FileRefusal(reason: "the schema does not allow it", detail: problems))
   }
 }

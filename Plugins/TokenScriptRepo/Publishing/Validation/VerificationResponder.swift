@@ -21,12 +21,12 @@ struct VerificationResponder: Sendable {
     let type = request.head.value(.contentType) ?? ""
     let verification = repository.verification.value
     let now = repository.clock()
-    let verdict = try await queue.run(for: request) { body in
+    let result = try await queue.run(for: request) { body in
       Result { () throws(FileRefusal) in
         try verification.verify(Self.file(in: body, ofType: type), now: now)
       }
     }
-    switch verdict {
+    switch result {
     case .success(let pass): return try repository.headers.json(.accepted, pass)
     case .failure(let refusal):
       return try repository.headers.json(

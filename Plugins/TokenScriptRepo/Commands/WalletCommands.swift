@@ -28,12 +28,12 @@ struct WalletFetchCommand: Command {
     .option("signer", value: "NAME", "the signer of the file: the name in a certificate, or a key"),
     .option(
       "rpc", value: "URL",
-      "the chain's endpoint for JSON-RPC; the places that the contract names are then asked first"),
-    .option("gateway", value: "URL", "the gateway for places of the form ipfs://…"),
+      "the chain's endpoint for JSON-RPC; the URLs that the contract names are then tried first"),
+    .option("gateway", value: "URL", "the gateway for URLs of the form ipfs://…"),
     .option(
       "schemas", value: "DIR",
-      "the folder of the schemas; a file that its schema refuses is not taken"),
-    .flag("report", "tell the repository of its files that are not taken"),
+      "the folder of the schemas; a file that its schema refuses is rejected"),
+    .flag("report", "report rejected files to the repository"),
     .option("client", value: "NAME/VERSION", "the wallet's name for the repository"),
     .option("platform", value: "NAME/VERSION", "the wallet's platform: iOS/… or Android/…"),
   ]
@@ -196,7 +196,7 @@ struct WalletFetchText {
       json.values["modified"] = repository.text
       lines = [
         "kept \(report.path): newer than that of \(repository.text) at \(Self.place(report)), "
-          + "so taken for its author's own"
+          + "so it is kept as its author's own"
       ]
     case .choices(let choices):
       json.values["result"] = "choices"
@@ -216,12 +216,12 @@ struct WalletFetchText {
     case .invalid:
       json.values["result"] = "invalid"
       let attempts = report.attempts.map { "\n  \(Self.words($0))" }
-      refuse("no file of the repository can be taken", report, details: attempts.joined())
+      refuse("no file of the repository is valid", report, details: attempts.joined())
     case .failed(let reason):
       json.values["result"] = "failed"
       refuse(reason.printable, report)
     }
-    // Whoever set the contract's URIs wants to know of each that couldn't be used.
+    // The author of the contract's URIs needs to see each that couldn't be used.
     let unused = report.attempts.filter { $0.uri != nil && $0.uri != report.source }
     for attempt in unused where refusal == nil || report.outcome != .invalid {
       let line = "  contract   \(attempt.uri ?? ""): \(attempt.result)".printable
@@ -293,5 +293,69 @@ struct WalletFetchText {
     _ reason: String, _ report: TokenScriptReport, details: String = ""
   ) {
     refusal = reason + (report.hasFile ? "; the local file stays" : "") + details
+  }
+}
+
+/// `awd wallet open`: shows what a link or the text of a QR code names, and fetches it from the repository.
+struct WalletOpenCommand: Command {
+  static let name = "wallet open"
+  static let summary = "Show which contract a link or QR text names, and fetch its TokenScript"
+  static let parameters: [CommandParameter] =
+    [
+      .option("network", value: "ID", "the chain of a link that names none"),
+      .option(
+        "repo", value: "URL",
+        "the repository, whose files links may name; no other server is contacted"
+      ),
+      .option(
+        "cache", value: "DIR", "fetch the file from --repo into this folder, DIR/ID/ADDRESS.xml"),
+    ] + WalletFetchCommand.choices + [
+      .json,
+      .operand(
+        "LINK", "a link of AlphaWallet or the viewer, ethereum:…, an address, a URL of --repo"),
+    ]
+
+  static func run(_ context: CommandContext) async throws {
+    let arguments = context.arguments
+    let repository = try WalletFetchCommand.repository(arguments)
+    let network = try arguments.chain("network")
+    let namespaces = try WalletFetchCommand.namespaces(arguments)
+    guard repository != nil || arguments["cache"] == nil else {
+      throw CommandError.usage("--repo is missing")
+    }
+    let link: TokenLink
+    do throws(TokenLink.Refusal) {
+      link = try TokenLink(arguments.operands[0], repository: repository?.description)
+    } catch { throw CommandError.usage("LINK: \(error)".printable) }
+    let chain = link.chain ?? network
+    var fetched: WalletFetchText?
+    if arguments["cache"] != nil {
+      guard let chain else {
+        throw CommandError.usage("LINK: it names no chain; --network is missing")
+      }
+      let request = try TokenScriptRequest(
+        address: link.contract.checksummed, network: chain,
+        namespaces: link.namespace.map { [$0] } ?? namespaces,
+        signer: link.signer ?? arguments["signer"])
+      fetched = try await WalletFetchCommand.fetch(request, arguments)
+    }
+    var json: JSONObject = [
+      "kind": link.kind.rawValue, "chain": chain?.number, "contract": link.contract.checksummed,
+      "tokenIds": link.tokenIDs, "scriptId": link.scriptID, "card": link.card,
+      "originId": link.originID, "url": link.url,
+    ]
+    if let fetched { json.values["fetch"] = fetched.json }
+    try context.print(json: json) {
+      let facts: [(String, String?)] = [
+        ("kind", link.kind.rawValue), ("chain", chain?.title),
+        ("contract", link.contract.checksummed),
+        ("tokens", link.tokenIDs.isEmpty ? nil : link.tokenIDs.joined(separator: ", ")),
+        ("script", link.scriptID), ("card", link.card), ("origin", link.originID),
+        ("url", link.url),
+      ]
+      let rows = facts.compactMap { name, value in value.map { [name, $0.printable] } }
+      for line in TextTable.align(rows) + (fetched?.lines ?? []) { context.print(line) }
+    }
+    if let refusal = fetched?.refusal { throw CommandError.refused(refusal) }
   }
 }
