@@ -8,17 +8,20 @@ package protocol BudgetOwner: Hashable, Sendable {
   ///
   /// Owners of one budget have equally many.
   var ancestry: [AnyHashable] { get }
+  /// The number of steps from an owner up to the one that has a share: 0 for the owner itself.
+  static var shareHeight: Int { get }
 }
 
 extension BudgetOwner {
   /// An owner that belongs to no wider one.
   package var ancestry: [AnyHashable] { [AnyHashable(self)] }
+  package static var shareHeight: Int { 0 }
 }
 
 /// A capacity that many owners share, so that none of them can have what the others need.
 ///
-/// Everything that is held is charged to an owner. An owner may hold its share at most. If the budget is full, the widest owner
-/// that holds most loses something to the one that asks: a site, and within it the network that holds most, and so on.
+/// Everything that is held is charged to an owner. A network may hold its share at most. If the budget is full, the widest owner
+/// that holds most loses something to the one that asks: a site, within it the network that holds most, and there the account.
 /// Only if the asker itself would hold as much, it is refused. So there is room for newcomers while one site does its worst
 /// from all of its networks, and a network's neighbours pay for it before others do.
 package final class Budget<Owner: BudgetOwner>: Sendable {
@@ -28,10 +31,11 @@ package final class Budget<Owner: BudgetOwner>: Sendable {
   ///
   /// - Parameters:
   ///   - capacity: the amount that all owners together may hold.
-  ///   - share: the amount that one owner may hold.
+  ///   - share: the amount that one owner may hold, or the one that it belongs to at the owner's ``BudgetOwner/shareHeight``.
   ///   - loss: the holding that an owner loses first.
   package init(capacity: Int, share: Int, loss: BudgetLoss = .largest) {
-    tree = BudgetTree(capacity: capacity, share: share, loss: loss)
+    tree = BudgetTree(
+      capacity: capacity, share: share, shareHeight: Owner.shareHeight, loss: loss)
   }
 
   /// The figures of the budget at this moment.
@@ -39,6 +43,11 @@ package final class Budget<Owner: BudgetOwner>: Sendable {
 
   /// Returns the amount that an owner holds.
   package func held(by owner: Owner) -> Int { tree.held(by: owner.ancestry) }
+
+  /// Returns the amount that the one holds whose share an owner has a part of.
+  package func heldOfShare(of owner: Owner) -> Int {
+    tree.held(by: owner.ancestry.dropLast(Owner.shareHeight))
+  }
 }
 
 /// The holding of an owner that is lost first.
@@ -210,18 +219,20 @@ final class BudgetTree: Sendable {
   }
 
   private let share: Int
+  private let shareHeight: Int
   private let loss: BudgetLoss
   private let state: Lock<State>
 
-  init(capacity: Int, share: Int, loss: BudgetLoss) {
+  init(capacity: Int, share: Int, shareHeight: Int, loss: BudgetLoss) {
     self.share = share
+    self.shareHeight = shareHeight
     self.loss = loss
     state = Lock(State(statistics: BudgetStatistics(capacity: capacity)))
   }
 
   var statistics: BudgetStatistics { state.withLock(\.statistics) }
 
-  func held(by ancestry: [AnyHashable]) -> Int {
+  func held(by ancestry: some Sequence<AnyHashable>) -> Int {
     state.withLock { state in
       var node: OwnerNode? = state.root
       for name in ancestry { node = node?.children[name] }
@@ -265,7 +276,7 @@ final class BudgetTree: Sendable {
         charge(record, more, &state)
         return (true, [])
       }
-      if let owner = record.owner, owner.held + more > share {
+      if let sharer = sharer(of: record.owner), sharer.held + more > share {
         state.statistics.refused += 1
         return (false, [])
       }
@@ -280,6 +291,13 @@ final class BudgetTree: Sendable {
     }
     for record in lost { record.onLoss() }
     return isGranted
+  }
+
+  /// Returns the one whose share an owner has a part of.
+  private func sharer(of owner: OwnerNode?) -> OwnerNode? {
+    var sharer = owner
+    for _ in 0..<shareHeight { sharer = sharer?.parent }
+    return sharer
   }
 
   /// Takes holdings from those that hold more than the asker would, until there is room; none if there can't be.

@@ -168,7 +168,7 @@ final class TLSHandshake: ServedProtocol {
   func ended() {}
 }
 
-/// Lets TLS handshakes of one loop begin, for which clients' networks take turns.
+/// Lets TLS handshakes of one loop begin, for which sites and the networks of each take turns.
 ///
 /// A handshake costs its client a copy of an old greeting, and the server a signature. So a few begin in a turn of the loop,
 /// and a newcomer waits for one of each network, however many connections another one opens.
@@ -177,7 +177,7 @@ final class HandshakeTurns {
   private static let limit = 8
 
   private let loop: EventLoop
-  private var waiting = FairQueue<ClientNetwork?, ConnectionID>(limit: .max)
+  private var waiting = FairQueue<ConnectionID>(limit: .max)
   private var timer: LoopTimer?
   /// The moment of the turn, and the number of handshakes that have begun in it.
   private var turn: (now: Int64, begun: Int) = (0, 0)
@@ -201,7 +201,7 @@ final class HandshakeTurns {
     connection.pauseReading()
     if waiting.count == 0 { timer?.start(after: .milliseconds(1)) }
     // Without a limit none is refused.
-    _ = waiting.append(connection.id, for: network)
+    _ = waiting.append(connection.id, for: WorkOwner(client: network))
   }
 
   private func runTurn() {

@@ -197,6 +197,28 @@ internal import Testing
     withExtendedLifetime((flood, newcomers)) {}
   }
 
+  @Test func accountsShareWhatTheirNetworkMayHold() throws {
+    let budget = Budget<ClientAccount>(capacity: 6, share: 5, loss: .idlest)
+    let home = try network("192.0.2.1")
+    let losses = Losses()
+    let greedy = (0..<4).map { _ in
+      Holding(of: budget, for: ClientAccount(home, "greedy")) { losses.add() }
+    }
+    #expect(greedy.allSatisfy { $0.set(to: 1) })
+    for (moment, holding) in greedy.enumerated() { holding.used(at: Int64(100 + moment)) }
+    // It is the idlest, and all the same the other account's loses.
+    let idle = Holding(of: budget, for: ClientAccount(home, "idle")) { Issue.record("lost") }
+    #expect(idle.set(to: 1))
+    #expect(budget.heldOfShare(of: ClientAccount(home, "anybody")) == 5)
+    #expect(!Holding(of: budget, for: ClientAccount(home, "new")) {}.set(to: 1))
+    let others = try ["198.51.100.1", "198.51.101.1"].map { address in
+      try Holding(of: budget, for: ClientAccount(network(address), "a")) { Issue.record("lost") }
+    }
+    #expect(others.allSatisfy { $0.set(to: 1) })
+    #expect(losses.value == 1)
+    withExtendedLifetime((greedy, idle, others)) {}
+  }
+
   @Test func nothingIsLeftOfOwnersWithoutHoldings() throws {
     let budget = Budget<ClientNetwork>(capacity: 1000, share: 10)
     do {

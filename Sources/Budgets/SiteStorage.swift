@@ -1,0 +1,96 @@
+internal import Platform
+
+/// Counts what the accounts of each site have stored, so that none fills the disk.
+///
+/// What is stored is added up as it comes. The sums are counted anew in the store when a site has come to its limit, and now and
+/// then, as deletions and other nodes change them.
+package final class SiteStorage<Site: Hashable & Sendable>: Sendable {
+  private struct State {
+    var bytes: [Site: Int] = [:]
+    /// What was added while the store was counting, of which its sums may lack some.
+    var added: [Site: Int] = [:]
+    var counting: Task<Void, any Error>?
+    var countedAt: ContinuousClock.Instant?
+    /// The time that the last count took.
+    var effort = Duration.zero
+
+    /// Adds bytes of a site, if it may have them.
+    mutating func add(_ more: Int, of site: Site, upTo limit: Int) -> Bool {
+      let (sum, isTooLarge) = bytes[site, default: 0].addingReportingOverflow(more)
+      guard !isTooLarge, sum <= limit else { return false }
+      bytes[site] = sum
+      if counting != nil { added[site, default: 0] += more }
+      return true
+    }
+  }
+
+  /// The age at which sums are counted anew, unless that was much work.
+  private static var age: Duration { .seconds(600) }
+  /// How many times as long as a count takes the sums are left alone: then, and if a site has come to its limit.
+  private static var rests: (usual: Int, full: Int) { (200, 50) }
+
+  private let limit: Int
+  private let sums: @Sendable () async throws -> [Site: Int]
+  private let state = Lock(State())
+
+  /// - Parameters:
+  ///   - limit: the most bytes of a site.
+  ///   - sums: adds up in the store what each site has.
+  package init(limit: Int, sums: @escaping @Sendable () async throws -> [Site: Int]) {
+    self.limit = limit
+    self.sums = sums
+  }
+
+  /// Counts bytes that an account of a site wants to store, if the site may have them.
+  ///
+  /// - Throws: the store's error if the sums were never counted, or have to be now.
+  package func mayStore(_ more: Int, of site: Site) async throws -> Bool {
+    let age = state.withLock { state in
+      state.countedAt.map { (ContinuousClock.now - $0, state.effort) }
+    }
+    guard let age else {
+      try await count()
+      return add(more, of: site)
+    }
+    // Nobody waits for a count that is not needed at once.
+    if age.0 > max(Self.age, age.1 * Self.rests.usual) { _ = beginCount() }
+    if add(more, of: site) { return true }
+    guard age.0 > max(.seconds(1), age.1 * Self.rests.full) else { return false }
+    try await count()
+    return add(more, of: site)
+  }
+
+  /// Counts bytes as ``mayStore(_:of:)`` does, by the sums as they are.
+  package func add(_ more: Int, of site: Site) -> Bool {
+    state.withLock { $0.add(more, of: site, upTo: limit) }
+  }
+
+  private func count() async throws { try await beginCount().value }
+
+  /// Begins to count, unless that has begun.
+  private func beginCount() -> Task<Void, any Error> {
+    state.withLock { state in
+      if let counting = state.counting { return counting }
+      state.added = [:]
+      let task = Task { try await self.recount() }
+      state.counting = task
+      return task
+    }
+  }
+
+  private func recount() async throws {
+    let start = ContinuousClock.now
+    do {
+      let sums = try await sums()
+      state.withLock { state in
+        state.bytes = sums.merging(state.added) { $0 + $1 }
+        state.effort = .now - start
+        state.countedAt = .now
+        state.counting = nil
+      }
+    } catch {
+      state.withLock { $0.counting = nil }
+      throw error
+    }
+  }
+}
