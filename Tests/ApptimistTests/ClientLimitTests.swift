@@ -151,7 +151,7 @@ internal import TestSupport
       let store = ApptimistStore(store: server.store, limits: ApptimistStore.Limits())
       for user in users {
         _ = try await store.createUser(
-          NewAccount(
+          RequestedAccount(
             key: user, authenticationKey: author.user.authentication.publicKey,
             name: try #require(AccountName("r")), uid: ""), at: ApptimistStore.now)
       }

@@ -184,6 +184,8 @@ private enum Act: Sendable {
   case close(device: Int, user: Int)
   /// Time passes, and then what is due is pushed.
   case wait(Int)
+  /// What is due is under way.
+  case lease
 
   struct Message: Sendable {
     let number: Int
@@ -226,7 +228,8 @@ private enum Act: Sendable {
     case 110..<120: self = .acknowledge(generator.pick(0...80), device: device, user: user)
     case 120..<125: self = .open(device: device, user: user)
     case 125..<130: self = .close(device: device, user: user)
-    case 130...: self = .wait(generator.pick(0...2) == 0 ? 600 : generator.pick(0...9))
+    case 130..<134: self = .lease
+    case 134...: self = .wait(generator.pick(0...2) == 0 ? 600 : generator.pick(0...9))
     case 0..<65:
       self = .post(
         (0..<generator.pick(1...6)).map { _ in message() }, from: generator.pick(1...5),
@@ -296,7 +299,7 @@ private struct Side: Sendable {
       directory.forget(StoreFixture.key(forum))
       return "\(String(describing: outcome))"
     case .closeForum(let forum):
-      let new = NewAccount(
+      let new = RequestedAccount(
         key: StoreFixture.key(forum), authenticationKey: StoreFixture.authenticationKey(forum),
         name: try #require(AccountName("forum")), uid: "", isProven: true, isClosed: true)
       let outcome = try await store.createForum(new, author: StoreFixture.login(1))
@@ -333,6 +336,14 @@ private struct Side: Sendable {
         try transaction.execute("DELETE FROM push_outbox WHERE due_at <= ?", now)
         return "\(pushed)"
       }
+    case .lease:
+      let now = clock.now
+      return try await store.store.write { transaction in
+        try transaction.execute(
+          "UPDATE push_outbox SET lease_owner = ?, attempts = 1 WHERE due_at <= ?", [7] as [UInt8],
+          now)
+        return "\(transaction.changes)"
+      }
     case .read(let user):
       return "\(try await store.entries(of: user, maxBytes: 300, maxEntries: 3))"
     }
@@ -367,8 +378,8 @@ private struct Side: Sendable {
     """,
     """
     SELECT service, device, account, kind, address, content, urgency, collapse_key, position,
-      created_at, expires_at, attempts, due_at, is_next
-    FROM push_outbox ORDER BY 2
+      created_at, expires_at, attempts, due_at, is_next, lease_owner
+    FROM push_outbox ORDER BY 2, position, created_at
     """,
     "SELECT owner, position, message_id FROM apptimist_dropped ORDER BY 1, 2",
     "SELECT owner, sender, entries, bytes, oldest FROM apptimist_shares ORDER BY 1, 2",

@@ -7,7 +7,7 @@ internal import Testing
 
 @testable import Apptimist
 
-extension KnownAccount {
+extension AccountCredentials {
   init(_ user: TestUser) {
     self.init(isForum: false, authenticationKey: user.authentication.publicKey)
   }
@@ -17,7 +17,7 @@ extension KnownAccount {
 final class Bench {
   let keys = ServiceKeys.generate()
   let user = TestUser("alice")
-  var session: Session
+  var session: DeviceSession
   private var channel: HeaderChannel
   /// The times of all posts that were asked to be queued, in order.
   private(set) var posted: [Int] = []
@@ -33,7 +33,7 @@ final class Bench {
     let setup = SessionSetup(
       encryption: keys.encryption, identity: keys.identity, ephemeralKey: ephemeral.publicKey,
       uri: "ws://h/siren", limits: SessionLimits(), silence: .seconds(3))
-    guard let session = Session(setup),
+    guard let session = DeviceSession(setup),
       let channel = HeaderChannel(
         own: ephemeral, peer: keys.identity.encryptionKey, dataNonce: keys.identity.dataNonce)
     else { throw TestDevice.Failure(message: "no session") }
@@ -147,7 +147,7 @@ final class Bench {
     _ = try send(user.login())
     _ = try reply(.claimed(true))
     #expect(
-      try reply(.account(KnownAccount(user))) == [.asked("start")])
+      try reply(.account(AccountCredentials(user))) == [.asked("start")])
     #expect(try reply(.started(MailboxPosition(rawValue: position))) == [.joined(user.key)])
   }
 }

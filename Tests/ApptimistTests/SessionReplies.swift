@@ -15,7 +15,7 @@ enum SessionReply {
   case file(FileReply)
   case outcomes([PostOutcome])
   case outcome(ErrorCode)
-  case account(KnownAccount?)
+  case account(AccountCredentials?)
   case began(StreamStart?)
   case position(MailboxPosition)
   case voucherPage([Version2.Voucher], next: Version2.Cursor)

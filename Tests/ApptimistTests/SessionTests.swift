@@ -18,7 +18,7 @@ internal import Testing
     #expect(try bench.reply(.outcome(.done)) == [])
     #expect(try bench.send(bench.user.login()) == [.asked("account")])
     #expect(
-      try bench.reply(.account(KnownAccount(bench.user)))
+      try bench.reply(.account(AccountCredentials(bench.user)))
         == [.asked("start")])
     #expect(bench.nextRead() == nil)
     #expect(try bench.reply(.started(.zero)) == [.joined(bench.user.key)])
@@ -35,7 +35,7 @@ internal import Testing
     let late = try Bench()
     _ = try late.send(late.user.login())
     _ = try late.reply(.claimed(true))
-    _ = try late.reply(.account(KnownAccount(late.user)))
+    _ = try late.reply(.account(AccountCredentials(late.user)))
     #expect(try late.reply(.claimed(false)) == [.closed(1008)])
   }
 

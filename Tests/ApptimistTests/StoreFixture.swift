@@ -56,8 +56,8 @@ final class StoreFixture: Sendable {
   /// - Parameter signer: the number of the key of its signatures, or nil for the same number.
   static func account(
     _ number: Int, name: String, uid: String = "", signer: Int? = nil, isProven: Bool = false
-  ) throws -> NewAccount {
-    try NewAccount(
+  ) throws -> RequestedAccount {
+    try RequestedAccount(
       key: key(number), authenticationKey: authenticationKey(signer ?? number),
       name: #require(AccountName(name)), uid: uid, isProven: isProven)
   }

@@ -1,6 +1,4 @@
 internal import ApptimistProtocol
-internal import HTTPProtocol
-internal import Routing
 internal import Storage
 internal import TestSupport
 internal import Testing
@@ -18,15 +16,15 @@ internal import Platform
     return LinkPlace(slot: String(repeating: "0", count: 32 - digits.count) + digits, part: part)
   }
 
-  /// Puts a part, and returns the status of the refusal, if it is refused.
+  /// Puts a part, and returns the refusal, if it is refused.
   private func refusal(
     _ place: LinkPlace, from network: String, at now: Timestamp, in store: ApptimistStore
-  ) async throws -> Status? {
+  ) async throws -> LinkRefusal? {
     do {
       try await store.keep([1, 2, 3], at: place, from: network, of: network, at: now)
       return nil
-    } catch let error as HTTPError {
-      return error.status
+    } catch let refusal as LinkRefusal {
+      return refusal
     }
   }
 
@@ -35,7 +33,7 @@ internal import Platform
     let place = Self.place(1)
     #expect(try await store.consumeLink(at: place, at: now) == nil)
     #expect(try await refusal(place, from: "a", at: now, in: store) == nil)
-    #expect(try await refusal(place, from: "b", at: now, in: store) == .conflict)
+    #expect(try await refusal(place, from: "b", at: now, in: store) == .taken)
     #expect(try await store.consumeLink(at: Self.place(1, 2), at: now) == nil)
     // Of all who ask at once one gets it.
     let taken = try await withThrowingTaskGroup(of: [UInt8]?.self) { group in
@@ -45,7 +43,7 @@ internal import Platform
       return taken
     }
     #expect(taken == [[1, 2, 3]])
-    #expect(try await refusal(place, from: "a", at: now, in: store) == .conflict)
+    #expect(try await refusal(place, from: "a", at: now, in: store) == .taken)
     let later = now + .seconds(600)
     #expect(try await refusal(place, from: "a", at: later, in: store) == nil)
     #expect(try await store.consumeLink(at: place, at: later + .seconds(600)) == nil)
@@ -59,7 +57,7 @@ internal import Platform
       #expect(try await refusal(Self.place(slot), from: "greedy", at: now, in: store) == nil)
     }
     #expect(
-      try await refusal(Self.place(20), from: "greedy", at: now, in: store) == .tooManyRequests)
+      try await refusal(Self.place(20), from: "greedy", at: now, in: store) == .tooMany)
     // The other part of a slot that there is counts for nothing.
     #expect(try await refusal(Self.place(3, 2), from: "greedy", at: now, in: store) == nil)
     for slot in 100..<1080 {

@@ -12,7 +12,7 @@ final class Version2Bench {
   let user = TestUser("alice")
   private let ephemeral = EncryptionKeyPair.generate(for: .session)
   private let setup: SessionSetup
-  private var session: Session
+  private var session: DeviceSession
   private var channel: Version2.Channel?
   private(set) var handshake: Version2.Handshake?
   private var number: UInt32 = 0
@@ -32,7 +32,7 @@ final class Version2Bench {
       uri: "ws://h/siren", limits: SessionLimits(), silence: .seconds(3))
     let version2 = Version2Setup(
       ephemeral: .generate(for: .session), offer: .version2, time: 1_700_000_000, pageMax: 100)
-    guard let session = Session(setup, version2) else {
+    guard let session = DeviceSession(setup, version2) else {
       throw TestDevice.Failure(message: "no session")
     }
     self.session = session
@@ -129,7 +129,7 @@ final class Version2Bench {
   /// Goes through the login.
   func establish(after position: Int64 = 0) throws {
     #expect(try send(.login(try login())) == [.asked("account")])
-    let account = KnownAccount(
+    let account = AccountCredentials(
       isForum: false, authenticationKey: user.authentication.publicKey)
     #expect(try reply(.account(account)) == [.asked("begin")])
     let start = MailboxPosition(rawValue: position)

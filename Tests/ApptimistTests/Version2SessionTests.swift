@@ -46,7 +46,7 @@ internal import Testing
     var login = try bench.login()
     login.signature = Signature()
     _ = try bench.send(.login(login))
-    let account = KnownAccount(
+    let account = AccountCredentials(
       isForum: false, authenticationKey: bench.user.authentication.publicKey)
     #expect(try bench.reply(.account(account)) == [.waits(.seconds(3))])
   }
@@ -144,7 +144,7 @@ internal import Testing
       } else {
         _ = try bench.send(.login(try bench.login()))
       }
-      let account = KnownAccount(
+      let account = AccountCredentials(
         isForum: false, authenticationKey: bench.user.authentication.publicKey)
       if step == 2 { #expect(try bench.reply(.account(account)) == [.asked("begin")]) }
       #expect(try bench.handle(.timedOut) == [.closed(1008)])

@@ -1,7 +1,6 @@
 internal import ApptimistProtocol
 internal import Cryptography
 internal import FoundationEssentials
-internal import Glibc
 internal import HTTPClient
 internal import Platform
 internal import ServiceKit
@@ -38,8 +37,8 @@ struct WalletChatCommand: Command {
     if arguments["link"] ?? arguments["import"] != nil {
       url = try await receiveAccount(context, folder)
     }
-    let kept = try folder.place()
-    let place = kept ?? StreamPlace()
+    let kept = try folder.cursor()
+    let cursor = kept ?? DeviceCursor()
     let account = try account(arguments, isNew: kept == nil)
     let pin = try await pin(of: url, pinnedBy: arguments["identity"], folder, print)
     let existing = try folder.keys()
@@ -48,30 +47,33 @@ struct WalletChatCommand: Command {
       try folder.keep(keys)
       print("* made your keys: keep \(path)/keys, it is your account".printable)
     }
+    let input = ChatInput(print)
+    defer { input.close() }
+    let show: @Sendable (String) -> Void = { input.show($0) }
     let established = AsyncStream.makeStream(of: Void.self)
     let device = try Device(
-      keys: keys, service: pin, url: url, account: account, place: place,
+      keys: keys, service: pin, url: url, account: account, cursor: cursor,
       known: try folder.known(),
       onState: { state in
-        print(state == .established ? "* connected" : "* connection lost, trying again")
+        show(state == .established ? "* connected" : "* connection lost, trying again")
         if state == .established { established.continuation.yield() }
       },
       onLearned: { account in
-        do { try folder.keep(account) } catch { print("* \(error)".printable) }
+        do { try folder.keep(account) } catch { show("* \(error)".printable) }
       })
-    let chat = try ChatSession(device, folder, at: place, print: print)
+    let chat = try ChatSession(device, folder, at: cursor, print: show)
     try await talk(
-      chat, device, whenEstablished: established.stream, madeAt: kept == nil ? place : nil,
-      with: arguments["with"])
+      chat, device, whenEstablished: established.stream, madeAt: kept == nil ? cursor : nil,
+      with: arguments["with"], input)
   }
 
   /// Runs the device, the stream and the keyboard side by side until one of them ends.
   private static func talk(
     _ chat: ChatSession, _ device: Device, whenEstablished established: AsyncStream<Void>,
-    madeAt place: StreamPlace?, with partner: String?
+    madeAt cursor: DeviceCursor?, with partner: String?, _ input: ChatInput
   ) async throws {
     try await withThrowingTaskGroup(of: Void.self) { group in
-      group.addTask { try await run(device, isNew: place != nil) }
+      group.addTask { try await run(device, isNew: cursor != nil) }
       group.addTask {
         for await entry in device.entries { try await chat.show(entry) }
         // The device's own error says why the stream ended.
@@ -86,9 +88,13 @@ struct WalletChatCommand: Command {
       }
       group.addTask {
         for await _ in first.stream { break }
-        try place.map(chat.accountMade)
+        try cursor.map(chat.accountMade)
         if let partner { await chat.waitFor(partner) }
-        for await line in try lines() { guard await chat.perform(line) else { return } }
+        // When the input ends, all lines were carried out, and what they say was sent.
+        for await line in input.lines {
+          guard await chat.perform(line) else { return }
+          input.performed()
+        }
       }
       defer { group.cancelAll() }
       try await group.next()
@@ -105,18 +111,6 @@ struct WalletChatCommand: Command {
       let hint = "; an invitation counts once, for its --uid, until it expires"
       throw CommandError.refused("\(error)\(isNew && error == .refused ? hint : "")")
     }
-  }
-
-  /// Reads standard input on a thread of its own, as reading blocks.
-  ///
-  /// - Returns: the lines as they are typed.
-  private static func lines() throws -> AsyncStream<String> {
-    let (stream, continuation) = AsyncStream.makeStream(of: String.self)
-    _ = try WorkerThread(named: "awd-keyboard") {
-      while let line = readLine() { continuation.yield(line) }
-      continuation.finish()
-    }
-    return stream
   }
 
   /// Asks another device for the user's account.
@@ -165,7 +159,7 @@ struct WalletChatCommand: Command {
     }
     try folder.keep(document)
     try folder.keep(export?.people ?? PrivateFile())
-    try folder.keep(StreamPlace())
+    try folder.keep(DeviceCursor())
     // Last, as the account is there with them.
     try folder.keep(keys)
     return url
@@ -174,12 +168,12 @@ struct WalletChatCommand: Command {
   /// Returns the account to make at the first use.
   private static func account(
     _ arguments: CommandArguments, isNew: Bool
-  ) throws(CommandError) -> WalletClient.NewAccount? {
+  ) throws(CommandError) -> NewAccount? {
     guard isNew else { return nil }
     guard let name = arguments["name"] else {
       throw .usage("--name is missing: there is no account in the folder yet")
     }
-    let account = WalletClient.NewAccount(
+    let account = NewAccount(
       name: name, uid: arguments["uid"] ?? "", token: arguments["token"] ?? "")
     guard let account else {
       throw .usage(
@@ -223,147 +217,4 @@ struct WalletChatCommand: Command {
     }
     return pin
   }
-}
-
-/// The files of `awd wallet chat`: the user's keys, the service's keys, the place in the stream, and what is remembered of
-/// others. Only their owner can read them.
-struct ChatFolder: Sendable {
-  private let path: String
-
-  /// Uses a folder, which is made with the first file.
-  init(_ path: String) { self.path = path }
-
-  /// Writes the user's keys.
-  func keep(_ keys: DeviceKeys) throws(ChatError) {
-    var text: [UInt8] = []
-    defer { wipe(&text) }
-    // An array that grows would leave copies in memory.
-    text.reserveCapacity(128)
-    keys.encryption.withSecret { text += $0 }
-    keys.authentication.withSeed { text += $0 }
-    try write(text, to: "keys")
-  }
-
-  /// Reads the user's keys, or returns nil if there are none.
-  func keys() throws(ChatError) -> DeviceKeys? {
-    guard var bytes = try read("keys") else { return nil }
-    defer { wipe(&bytes) }
-    guard bytes.count == 64 else { throw malformed("keys") }
-    var secret = Array(bytes[..<32])
-    var seed = Array(bytes[32...])
-    defer {
-      wipe(&secret)
-      wipe(&seed)
-    }
-    guard let encryption = EncryptionKeyPair(secret: secret),
-      let authentication = AuthenticationKeyPair(seed: seed)
-    else { throw malformed("keys") }
-    return DeviceKeys(encryption: encryption, authentication: authentication)
-  }
-
-  /// Reads the service that was used before, or returns nil at the first use.
-  func pin() throws(ChatError) -> ServicePin? {
-    guard let json = try read("service.json") else { return nil }
-    do throws(ServiceDocumentError) {
-      return ServicePin(try ServiceDocument(json: json))
-    } catch { throw malformed("service.json") }
-  }
-
-  /// Writes the service's keys, and its signed versions.
-  func keep(_ document: ServiceDocument) throws {
-    try write(try document.json(), to: "service.json")
-  }
-
-  /// Reads the place up to which messages were shown, or returns nil without an account.
-  func place() throws(ChatError) -> StreamPlace? {
-    if let text = try text(of: "place") {
-      guard let place = StreamPlace(text: text) else { throw malformed("place") }
-      return place
-    }
-    // Earlier versions of the program kept the last message.
-    guard let text = try text(of: "head") else { return nil }
-    guard let head = MessageID(hex: text) else { throw malformed("head") }
-    return StreamPlace(head: head)
-  }
-
-  /// Writes the place up to which messages were shown.
-  func keep(_ place: StreamPlace) throws(ChatError) {
-    try write(Array(place.text.utf8), to: "place")
-  }
-
-  /// Reads the remembered facts about others.
-  func known() throws(ChatError) -> [WalletClient.KnownAccount] {
-    let lines = try text(of: "known")?.split(separator: "\n") ?? []
-    let accounts = lines.compactMap { WalletClient.KnownAccount(text: String($0)) }
-    guard accounts.count == lines.count else { throw malformed("known") }
-    return accounts
-  }
-
-  /// Writes the remembered facts about another; of too many the oldest are forgotten.
-  func keep(_ account: WalletClient.KnownAccount) throws(ChatError) {
-    let others = try known().filter { $0.key != account.key }.suffix(Self.mostKnown - 1)
-    try write(Array((others + [account]).map { $0.text + "\n" }.joined().utf8), to: "known")
-  }
-
-  private static let mostKnown = 5_000
-
-  /// Reads whom the user allows and blocks.
-  func people() throws(ChatError) -> PrivateFile {
-    guard let json = try read("people") else { return PrivateFile() }
-    guard let people = JSONValue.decode(PrivateFile.self, json) else { throw malformed("people") }
-    return people
-  }
-
-  /// Writes whom the user allows and blocks.
-  func keep(_ people: PrivateFile) throws(ChatError) {
-    try write(JSONValue.encode(people), to: "people")
-  }
-
-  private func text(of name: String) throws(ChatError) -> String? {
-    try read(name).map { String(decoding: $0, as: UTF8.self) }
-  }
-
-  // MARK: - Files
-
-  /// Reads a file.
-  ///
-  /// - Returns: the content, at most 1 MiB, or nil if there is no file.
-  private func read(_ name: String) throws(ChatError) -> [UInt8]? {
-    let file = unsafe open("\(path)/\(name)", O_RDONLY | O_CLOEXEC)
-    guard file >= 0 else {
-      if errno == ENOENT { return nil }
-      throw failure(name, SystemError(errno))
-    }
-    defer { close(file) }
-    var status = stat()
-    guard unsafe fstat(file, &status) == 0 else { throw failure(name, SystemError(errno)) }
-    guard name != "keys" || status.st_mode & 0o077 == 0 else {
-      throw failure(name, "others may read it; chmod 600 it")
-    }
-    var content = [UInt8](repeating: 0, count: min(1 << 20, max(0, Int(status.st_size))))
-    let count = unsafe content.withUnsafeMutableBytes {
-      unsafe Glibc.read(file, $0.baseAddress, $0.count)
-    }
-    guard count == content.count else { throw failure(name, SystemError(errno)) }
-    return content
-  }
-
-  /// Replaces a file atomically and durably.
-  private func write(_ content: [UInt8], to name: String) throws(ChatError) {
-    do throws(SystemError) {
-      try DurableFile.makeFolder(path)
-      try DurableFile.replace("\(path)/\(name)", content, mode: 0o600)
-    } catch { throw failure(name, error) }
-  }
-
-  private func malformed(_ name: String) -> ChatError { failure(name, "the file is malformed") }
-
-  private func failure(_ name: String, _ problem: some CustomStringConvertible) -> ChatError {
-    ChatError(description: "\(path)/\(name): \(problem)")
-  }
-}
-
-/// The reason why the chat can't do something.
-struct ChatError: Error, CustomStringConvertible {
-  let description: String
 }

@@ -18,7 +18,10 @@ final class Acknowledgements: Sendable {
   private let log: Log
   private let state = Lock(State())
 
-  init(store: ApptimistStore, log: Log) { (self.store, self.log) = (store, log) }
+  init(store: ApptimistStore, log: Log) {
+    self.store = store
+    self.log = log
+  }
 
   /// Records a position; it is on disk within a second.
   func record(_ acknowledgement: Acknowledgement) {

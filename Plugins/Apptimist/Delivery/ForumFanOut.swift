@@ -58,7 +58,10 @@ struct ForumFanOut: Sendable {
   /// Opens and seals posts, beside the event loops.
   private let threads = ThreadPool(named: "awd-forums", niceness: 5)
 
-  init(keys: ServiceKeys, store: ApptimistStore) { (self.keys, self.store) = (keys, store) }
+  init(keys: ServiceKeys, store: ApptimistStore) {
+    self.keys = keys
+    self.store = store
+  }
 
   /// The copies of a post, to be made and delivered batch by batch.
   ///

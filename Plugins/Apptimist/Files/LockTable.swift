@@ -27,7 +27,10 @@ struct LockTable: Sendable {
   /// Makes a table without locks.
   ///
   /// - Parameter lease: the time after which a lock ends that is not renewed.
-  init(lease: Duration, limit: Int) { (self.lease, self.limit) = (lease, limit) }
+  init(lease: Duration, limit: Int) {
+    self.lease = lease
+    self.limit = limit
+  }
 
   /// Locks a file for a session, or renews its lock.
   mutating func lock(

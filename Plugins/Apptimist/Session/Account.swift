@@ -18,7 +18,7 @@ struct AccountLogin: Hashable, Sendable {
 }
 
 /// An account, as a login needs to know it.
-struct KnownAccount: Hashable, Sendable {
+struct AccountCredentials: Hashable, Sendable {
   let isForum: Bool
   /// The key with which its signatures are verified.
   let authenticationKey: AuthenticationPublicKey
@@ -27,7 +27,7 @@ struct KnownAccount: Hashable, Sendable {
 }
 
 /// An account that somebody wants to make.
-struct NewAccount: Sendable {
+struct RequestedAccount: Sendable {
   /// The key by which it will be known.
   let key: EncryptionPublicKey
   /// The key with which its signatures will be verified.
@@ -43,7 +43,7 @@ struct NewAccount: Sendable {
   var isClosed = false
 }
 
-extension NewAccount {
+extension RequestedAccount {
   /// Takes the account that a device of version 1 wants.
   init(_ new: PDU.New, name: AccountName, uid: String) {
     self.init(

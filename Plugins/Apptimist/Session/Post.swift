@@ -55,8 +55,8 @@ enum PostOutcome: Hashable, Sendable {
 struct Posting {
   /// The posts that are being queued.
   let posts: [Post]
-  /// What becomes of them.
-  let outcomes = Promise<[PostOutcome]>()
+  /// Their outcomes, in order.
+  let outcomes = QueryReply<[PostOutcome]>()
   /// Posts that came meanwhile, in order: they are queued together next.
   private var gathered: [Post] = []
   private var gatheredBytes = 0

@@ -5,7 +5,7 @@ internal import Platform
 /// The reply to a query of a session, which whoever carries out the query fills in before the session is told.
 ///
 /// The query and what waits for it share it, so that a reply of another kind can't come.
-final class Promise<Value: Sendable>: Sendable {
+final class QueryReply<Value: Sendable>: Sendable {
   private let state = Lock<Value?>(nil)
 
   /// The reply, or nil if the query failed; nothing was changed then.
@@ -19,60 +19,60 @@ final class Promise<Value: Sendable>: Sendable {
 /// Large cases are indirect, so that sessions and actions stay small.
 enum Query: Sendable {
   /// Claims the connection's ephemeral key for it alone: whether it is this connection's.
-  case claim(EncryptionPublicKey, Promise<Bool>)
+  case claim(EncryptionPublicKey, QueryReply<Bool>)
   /// Makes an account, if the identity provider permits it.
-  indirect case register(NewAccount, Promise<ErrorCode>)
+  indirect case register(RequestedAccount, QueryReply<ErrorCode>)
   /// Looks up an account that wants to log in.
-  case account(EncryptionPublicKey, Promise<KnownAccount?>)
+  case account(EncryptionPublicKey, QueryReply<AccountCredentials?>)
   /// Records on disk that the user has used the connection's ephemeral key, and looks up the entry of the mailbox after
   /// which the stream begins; nil if a login with the key was recorded before.
-  indirect case start(StreamOrigin, Promise<MailboxPosition?>)
+  indirect case start(StreamOrigin, QueryReply<MailboxPosition?>)
 
   // A user who has logged in asks for these, as ``SessionAction/join(_:)`` has said.
 
   /// Makes a forum.
-  indirect case makeForum(NewAccount, Promise<ErrorCode>)
+  indirect case makeForum(RequestedAccount, QueryReply<ErrorCode>)
   /// Deletes a forum.
-  case deleteForum(EncryptionPublicKey, Promise<ErrorCode>)
+  case deleteForum(EncryptionPublicKey, QueryReply<ErrorCode>)
   /// Delivers posts to their recipients' mailboxes, in this order.
-  case post([Post], Promise<[PostOutcome]>)
+  case post([Post], QueryReply<[PostOutcome]>)
   /// Deletes the content of a message.
-  indirect case truncate(MessageID, Promise<Truncation>)
+  indirect case truncate(MessageID, QueryReply<Truncation>)
   /// Records that the user vouches for another; the signature is verified, and kept if it is one of version 2.
-  indirect case vouch(for: EncryptionPublicKey, signature: Signature?, Promise<ErrorCode>)
+  indirect case vouch(for: EncryptionPublicKey, signature: Signature?, QueryReply<ErrorCode>)
   /// Records that the user vouches no more.
-  case revoke(for: EncryptionPublicKey, Promise<ErrorCode>)
+  case revoke(for: EncryptionPublicKey, QueryReply<ErrorCode>)
   /// Lists the users who vouch for an account.
-  case vouchers(of: EncryptionPublicKey, Promise<[EncryptionPublicKey]>)
+  case vouchers(of: EncryptionPublicKey, QueryReply<[EncryptionPublicKey]>)
   /// Finds as many accounts as a search asks for.
-  indirect case find(AccountSearch, Promise<[Version2.User]>)
+  indirect case find(AccountSearch, QueryReply<[Version2.User]>)
   /// Does something with a file.
-  indirect case file(FileRequest, Promise<FileReply>)
+  indirect case file(FileRequest, QueryReply<FileReply>)
 
   // Version 2 asks for these.
 
   /// Records that a device has proved to be the account's, and looks up where its stream begins; nil if the account has changed
   /// meanwhile.
-  indirect case begin(StreamRequest, Promise<StreamStart?>)
+  indirect case begin(StreamRequest, QueryReply<StreamStart?>)
   /// Looks up the position at which the stream reports a truncation, zero if it is not there.
-  indirect case truncation(of: MessageID, Promise<MailboxPosition>)
+  indirect case truncation(of: MessageID, QueryReply<MailboxPosition>)
   /// Keeps the position that a device has acknowledged: at once, or with others within a second.
   indirect case acknowledge(
-    MailboxPosition, device: Version2.DeviceID, isAnswered: Bool, Promise<ErrorCode>)
+    MailboxPosition, device: Version2.DeviceID, isAnswered: Bool, QueryReply<ErrorCode>)
   /// Binds a device to a push address, or unbinds it.
   indirect case push(
-    Version2.Push, data: [UInt8], device: Version2.DeviceID, Promise<ErrorCode>)
+    Version2.Push, data: [UInt8], device: Version2.DeviceID, QueryReply<ErrorCode>)
   /// Asks whether there is an account.
-  case exists(EncryptionPublicKey, Promise<ErrorCode>)
+  case exists(EncryptionPublicKey, QueryReply<ErrorCode>)
   /// Lists a part of the users who vouch for an account.
   indirect case voucherPage(
-    Version2.VouchersQuery, Promise<Result<ListPage<Version2.Voucher>, ErrorCode>>)
+    Version2.VouchersQuery, QueryReply<Result<ListPage<Version2.Voucher>, ErrorCode>>)
   /// Finds a part of the accounts that a search matches.
-  indirect case search(AccountSearch, Promise<Result<ListPage<Version2.User>, ErrorCode>>)
+  indirect case search(AccountSearch, QueryReply<Result<ListPage<Version2.User>, ErrorCode>>)
   /// Deletes the user's account.
-  case leave(Promise<ErrorCode>)
+  case leave(QueryReply<ErrorCode>)
   /// Makes the user a reader of a forum that asks for a token.
-  case join(EncryptionPublicKey, Promise<ErrorCode>)
+  case join(EncryptionPublicKey, QueryReply<ErrorCode>)
 }
 
 /// A login of version 1: who it is, by which ephemeral key, and where the stream is to begin.
@@ -132,13 +132,13 @@ enum FileReply: Hashable, Sendable {
 /// sessions stay small.
 enum UserRequest {
   case posts(Posting)
-  indirect case truncation(MessageID, Promise<Truncation>)
-  case vouchers(of: EncryptionPublicKey, Promise<[EncryptionPublicKey]>)
-  case search(Promise<[Version2.User]>)
+  indirect case truncation(MessageID, QueryReply<Truncation>)
+  case vouchers(of: EncryptionPublicKey, QueryReply<[EncryptionPublicKey]>)
+  case search(QueryReply<[Version2.User]>)
   /// A request about a file, whose reply is of the same type.
-  indirect case file(PDU, Promise<FileReply>)
+  indirect case file(PDU, QueryReply<FileReply>)
   /// A change of which the device isn't told, but its failure.
-  case change(Promise<ErrorCode>)
+  case change(QueryReply<ErrorCode>)
 }
 
 /// The result of a request for truncation.

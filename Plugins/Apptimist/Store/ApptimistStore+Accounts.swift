@@ -37,7 +37,7 @@ extension ApptimistStore {
   ///   - site: the site of the client; empty for one without an address.
   ///   - mayCreate: whether an account may be made that is not there.
   func createUser(
-    _ new: NewAccount, invitation: InvitationHash? = nil, proof: UIDProof? = nil,
+    _ new: RequestedAccount, invitation: InvitationHash? = nil, proof: UIDProof? = nil,
     site: String = "", mayCreate: Bool = true, at now: Timestamp
   ) async throws -> NewUser {
     let uid = StoredUID(new.uid)
@@ -278,14 +278,16 @@ extension ApptimistStore {
 // What only version 2 knows of accounts: that they are proven, and closed to version 1.
 extension ApptimistStore {
   /// Looks up an account that wants to log in.
-  func knownAccount(_ key: EncryptionPublicKey) async throws -> KnownAccount? {
+  func knownAccount(_ key: EncryptionPublicKey) async throws -> AccountCredentials? {
     try await store.read { snapshot in
       try snapshot.one(
         """
         SELECT kind = ?, authentication_key, is_closed FROM apptimist_users
         WHERE key = ? AND kind < ?
         """, StoredKind.forum, key, StoredKind.deleted
-      ) { KnownAccount(isForum: try $0[0], authenticationKey: try $0[1], isClosed: try $0[2]) }
+      ) {
+        AccountCredentials(isForum: try $0[0], authenticationKey: try $0[1], isClosed: try $0[2])
+      }
     }
   }
 

@@ -36,7 +36,7 @@ extension ApptimistStore {
   /// Makes a forum.
   ///
   /// - Returns: done, also if the forum is there with the same keys and author, as a device of version 2 may ask.
-  func createForum(_ new: NewAccount, author: AccountLogin) async throws -> ErrorCode {
+  func createForum(_ new: RequestedAccount, author: AccountLogin) async throws -> ErrorCode {
     let searchName = SearchText(new.name.text)?.bytes
     return try await store.write { transaction in
       guard let author = try account(of: author, transaction) else { return .notPermitted }

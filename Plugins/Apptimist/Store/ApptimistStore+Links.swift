@@ -1,7 +1,5 @@
-internal import HTTPProtocol
-internal import Routing
-internal import Storage
 internal import Platform
+internal import Storage
 
 /// The place of what one of two devices leaves for the other: part 1 or 2 of a slot.
 struct LinkPlace: Sendable {
@@ -9,29 +7,24 @@ struct LinkPlace: Sendable {
   let part: Int
 }
 
-extension LinkPlace {
-  /// Reads the parts of a path.
-  ///
-  /// - Throws: 404 if it is none that there can be.
-  init(_ parameters: RouteParameters) throws(HTTPError) {
-    guard let slot = parameters.text("slot"), slot.utf8.count == 32,
-      slot.utf8.allSatisfy("0123456789abcdef".utf8.contains),
-      let part = ["1", "2"].firstIndex(of: parameters.text("part"))
-    else { throw HTTPError(.notFound) }
-    self.slot = slot
-    self.part = part + 1
-  }
+/// The reason for which a part of a link isn't kept.
+enum LinkRefusal: Error {
+  /// The part was put before.
+  case taken
+  /// The network has too many slots.
+  case tooMany
 }
 
 // The slots by which a new device gets its account from an old one.
 extension ApptimistStore {
   /// The most slots that are taken at once, and those of one network.
-  private static let (slots, slotsOfNetwork) = (1_000, 20)
+  private static let slots = 1_000
+  private static let slotsOfNetwork = 20
   private static let slotLife = Duration.seconds(600)
 
   /// Keeps a part for ten minutes. Where all slots are taken, whichever site has most loses its oldest one.
   ///
-  /// - Throws: 409 if the place is taken, or was; 429 if the network has too many.
+  /// - Throws: ``LinkRefusal``.
   func keep(
     _ content: [UInt8], at place: LinkPlace, from network: String, of site: String,
     at now: Timestamp
@@ -41,13 +34,11 @@ extension ApptimistStore {
       try transaction.execute("DELETE FROM apptimist_links WHERE expires <= ?", now.milliseconds)
       let parts: [Int] = try transaction.values(
         "SELECT part FROM apptimist_links WHERE slot = ?", place.slot)
-      guard !parts.contains(place.part) else { throw HTTPError(.conflict, "it was put before") }
+      guard !parts.contains(place.part) else { throw LinkRefusal.taken }
       if parts.isEmpty {
         let count: Int? = try transaction.value(
           "SELECT count(DISTINCT slot) FROM apptimist_links WHERE network = ?", network)
-        guard count ?? 0 < Self.slotsOfNetwork else {
-          throw HTTPError(.tooManyRequests, "too many devices are being linked", retryAfter: 600)
-        }
+        guard count ?? 0 < Self.slotsOfNetwork else { throw LinkRefusal.tooMany }
       }
       try transaction.execute(
         """

@@ -50,20 +50,22 @@ extension ApptimistStore {
         return rest.sorted().prefix(limit).map { SearchPlace(number: $0, group: .byAge) }
       }
     }
-    var start: (name: [UInt8], number: AccountNumber) = (name, AccountNumber(rawValue: .max))
+    var lastName = name
+    var lastNumber = AccountNumber(rawValue: .max)
     if let place, place.group == .byName {
       let last: [UInt8]?? = try snapshot.value(
         "SELECT search_name FROM apptimist_users WHERE id = ?", place.number)
       // An account that is gone by now has no place in the list.
       guard let last, let last else { return [] }
-      start = (last, place.number)
+      lastName = last
+      lastNumber = place.number
     }
     let found: [AccountNumber] = try snapshot.values(
       """
       SELECT id FROM apptimist_users
       WHERE search_name >= ?1 AND search_name < ?2 AND (search_name > ?1 OR id > ?3)
       ORDER BY search_name, id LIMIT ?4
-      """, start.name, end, start.number, limit)
+      """, lastName, end, lastNumber, limit)
     return found.map { SearchPlace(number: $0, group: .byName) }
   }
 

@@ -2,7 +2,7 @@ internal import ApptimistProtocol
 internal import Cryptography
 internal import Storage
 
-/// Who holds a share of a mailbox: a contact of its owner, or all strangers of one site together.
+/// The holder of a share of a mailbox: a contact of its owner, or all strangers of one site together.
 ///
 /// Contacts are those to whom the owner has written or for whom the owner vouches, and the owner.
 struct ShareHolder: RawRepresentable, Hashable, Sendable, DatabaseValueConvertible {
@@ -25,7 +25,7 @@ struct Addressee: Hashable {
   let id: MessageID
 }
 
-/// What is known of senders, mailboxes and messages before a batch is delivered, under the mailboxes' locks.
+/// The facts about senders, mailboxes and messages before a batch is delivered, read under the mailboxes' locks.
 struct DeliveryFacts {
   /// The account of a user who sends messages.
   struct Sender {
@@ -86,7 +86,7 @@ struct DeliveryRequest: Sendable {
   let login: AccountLogin
 }
 
-/// What is to be done with a batch of messages. It follows from the facts alone, and is the same for both engines.
+/// The decisions about a batch of messages. They follow from the facts alone, and are the same for both engines.
 struct DeliveryPlan {
   /// The decision about one copy.
   enum Decision: Hashable {

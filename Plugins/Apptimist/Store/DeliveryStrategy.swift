@@ -31,7 +31,7 @@ enum Delivered: Hashable, Sendable {
   case refused
 }
 
-/// What the nodes that have sessions of a user are notified of, once it is committed.
+/// A notification for the nodes that have sessions of a user, once the change is committed.
 struct MailboxNotification: Sendable {
   let user: EncryptionPublicKey
   /// The position of a new entry in the user's mailbox.

@@ -113,7 +113,10 @@ extension Version2 {
     public var uri: ShortText
 
     /// Makes the PDU's fields.
-    public init(reason: UInt8, uri: ShortText) { (self.reason, self.uri) = (reason, uri) }
+    public init(reason: UInt8, uri: ShortText) {
+      self.reason = reason
+      self.uri = uri
+    }
 
     init(from reader: inout ByteReader) throws(WireError) {
       reason = try reader.read(UInt8.self)
@@ -229,7 +232,10 @@ extension Version2 {
     public var count: UInt16
 
     /// Makes the answer's fields.
-    public init(next: Cursor, count: UInt16) { (self.next, self.count) = (next, count) }
+    public init(next: Cursor, count: UInt16) {
+      self.next = next
+      self.count = count
+    }
   }
 }
 

@@ -50,7 +50,7 @@ private struct SessionRun: ~Copyable {
   }
 
   private var script: ArraySlice<UInt8>
-  private var session: Session
+  private var session: DeviceSession
   private var hasJoined = false
   private var isLoggedIn: Bool { hasJoined && !session.isOver }
   private var device: HeaderChannel
@@ -73,7 +73,7 @@ private struct SessionRun: ~Copyable {
     let setup = SessionSetup(
       encryption: Keys.service, identity: Keys.identity, ephemeralKey: Keys.ephemeral.publicKey,
       uri: "ws://localhost/siren", limits: SessionLimits(), silence: .seconds(1))
-    guard let session = Session(setup),
+    guard let session = DeviceSession(setup),
       let device = HeaderChannel(
         own: Keys.ephemeral, peer: Keys.identity.encryptionKey,
         dataNonce: Keys.identity.dataNonce)
@@ -204,7 +204,7 @@ private struct SessionRun: ~Copyable {
     case (.register(_, let reply), _): reply.fulfil(choice != 0 ? .done : .notPermitted)
     case (.account(_, let reply), _):
       reply.fulfil(
-        KnownAccount(
+        AccountCredentials(
           isForum: choice == 0, authenticationKey: Keys.userAuthentication.publicKey))
     case (.start(_, let reply), _):
       let position = Int64(choice) % Int64(queue.count + 1)

@@ -68,7 +68,7 @@ private enum Keys {
 /// A session and the device at its other end.
 private struct SessionRun: ~Copyable {
   private var script: ArraySlice<UInt8>
-  private var session: Session
+  private var session: DeviceSession
   private var hasJoined = false
   private var isLoggedIn: Bool { hasJoined && !session.isOver }
   private var device: Version2.Channel
@@ -91,7 +91,7 @@ private struct SessionRun: ~Copyable {
     let handshake = Version2.Handshake(
       with: Keys.identity, device: Keys.device.publicKey, service: Keys.node.publicKey,
       offer: .version2)
-    guard let session = Session(setup, version2),
+    guard let session = DeviceSession(setup, version2),
       let device = handshake.deviceChannel(Keys.device, with: Keys.identity)
     else { return nil }
     self.handshake = handshake
@@ -201,7 +201,8 @@ private struct SessionRun: ~Copyable {
     case (.account(_, let reply), _):
       reply.fulfil(
         choice == 0
-          ? nil : KnownAccount(isForum: choice == 1, authenticationKey: Keys.signer.publicKey))
+          ? nil : AccountCredentials(isForum: choice == 1, authenticationKey: Keys.signer.publicKey)
+      )
     case (.begin(_, let reply), _):
       let last = MailboxPosition(rawValue: position)
       reply.fulfil(

@@ -193,14 +193,14 @@ struct SessionUser {
     case .login, .pause, .resume, .redirect, .user: return nil
     case .new(let new):
       guard let name = AccountName(new.name), setup.isFit(new.key) else { return nil }
-      return change { .makeForum(NewAccount(new, name: name, uid: ""), $0) }
+      return change { .makeForum(RequestedAccount(new, name: name, uid: ""), $0) }
     case .del(let del): return change { .deleteForum(del.key, $0) }
     case .message(let message):
       guard let post = Post(message, received, by: key) else { return nil }
       let posting = Posting(posts: [post])
       return (posting.query, .posts(posting))
     case .truncate(let truncate):
-      let reply = Promise<Truncation>()
+      let reply = QueryReply<Truncation>()
       return (.truncate(truncate.message, reply), .truncation(truncate.message, reply))
     case .vouch(let vouch):
       guard vouch.subject != key else { return nil }
@@ -211,7 +211,7 @@ struct SessionUser {
       return change { .vouch(for: vouch.subject, signature: nil, $0) }
     case .vouchers(let vouchers):
       guard vouchers.vouchers.isEmpty else { return nil }
-      let reply = Promise<[EncryptionPublicKey]>()
+      let reply = QueryReply<[EncryptionPublicKey]>()
       return (
         .vouchers(of: vouchers.subject, reply), .vouchers(of: vouchers.subject, reply)
       )
@@ -226,13 +226,13 @@ struct SessionUser {
     }
   }
 
-  private func change(_ query: (Promise<ErrorCode>) -> Query) -> (Query, UserRequest) {
-    let reply = Promise<ErrorCode>()
+  private func change(_ query: (QueryReply<ErrorCode>) -> Query) -> (Query, UserRequest) {
+    let reply = QueryReply<ErrorCode>()
     return (query(reply), .change(reply))
   }
 
   private func find(_ search: AccountSearch) -> (Query, UserRequest) {
-    let reply = Promise<[Version2.User]>()
+    let reply = QueryReply<[Version2.User]>()
     return (.find(search, reply), .search(reply))
   }
 
@@ -240,7 +240,7 @@ struct SessionUser {
     _ act: FileRequest.Act, _ request: PDU.FileRequest<type>, _ pdu: PDU
   ) -> (Query, UserRequest) {
     let request = FileRequest(act: act, directory: request.directory, filename: request.filename)
-    let reply = Promise<FileReply>()
+    let reply = QueryReply<FileReply>()
     return (.file(request, reply), .file(pdu, reply))
   }
 

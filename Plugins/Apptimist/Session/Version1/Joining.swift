@@ -6,11 +6,11 @@ struct JoiningState: ~Copyable {
   /// The subject of the open query.
   private enum Request {
     /// Whether the device is the first user of its ephemeral key; its first PDU waits for that.
-    case claim(ReceivedFrame, Promise<Bool>)
-    case registration(EncryptionPublicKey, Promise<ErrorCode>)
-    indirect case login(PDU.Login, Promise<KnownAccount?>)
+    case claim(ReceivedFrame, QueryReply<Bool>)
+    case registration(EncryptionPublicKey, QueryReply<ErrorCode>)
+    indirect case login(PDU.Login, QueryReply<AccountCredentials?>)
     /// The login is right: the key is being noted as used, and the position at which the stream begins looked up.
-    indirect case start(SessionUser, Promise<MailboxPosition?>)
+    indirect case start(SessionUser, QueryReply<MailboxPosition?>)
   }
 
   private var channel: SessionChannel
@@ -34,7 +34,7 @@ struct JoiningState: ~Copyable {
       if isClaimed {
         try receive(frame, &context)
       } else {
-        let reply = Promise<Bool>()
+        let reply = QueryReply<Bool>()
         request = .claim(frame, reply)
         context.ask(.claim(context.setup.ephemeralKey, reply))
       }
@@ -64,11 +64,11 @@ struct JoiningState: ~Copyable {
         context.setup.isFit(new.key), new.key.isCanonical, !new.authenticationKey.isLowOrder,
         registered == nil || registered == new.key
       else { throw .refuse }
-      let reply = Promise<ErrorCode>()
+      let reply = QueryReply<ErrorCode>()
       request = .registration(new.key, reply)
-      context.ask(.register(NewAccount(new, name: name, uid: uid), reply))
+      context.ask(.register(RequestedAccount(new, name: name, uid: uid), reply))
     case .login(let login):
-      let reply = Promise<KnownAccount?>()
+      let reply = QueryReply<AccountCredentials?>()
       request = .login(login, reply)
       context.ask(.account(login.user, reply))
     default: if pdu.isStray { context.count(.ignored) }
@@ -95,7 +95,7 @@ struct JoiningState: ~Copyable {
       guard let account = found, !account.isForum, !account.isClosed,
         account.authenticationKey.verifies(login.signature, over: login.user)
       else { throw .refuse }
-      let position = Promise<MailboxPosition?>()
+      let position = QueryReply<MailboxPosition?>()
       request = .start(
         SessionUser(key: login.user, authenticationKey: account.authenticationKey), position)
       let origin = StreamOrigin(

@@ -7,18 +7,18 @@ struct Version2Established: ~Copyable, StreamState {
   /// The open query, and what its reply is for.
   enum Subject {
     case posts(Posting)
-    indirect case truncation(MessageID, OpenRequest, Promise<Truncation>)
+    indirect case truncation(MessageID, OpenRequest, QueryReply<Truncation>)
     /// The place of a truncation that was made before.
-    case truncationPlace(OpenRequest, Promise<MailboxPosition>)
+    case truncationPlace(OpenRequest, QueryReply<MailboxPosition>)
     /// Asks for the subject of a voucher whose signature, unless it has none, is valid.
-    indirect case voucherSubject(PDU.Vouch, OpenRequest, Promise<ErrorCode>)
+    indirect case voucherSubject(PDU.Vouch, OpenRequest, QueryReply<ErrorCode>)
     /// The account is being deleted, and its session ends.
-    case leave(OpenRequest, Promise<ErrorCode>)
-    case file(OpenRequest, Promise<FileReply>)
-    case vouchers(OpenRequest, Promise<Result<ListPage<Version2.Voucher>, ErrorCode>>)
-    case accounts(OpenRequest, Promise<Result<ListPage<Version2.User>, ErrorCode>>)
+    case leave(OpenRequest, QueryReply<ErrorCode>)
+    case file(OpenRequest, QueryReply<FileReply>)
+    case vouchers(OpenRequest, QueryReply<Result<ListPage<Version2.Voucher>, ErrorCode>>)
+    case accounts(OpenRequest, QueryReply<Result<ListPage<Version2.User>, ErrorCode>>)
     /// A change, of which the device is told the outcome.
-    case change(OpenRequest, Promise<ErrorCode>)
+    case change(OpenRequest, QueryReply<ErrorCode>)
   }
 
   private var link: Version2Link
@@ -127,7 +127,7 @@ struct Version2Established: ~Copyable, StreamState {
       guard link.isLeave(signature, of: login) else {
         return link.answer(request, .wrongProof, &context)
       }
-      let reply = Promise<ErrorCode>()
+      let reply = QueryReply<ErrorCode>()
       subject = .leave(request, reply)
       context.ask(.leave(reply))
     case .join(let forum): change(request, &context) { .join(forum, $0) }
@@ -135,16 +135,16 @@ struct Version2Established: ~Copyable, StreamState {
       let device = device
       change(request, &context) { .push(push, data: received.data, device: device, $0) }
     case .truncate(let truncate):
-      let reply = Promise<Truncation>()
+      let reply = QueryReply<Truncation>()
       subject = .truncation(truncate.message, request, reply)
       context.ask(.truncate(truncate.message, reply))
     case .vouch(let vouch):
-      let reply = Promise<ErrorCode>()
+      let reply = QueryReply<ErrorCode>()
       subject = .voucherSubject(vouch, request, reply)
       context.ask(.exists(vouch.subject, reply))
     case .del(let del): change(request, &context) { .deleteForum(del.key, $0) }
     case .vouchers(let query):
-      let reply = Promise<Result<ListPage<Version2.Voucher>, ErrorCode>>()
+      let reply = QueryReply<Result<ListPage<Version2.Voucher>, ErrorCode>>()
       subject = .vouchers(request, reply)
       context.ask(.voucherPage(query, reply))
     case .searchByName(let query): search(.name(query), request, &context)
@@ -158,9 +158,10 @@ struct Version2Established: ~Copyable, StreamState {
   }
 
   private mutating func change(
-    _ request: OpenRequest, _ context: inout SessionContext, _ query: (Promise<ErrorCode>) -> Query
+    _ request: OpenRequest, _ context: inout SessionContext,
+    _ query: (QueryReply<ErrorCode>) -> Query
   ) {
-    let reply = Promise<ErrorCode>()
+    let reply = QueryReply<ErrorCode>()
     subject = .change(request, reply)
     context.ask(query(reply))
   }
@@ -168,7 +169,7 @@ struct Version2Established: ~Copyable, StreamState {
   private mutating func search(
     _ search: AccountSearch, _ request: OpenRequest, _ context: inout SessionContext
   ) {
-    let reply = Promise<Result<ListPage<Version2.User>, ErrorCode>>()
+    let reply = QueryReply<Result<ListPage<Version2.User>, ErrorCode>>()
     subject = .accounts(request, reply)
     context.ask(.search(search, reply))
   }
@@ -177,7 +178,7 @@ struct Version2Established: ~Copyable, StreamState {
     _ act: FileRequest.Act, _ file: Version2.FileQuery, _ request: OpenRequest,
     _ context: inout SessionContext
   ) {
-    let reply = Promise<FileReply>()
+    let reply = QueryReply<FileReply>()
     subject = .file(request, reply)
     context.ask(
       .file(
@@ -213,7 +214,7 @@ struct Version2Established: ~Copyable, StreamState {
         cursor.recordOwn(position)
         link.answer(request, .success(.placed(position, isKnown: false)), &context)
       case .again:
-        let position = Promise<MailboxPosition>()
+        let position = QueryReply<MailboxPosition>()
         subject = .truncationPlace(request, position)
         context.ask(.truncation(of: id, position))
       case .never: link.answer(request, .notFound, &context)

@@ -6,9 +6,9 @@ internal import HTTPProtocol
 struct Version2Joining: ~Copyable {
   /// The subject of the open query.
   private enum Subject {
-    case registration(EncryptionPublicKey, Promise<ErrorCode>)
-    indirect case login(Version2.Login, Promise<KnownAccount?>)
-    indirect case start(AccountLogin, Version2.DeviceID, Promise<StreamStart?>)
+    case registration(EncryptionPublicKey, QueryReply<ErrorCode>)
+    indirect case login(Version2.Login, QueryReply<AccountCredentials?>)
+    indirect case start(AccountLogin, Version2.DeviceID, QueryReply<StreamStart?>)
   }
 
   private var link: Version2Link
@@ -63,14 +63,14 @@ struct Version2Joining: ~Copyable {
       }
       do throws(ErrorCode) {
         let account = try link.account(new, token: received.data, isForum: false, context.setup)
-        let reply = Promise<ErrorCode>()
+        let reply = QueryReply<ErrorCode>()
         open = (.registration(new.key, reply), request)
         context.ask(.register(account, reply))
       } catch { return refused(request, error, &context) }
     case .login(let login):
       let fault = !received.data.isEmpty ? .badField : link.fault(login, context.setup)
       if let fault { return refused(request, fault, &context) }
-      let reply = Promise<KnownAccount?>()
+      let reply = QueryReply<AccountCredentials?>()
       open = (.login(login, reply), request)
       context.ask(.account(login.user, reply))
     default: link.answer(request, .noSuchType, &context)
@@ -95,7 +95,7 @@ struct Version2Joining: ~Copyable {
         return refused(request, .wrongProof, &context)
       }
       let key = account.authenticationKey
-      let start = Promise<StreamStart?>()
+      let start = QueryReply<StreamStart?>()
       let accountLogin = AccountLogin(
         user: login.user, authenticationKey: key, isVersion1: false)
       open = (.start(accountLogin, login.device, start), request)

@@ -128,7 +128,7 @@ struct Version2Link: ~Copyable {
   /// - Throws: the first error that applies.
   func account(
     _ new: Version2.New, token: [UInt8], isForum: Bool, _ setup: SessionSetup
-  ) throws(ErrorCode) -> NewAccount {
+  ) throws(ErrorCode) -> RequestedAccount {
     guard new.flags.isFromDevice, isFit(new.key, setup), !new.authenticationKey.isLowOrder,
       !isForum || new.uid.count == 0 && token.isEmpty
     else { throw .badField }
@@ -138,7 +138,7 @@ struct Version2Link: ~Copyable {
     guard new.authenticationKey.verifies(new.signature, over: signed),
       handshake.verifies(new.possession, of: new.key, with: ephemeral)
     else { throw .wrongProof }
-    return NewAccount(new, name: name, uid: uid, token: token)
+    return RequestedAccount(new, name: name, uid: uid, token: token)
   }
 
   private func isFit(_ key: EncryptionPublicKey, _ setup: SessionSetup) -> Bool {

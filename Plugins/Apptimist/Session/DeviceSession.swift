@@ -1,5 +1,7 @@
 internal import ApptimistProtocol
+internal import Cluster
 internal import Cryptography
+internal import HTTPProtocol
 
 /// A device's session, of whichever version, without I/O: it takes events and returns actions.
 ///
@@ -8,7 +10,7 @@ internal import Cryptography
 /// One of version 1 asks one query at a time and receives nothing while one is open, so that everything is done in
 /// the order in which it came. Posts are the exception: while some are being queued, further ones are
 /// gathered, to be asked together next, and anything else waits until all of them are queued.
-final class Session {
+final class DeviceSession {
   /// True if the session is one of version 1.
   let isVersion1: Bool
   private var state: SessionState
@@ -188,4 +190,150 @@ enum SessionState: ~Copyable {
       return nil
     }
   }
+}
+
+/// The connection is closed, or about to be, while posts that came before are still being queued.
+struct LeavingState: ~Copyable {
+  /// The user of a session of version 1; what came behind the posts of version 2 isn't done: without an answer the
+  /// device sends it again.
+  var user: SessionUser?
+  let posting: Posting
+
+  consuming func handle(_ event: SessionEvent, _ context: inout SessionContext) -> SessionState {
+    guard case .replied = event else { return .leaving(self) }
+    guard posting.outcomes.value != nil else { return .closed }
+    if let next = posting.next(&context) {
+      return .leaving(LeavingState(user: user, posting: next))
+    }
+    // Nobody is told what becomes of it.
+    if case .pdu(let postponed) = posting.postponed { _ = user?.ask(for: postponed, &context) }
+    return .closed
+  }
+}
+
+/// The device broke the protocol before it had logged in. Nothing is sent for a while, so that nobody learns anything by
+/// trying; then a request of version 2 is answered, and the connection is closed.
+struct RefusedState: ~Copyable {
+  private var link: Version2Link?
+  private let request: OpenRequest?
+  private let error: ErrorCode
+
+  /// Begins the silence, which no answer follows without a request.
+  init(
+    _ link: consuming Version2Link?, _ request: OpenRequest?, _ error: ErrorCode,
+    _ context: inout SessionContext
+  ) {
+    self.link = link
+    self.request = request
+    self.error = error
+    context.count(.refused)
+    context.actions.append(.wait(context.setup.silence))
+  }
+
+  consuming func handle(
+    _ event: SessionEvent, _ context: inout SessionContext
+  ) throws(SessionEnd) -> SessionState {
+    switch event {
+    case .timedOut:
+      if let request { link?.answer(request, error, &context) }
+      throw .close(1008)
+    case .evicted: throw .close(1008)
+    case .draining(let uri?):
+      // In place of the answer.
+      if let end = link?.redirect(to: uri, &context) { throw end }
+      return .closed
+    case .draining, .ended: return .closed
+    case .opened, .received, .replied, .news, .read: return .refused(self)
+    }
+  }
+}
+
+/// Something that a session wants done.
+enum SessionAction: Sendable {
+  /// Send a WebSocket message.
+  case send([UInt8], Sent)
+  /// Find out the reply to a query.
+  case ask(Query)
+  /// Tell the session of further entries in the mailbox of the user who has logged in, ask what follows in that user's
+  /// name, and take long messages from now on.
+  indirect case join(AccountLogin)
+  /// Tell the session when some time is over; an earlier such time is forgotten.
+  case wait(Duration)
+  /// Begin the close handshake with a code.
+  case close(UInt16)
+  /// Count something.
+  case count(Counted)
+
+  /// A kind of message that devices are sent.
+  enum Sent: Sendable {
+    /// A message of the stream.
+    case message
+    /// A redirect to another URI.
+    case redirect
+    /// Anything else.
+    case other
+  }
+
+  /// An event that is only counted.
+  enum Counted: Hashable, Sendable {
+    /// A PDU of a known type came.
+    case received(type: UInt8)
+    /// A PDU came whose type is unknown, or not for devices to send.
+    case ignored
+    /// The session was refused.
+    case refused
+  }
+}
+
+/// Actions in the order in which they are to be done, which are taken one by one.
+///
+/// Most events lead to one action, and the first one needs no memory of its own.
+struct SessionActions: Sequence, IteratorProtocol, Sendable {
+  private var first: SessionAction?
+  private var rest: [SessionAction] = []
+  /// The number of actions of ``rest`` that were taken.
+  private var taken = 0
+
+  mutating func append(_ action: SessionAction) {
+    if first == nil { first = action } else { rest.append(action) }
+  }
+
+  /// Takes the next action, or returns nil if there is none.
+  mutating func next() -> SessionAction? {
+    if let action = first.take() { return action }
+    guard taken < rest.count else { return nil }
+    defer { taken += 1 }
+    return rest[taken]
+  }
+}
+
+/// Something that happens to a session.
+enum SessionEvent: Sendable {
+  /// The connection was upgraded.
+  case opened
+  /// A message came.
+  case received(WebSocketMessage)
+  /// The open query is done: its promise has the reply, unless it failed.
+  case replied
+  /// The user's mailbox has further entries, which others made.
+  case news(EntryUpdate<MailboxPosition, MailboxEntry>, isBackedUp: Bool)
+  /// A part of the mailbox was read, or nil if that failed.
+  case read(MailboxPage?)
+  /// The time is over for which the session asked.
+  case timedOut
+  /// The user has opened too many sessions after this one.
+  case evicted
+  /// The server is about to stop, and closes the connection with 1001 in any case. Devices are
+  /// redirected to the URI, if there is one.
+  case draining(to: String?)
+  /// The connection is over. What came behind posts that are being queued is still done.
+  case ended
+}
+
+/// The end of a session, as an event brings it about.
+enum SessionEnd: Error {
+  /// The connection is closed with a code.
+  case close(UInt16)
+  /// The device broke the protocol.
+  case refuse
 }

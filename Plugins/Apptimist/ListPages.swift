@@ -35,13 +35,18 @@ struct ListPages: Sendable {
   func accounts(
     _ search: AccountSearch, for network: ClientNetwork?
   ) async throws -> Result<ListPage<Version2.User>, ErrorCode> {
-    let (list, query): (List, Version2.TextQuery)
+    let list: List
+    let query: Version2.TextQuery
     switch search {
     case .key:
       let found = try await accounts.search(search, behind: nil, max: 1, from: network)
       return .success(ListPage(items: found.map(\.user), next: Version2.Cursor()))
-    case .name(let text): (list, query) = (.names, text)
-    case .uid(let text): (list, query) = (.uids, text)
+    case .name(let text):
+      list = .names
+      query = text
+    case .uid(let text):
+      list = .uids
+      query = text
     }
     let question = [list.rawValue] + query.text.bytes
     guard let place = place(query.page.cursor, question) else { return .failure(.badField) }
