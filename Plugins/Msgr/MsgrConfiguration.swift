@@ -23,6 +23,8 @@ package struct MsgrConfiguration: ServiceConfiguration {
   var attempts = FailedLogins.Limits()
   var registrations = RegistrationLimits.Limits()
   var streams = MessageStreamSlots.Limits()
+  /// The most bytes of what one site's accounts have in inboxes, topics and files.
+  var storedPerAddress = 4 << 30
   /// The most messages of a sender in a minute.
   var messagesPerMinute = 600
   var passwordCost = PasswordHash.Cost(passes: 2, memory: 64 << 20)
@@ -74,12 +76,14 @@ package struct MsgrConfiguration: ServiceConfiguration {
     section.integer("registrations_burst", &registrations.burst, in: 1...1_000_000_000)
     section.integer("registrations_per_minute", &registrations.perMinute, in: 1...1_000_000_000)
     section.integer("registrations_per_day", &registrations.perDay, in: 1...1_000_000_000)
+    section.size("stored_size_per_address", &storedPerAddress, in: 0...(1 << 50))
     // As many people may be behind one address.
     let users = section.usersPerAddress
     attempts.ofPlace = attempts.ofPlace.multipliedWithoutOverflow(by: users)
     registrations.burst = registrations.burst.multipliedWithoutOverflow(by: users)
     registrations.perMinute = registrations.perMinute.multipliedWithoutOverflow(by: users)
     registrations.perDay = registrations.perDay.multipliedWithoutOverflow(by: users)
+    storedPerAddress = storedPerAddress.multipliedWithoutOverflow(by: users)
     hasWebApp = section.bool("web", default: hasWebApp)
     signup = section.choice("signup", default: signup)
     section.integer("minimum_password", &minimumPassword, in: 1...Password.longest)

@@ -129,13 +129,14 @@ internal import Platform
       let token = try await running.fixture.register("anna")
       let streams = try (0..<2).map { _ in try running.stream(token) }
       try await waitUntil { slots.statistics.held == 2 }
-      let place = try slots.acquire(for: network)
+      let bert = try UserName("bert", in: .username)
+      let place = try slots.acquire(for: network, bert)
       // Which one it is depends on the moment; its peer doesn't answer the close frame.
       try await waitUntil(within: .seconds(20)) {
         running.fixture.service.service.hub.count == 1
       }
       #expect(slots.statistics.lost == 1)
-      let error = #expect(throws: RequestRefusal.self) { try slots.acquire(for: network) }
+      let error = #expect(throws: RequestRefusal.self) { try slots.acquire(for: network, bert) }
       #expect(error == .tooManyStreams(retryAfter: 60))
       place.leave()
       streams.forEach { $0.cut() }

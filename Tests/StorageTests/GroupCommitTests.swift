@@ -1,5 +1,6 @@
 internal import TestSupport
 internal import Observability
+internal import Platform
 internal import Testing
 
 @testable import Storage

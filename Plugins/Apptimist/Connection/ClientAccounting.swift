@@ -26,7 +26,7 @@ final class ClientAccounting: Sendable {
 
   private enum Counted: Hashable {
     case act(Act, ClientNetwork)
-    /// What counts by site in IPv6, where many networks are to be had for nothing.
+    /// An act that counts by site in IPv6, where many networks are to be had for nothing.
     case actOfSite(Act, ClientSite)
     case forumBytes(EncryptionPublicKey)
     case addressChanges(EncryptionPublicKey)
@@ -35,9 +35,9 @@ final class ClientAccounting: Sendable {
   }
 
   /// The sessions that are not logged in.
-  let joining: Budget<ClientNetwork>
+  let joining: Budget<ClientAccount>
   /// The sessions that are logged in.
-  let sessions: Budget<ClientNetwork>
+  let sessions: Budget<ClientAccount>
   /// Tells the time.
   let now: @Sendable () -> Timestamp
   private let limits: ClientLimits

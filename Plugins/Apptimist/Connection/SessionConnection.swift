@@ -5,6 +5,7 @@ internal import Cluster
 internal import HTTPProtocol
 internal import HTTPServer
 internal import Observability
+internal import Platform
 internal import Storage
 internal import Transport
 
@@ -27,8 +28,8 @@ final class SessionConnection: WebSocketHandler, HubMember, @unchecked Sendable 
   private let network: ClientNetwork?
   /// The place among the sessions of the client's network: among those that aren't logged in, then among
   /// those that are.
-  private var place: Holding<ClientNetwork>
-  private let session: Session
+  private var place: Holding<ClientAccount>
+  private let session: DeviceSession
   /// True if the session is one of version 1.
   var isVersion1: Bool { session.isVersion1 }
   /// The history of the store that was known when the session was opened, where other nodes share the store.
@@ -42,8 +43,8 @@ final class SessionConnection: WebSocketHandler, HubMember, @unchecked Sendable 
   /// Takes a connection that has just been upgraded.
   init(
     _ socket: WebSocketSession, id: SessionID, network: ClientNetwork?,
-    place: Holding<ClientNetwork>, services: SessionUseCases, longestMessage: Int,
-    session: Session
+    place: Holding<ClientAccount>, services: SessionUseCases, longestMessage: Int,
+    session: DeviceSession
   ) {
     self.network = network
     self.place = place
@@ -125,7 +126,8 @@ final class SessionConnection: WebSocketHandler, HubMember, @unchecked Sendable 
 
   /// Makes this the session of a logged-in user, if the client's network may have one more.
   private func join(_ login: AccountLogin) {
-    let place = Holding(of: services.clients.sessions, for: network) { [socket] in socket.yield() }
+    let owner = network.map { ClientAccount($0, login.user) }
+    let place = Holding(of: services.clients.sessions, for: owner) { [socket] in socket.yield() }
     place.used(at: loop.now)
     guard place.set(to: 1) else {
       socket.close(1013)

@@ -54,7 +54,8 @@ struct SessionHandshake: Sendable {
     let version2 = isVersion2 ? offer : nil
     let longest = isVersion2 ? limits.frame.version2Message : limits.frame.message
     var acceptance = WebSocketAcceptance { [self] socket in
-      let place = Holding(of: services.clients.joining, for: network) { socket.yield() }
+      let owner = network.map { ClientAccount($0, Int?.none) }
+      let place = Holding(of: services.clients.joining, for: owner) { socket.yield() }
       place.used(at: socket.loop.now)
       guard place.set(to: 1) else { return RefusedConnection(socket, 1013) }
       guard let session = session(setup, version2) else { return RefusedConnection(socket, 1008) }
@@ -74,13 +75,13 @@ struct SessionHandshake: Sendable {
   }
 
   /// Makes a session of the version that the device asks for.
-  private func session(_ setup: SessionSetup, _ offer: Version2.VersionOffer?) -> Session? {
+  private func session(_ setup: SessionSetup, _ offer: Version2.VersionOffer?) -> DeviceSession? {
     let version2 = offer.map { offer in
       Version2Setup(
         ephemeral: .generate(for: .session), offer: offer, time: UInt64(max(0, clock().seconds)),
         pageMax: UInt16(clamping: configuration.pageMax))
     }
-    return Session(setup, version2)
+    return DeviceSession(setup, version2)
   }
 
   /// Reads the versions that a device offers; nil if they are too many.

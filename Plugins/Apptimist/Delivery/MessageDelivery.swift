@@ -28,7 +28,7 @@ struct MessageDelivery: Sendable {
   let metrics: ApptimistMetrics
   let contacts = RecentContacts()
   /// The bytes that the accounts of each site have stored, or nil if they have no limit.
-  var storage: SiteStorage?
+  var storage: AccountStorage?
   /// The free disk, of which a part is kept for known users, or nil if none is.
   var disk: DiskReserve?
 

@@ -1,4 +1,5 @@
 internal import ApptimistProtocol
+internal import Budgets
 internal import Cryptography
 internal import Platform
 internal import Storage
@@ -116,60 +117,27 @@ extension ApptimistStore {
   }
 }
 
-/// Counts what the accounts of each site have stored, so that none fills the disk.
-///
-/// The sums are counted anew when a site has come to its limit, and now and then, as other nodes and deletions change them.
-actor SiteStorage {
+/// What accounts have stored, charged to the sites that made them.
+struct AccountStorage: Sendable {
   private let store: ApptimistStore
-  private let limit: Int
-  private var bytes: [Int64: Int] = [:]
-  private var sites: [EncryptionPublicKey: Int64] = [:]
-  private var counting: Task<[Int64: Int], any Error>?
-  private var countedAt: ContinuousClock.Instant?
-  /// The time that the last count took.
-  private var effort = Duration.zero
-
-  /// The most users whose sites are remembered.
-  private static let capacity = 32_768
-  private static let age = Duration.seconds(600)
+  private let storage: SiteStorage<Int64>
+  private let sites = RecentValues<EncryptionPublicKey, Int64>(limit: 32_768)
 
   /// - Parameter limit: the most bytes of a site.
   init(_ store: ApptimistStore, limit: Int) {
     self.store = store
-    self.limit = limit
+    storage = SiteStorage(limit: limit) { try await store.bytesBySite() }
   }
 
   /// Counts bytes that a user wants to store, if the user's site may have them.
   func mayStore(_ more: Int, by user: EncryptionPublicKey) async throws -> Bool {
-    let site = try await site(of: user)
-    if countedAt.map({ ContinuousClock.now - $0 > Self.age }) ?? true { try await count() }
-    if bytes[site, default: 0] + more > limit {
-      // Not all the time, as it is work.
-      let pause = max(.seconds(1), effort * 50)
-      guard let countedAt, ContinuousClock.now - countedAt > pause else { return false }
-      try await count()
-    }
-    let sum = bytes[site, default: 0] + more
-    guard sum <= limit else { return false }
-    bytes[site] = sum
-    return true
+    try await storage.mayStore(more, of: site(of: user))
   }
 
   private func site(of user: EncryptionPublicKey) async throws -> Int64 {
-    if let site = sites[user] { return site }
+    if let site = sites.value(for: user) { return site }
     guard let site = try await store.site(of: user) else { return 1 }
-    if sites.count >= Self.capacity { sites.removeAll(keepingCapacity: true) }
-    sites[user] = site
+    sites.insert(site, for: user)
     return site
-  }
-
-  private func count() async throws {
-    let start = ContinuousClock.now
-    let task = counting ?? Task { [store] in try await store.bytesBySite() }
-    counting = task
-    defer { counting = nil }
-    bytes = try await task.value
-    effort = ContinuousClock.now - start
-    countedAt = .now
   }
 }

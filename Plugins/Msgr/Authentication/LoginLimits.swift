@@ -40,9 +40,9 @@ final class FailedLogins: Sendable {
       self = .device(String(SHA256.hash(Array(device.text.utf8)).hex.prefix(16)))
     }
 
-    fileprivate var site: String {
+    fileprivate var subscriber: String {
       switch self {
-      case .network(let network): network?.site ?? ""
+      case .network(let network): network?.subscriber ?? ""
       case .device(let digest): digest
       }
     }
@@ -92,7 +92,7 @@ final class FailedLogins: Sendable {
   private func keys(of login: Login, isFamiliar: Bool) -> [(key: Key, limit: Int)] {
     if isFamiliar { return [(.login(login), limits.ofNameAtPlace)] }
     return [
-      (.nameAtSite(login.name, login.place.site), nameLimit(login.name)),
+      (.nameAtSite(login.name, login.place.subscriber), nameLimit(login.name)),
       (.name(login.name), .max),
     ] + keys(of: login.place)
   }
@@ -104,7 +104,7 @@ final class FailedLogins: Sendable {
   }
 
   private func keys(of place: Place) -> [(key: Key, limit: Int)] {
-    let site = Key.site(place.site)
+    let site = Key.site(place.subscriber)
     let isCrowded = failures.wait(for: site, upTo: limits.ofPlace) != nil
     let (most, isTooLarge) = limits.ofPlace.multipliedReportingOverflow(by: Self.placesOfSite)
     return [
@@ -175,8 +175,8 @@ extension FailedLogins.Place {
     } else if words.isEmpty {
       self = .network(nil)
     } else {
-      guard let address = IPAddress(String(words.prefix { $0 != "/" })) else { return nil }
-      self = .network(ClientNetwork(of: address))
+      guard let network = ClientNetwork(words: words) else { return nil }
+      self = .network(network)
     }
   }
 }

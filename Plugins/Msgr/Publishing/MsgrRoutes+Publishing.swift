@@ -1,6 +1,6 @@
 internal import Budgets
 internal import Formats
-internal import Foundation
+internal import FoundationEssentials
 internal import HTTPProtocol
 internal import Routing
 

@@ -15,6 +15,8 @@ final class MessageService: Sendable {
   /// The refused messages that a sender may have in a minute, however few others.
   private static let leastRefused = 60
   private static let exportsPerMinute = 3
+  /// The seconds after which an account whose site has stored enough may try again.
+  private static let storageRetry = 600
   private static let tidiesPerHour = 60
 
   let store: MsgrStore
@@ -55,16 +57,20 @@ final class MessageService: Sendable {
 
   init(_ context: ServiceContext, _ configuration: MsgrConfiguration) throws {
     hub = StreamHub(limit: configuration.streams.ofAccount)
-    store = MsgrStore(
+    var store = MsgrStore(
       context, configuration,
       own: LocalInboxStrategy { [hub] name in
         hub.members(of: name).map { ($0.token.device, $0.start) }
       })
+    store.storage = MessageStorage(store, limit: configuration.storedPerAddress)
+    self.store = store
     pushes = context.pushes
     push = configuration.push
     pushKey = try pushes.webKey()
     try pushes.serve(
-      MsgrPushes(store: store, page: (context.publicURL ?? "") + "/msgr/"), store.pushes)
+      MsgrPushes(
+        store: store, page: (context.publicURL ?? "") + "/msgr/",
+        mayBeCritical: configuration.pushServices.apns?.mayBeCritical ?? false), store.pushes)
     wallets = try configuration.siwe.map { rules in
       try WalletLogins(
         rules, configuration.chains, context,
@@ -124,10 +130,19 @@ final class MessageService: Sendable {
     if disk.refusesStrangers { throw .noRoom }
   }
 
-  /// Refuses a message from a stranger of its recipient's if there is little room.
-  private func refuseStrangersWithoutRoom(_ sender: UserName, to recipient: UserName) async throws {
+  /// Refuses messages that there is no room for: the site that made the sender's account has stored enough, or there is little
+  /// room on the disk and the sender is a stranger to a recipient.
+  func refuseWithoutRoom(
+    for bytes: Int, of sender: UserName, to recipients: [UserName]
+  ) async throws {
+    let size = (bytes + MsgrStore.messageOverhead) * recipients.count
+    if let storage = store.storage, try await !storage.mayStore(size, by: sender) {
+      throw RequestRefusal.tooMany(retryAfter: Self.storageRetry)
+    }
     guard disk.refusesStrangers else { return }
-    guard try await store.knows(recipient, sender) else { throw RequestRefusal.noRoom }
+    for recipient in recipients {
+      guard try await store.knows(recipient, sender) else { throw RequestRefusal.noRoom }
+    }
   }
 
   /// Asks a user to become a friend, or agrees.
@@ -183,7 +198,8 @@ final class MessageService: Sendable {
           throw RequestRefusal.tooMany(retryAfter: wait)
         }
         do {
-          try await refuseStrangersWithoutRoom(caller.name, to: draft.recipient)
+          try await refuseWithoutRoom(
+            for: draft.text.text.utf8.count, of: caller.name, to: [draft.recipient])
           return try await store.send(draft, by: caller)
         } catch {
           sent.refund(caller.name)

@@ -38,6 +38,8 @@ struct MsgrStore: Sendable {
   let randomBytes: @Sendable (Int) -> [UInt8]
   /// The part that depends on whether other nodes share the store.
   var strategy: any InboxStrategy = LocalInboxStrategy()
+  /// What each site has stored; nil for a command, whose operator has no limit.
+  var storage: MessageStorage?
 
   /// The time after which a token's use is noted again, so that not every request writes.
   static let tokenUseStep = Duration.seconds(86_400)

@@ -3,7 +3,7 @@ internal import Budgets
 internal import HTTPServer
 internal import Platform
 
-/// The places for streams. Each client's network has a share.
+/// The places for streams. Each client's network has a share, of which each account there has a part.
 ///
 /// When all are taken, the network that has most loses its idlest stream to a newcomer.
 final class MessageStreamSlots: Sendable {
@@ -21,7 +21,7 @@ final class MessageStreamSlots: Sendable {
   private static let retry = 60
 
   private let limits: Limits
-  private let budget: Budget<ClientNetwork>
+  private let budget: Budget<ClientAccount>
 
   /// Makes places that are all free.
   init(_ limits: Limits) {
@@ -34,11 +34,16 @@ final class MessageStreamSlots: Sendable {
 
   /// Takes a place.
   ///
-  /// - Parameter network: the client's network; nil, which is a Unix socket, has no share and never loses.
+  /// - Parameters:
+  ///   - network: the client's network; nil, which is a Unix socket, has no share and never loses.
+  ///   - account: the account that the stream is of.
   /// - Throws: `.tooMany` if the network has its share, `.tooManyStreams` if no other network has more.
-  func acquire(for network: ClientNetwork?) throws(RequestRefusal) -> MessageStreamSlot {
-    if let place = MessageStreamSlot(in: budget, for: network) { return place }
-    if let network, budget.held(by: network) >= limits.ofNetwork {
+  func acquire(
+    for network: ClientNetwork?, _ account: UserName
+  ) throws(RequestRefusal) -> MessageStreamSlot {
+    let owner = network.map { ClientAccount($0, account) }
+    if let place = MessageStreamSlot(in: budget, for: owner) { return place }
+    if let owner, budget.heldOfShare(of: owner) >= limits.ofNetwork {
       throw .tooMany(retryAfter: Self.retry)
     }
     throw .tooManyStreams(retryAfter: Self.retry)
@@ -48,13 +53,13 @@ final class MessageStreamSlots: Sendable {
 /// A stream's place, from the handshake until the stream is closed.
 final class MessageStreamSlot: Sendable {
   private let occupant: Occupant
-  private let holding: Holding<ClientNetwork>
+  private let holding: Holding<ClientAccount>
 
   /// Takes a place, or returns nil if there is none.
-  fileprivate init?(in budget: Budget<ClientNetwork>, for network: ClientNetwork?) {
+  fileprivate init?(in budget: Budget<ClientAccount>, for owner: ClientAccount?) {
     let occupant = Occupant()
     self.occupant = occupant
-    holding = Holding(of: budget, for: network) { occupant.expel() }
+    holding = Holding(of: budget, for: owner) { occupant.expel() }
     guard holding.set(to: 1) else { return nil }
   }
 

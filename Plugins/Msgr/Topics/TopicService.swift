@@ -14,6 +14,8 @@ final class TopicService: Sendable {
   private static let checkInterval = Duration.seconds(1)
   private static let deliveryInterval = Duration.milliseconds(400)
   private static let deliveriesAtOnce = 100
+  /// The seconds after which somebody whose site has stored enough may try again.
+  private static let storageRetry = 600
 
   let configuration: TopicConfiguration
   let service: MessageService
@@ -86,6 +88,16 @@ final class TopicService: Sendable {
     }
   }
 
+  /// Counts bytes that are to be stored, if the site of the account, or of the client without one, may have them.
+  func mayStore(_ bytes: Int, for requester: TopicRequester) async throws -> Bool {
+    guard let storage = store.msgr.storage else { return true }
+    if let account = requester.caller.account {
+      return try await storage.mayStore(bytes, by: account)
+    }
+    let network = requester.site.flatMap(ClientNetwork.init(words:))
+    return try await storage.mayStore(bytes, from: network)
+  }
+
   /// Counts a poll, a stream, a check or a file by its account or address.
   func chargeReading(_ requester: TopicRequester) throws(TopicRefusal) {
     if let wait = reading.use(requester.limitKey, at: configuration.reading) {
@@ -100,9 +112,10 @@ final class TopicService: Sendable {
 
   /// Publishes a message that was validated.
   func publish(_ post: TopicPost, by requester: TopicRequester) async throws -> TopicEntry {
+    guard try await mayStore(post.text.utf8.count + MsgrStore.messageOverhead, for: requester)
+    else { throw TopicRefusal.tooManyRequests(retryAfter: Self.storageRetry) }
     let receipt = try await store.publish(post, by: requester)
     publishEffects(receipt)
-    if receipt.predecessor != nil, !post.isUnifiedPush { wakePhones(of: receipt.entry) }
     published.add()
     return receipt.entry
   }
@@ -132,13 +145,29 @@ final class TopicService: Sendable {
     }
     for inbox in receipt.inboxes { service.publishEffects(inbox) }
     guard !receipt.subscribers.isEmpty else { return }
+    if store.store.isShared {
+      link.notifyAll(TopicRegistry.closing(at: entry.number), of: entry.topic)
+    }
+    showClosing(by: entry, to: receipt.subscribers)
+  }
+
+  /// Tells the streams that users have on this node that a sequence was deleted or read.
+  private func showClosing(by entry: TopicEntry, to users: [UserName]) {
     let name = entry.event == .deletion ? "Deleted" : "Cleared"
     let notice = JSONValue.object([
       name: .object(["Topic": .text(entry.topic.text), "Sequence": .text(entry.sequence)])
     ])
-    for user in receipt.subscribers {
+    for user in users {
       for stream in service.hub.members(of: user) { stream.show(notice.bytes) }
     }
+  }
+
+  /// Tells the streams on this node what another node has told of; without the store's help they are told nothing.
+  func showClosing(of topic: TopicName, at position: TopicPosition) async {
+    guard service.hub.count > 0,
+      let (entry, users) = try? await store.closing(of: topic, at: position)
+    else { return }
+    showClosing(by: entry, to: users)
   }
 
   // MARK: - Reading
@@ -251,7 +280,6 @@ final class TopicService: Sendable {
     for (id, topic) in try await store.due(atMost: Self.deliveriesAtOnce) {
       guard let receipt = try await store.deliver(id, to: topic) else { continue }
       publishEffects(receipt)
-      wakePhones(of: receipt.entry)
     }
   }
 
@@ -288,15 +316,6 @@ final class TopicService: Sendable {
     for stream in openStreams() { stream.keepAlive(after: configuration.keepalive, at: now) }
   }
 
-  private func wakePhones(of entry: TopicEntry) {
-    guard upstream != nil, entry.event == .message, !entry.isTransient else { return }
-    Task { [store, log] in
-      do { try await store.queueWake(of: entry) } catch {
-        log.warning("a phone isn't woken", ["cause": "\(error)"])
-      }
-    }
-  }
-
   /// Removes what is too old.
   func tidy() async throws {
     while try await store.expire(at: expiry()) {}
@@ -304,13 +323,13 @@ final class TopicService: Sendable {
 
   // MARK: - Files
 
-  /// Counts the bytes of a file for who has uploaded it.
-  func chargeBandwidth(_ bytes: Int, for key: String) throws(TopicRefusal) {
+  /// Counts the bytes of a file for its uploader.
+  ///
+  /// - Returns: the seconds to wait if these are too many; nil if they were counted.
+  func chargeBandwidth(_ bytes: Int, for key: String) -> Int? {
     let unit = 1 << 10
     let amount = max(1, (bytes + unit - 1) / unit)
-    if let wait = fileBytes.count(key, amount: amount, upTo: configuration.bandwidth / unit) {
-      throw .bandwidth(retryAfter: wait)
-    }
+    return fileBytes.count(key, amount: amount, upTo: configuration.bandwidth / unit)
   }
 }
 

@@ -1,5 +1,5 @@
 internal import Formats
-internal import Foundation
+internal import FoundationEssentials
 internal import Platform
 internal import Storage
 
@@ -79,6 +79,9 @@ extension TopicStore {
       number: number, topic: post.topic, id: post.id, event: post.event, time: moment,
       expires: expires, isTransient: post.isTransient, sequence: sequence, text: post.text,
       parts: post.parts, isBase64: post.isBase64)
+    if limits.wakesPhones, entry.event == .message, !entry.isTransient, !post.isUnifiedPush {
+      try queueWake(of: entry, transaction)
+    }
     var receipt = TopicReceipt(entry: entry, predecessor: topic.last)
     try copy(entry, into: &receipt, transaction)
     return receipt
@@ -100,21 +103,26 @@ extension TopicStore {
   private func copy(
     _ entry: TopicEntry, into receipt: inout TopicReceipt, _ transaction: borrowing Transaction
   ) throws {
-    let subscribers: [(UserName, Bool)] = try transaction.all(
+    let subscribers: [(name: UserName, isPushed: Bool, site: String?)] = try transaction.all(
       """
-      SELECT username, is_pushed FROM msgr_topic_subscriptions WHERE topic = ? ORDER BY username
+      SELECT s.username, s.is_pushed, u.site FROM msgr_topic_subscriptions s
+        JOIN msgr_users u ON u.username = s.username
+      WHERE s.topic = ? ORDER BY s.username
       """, entry.topic
-    ) { (try $0[0], try $0[1]) }
+    ) { (try $0[0], try $0[1], try $0[2]) }
     guard !subscribers.isEmpty else { return }
     guard entry.event == .message else {
-      receipt.subscribers = subscribers.map(\.0)
+      receipt.subscribers = subscribers.map(\.name)
       return
     }
     guard !entry.isBase64, !entry.isTransient else { return }
     var parts = entry.parts
     parts.sequence = entry.sequence == entry.id ? nil : entry.sequence
     let sender = entry.topic.sender
-    let posts = subscribers.map { name, isPushed in
+    // The topic has the message in any case.
+    let size = entry.text.utf8.count + MsgrStore.messageOverhead
+    let mayStore = subscribers.filter { msgr.storage?.add(size, of: $0.site) ?? true }
+    let posts = mayStore.map { name, isPushed, _ in
       var post = InboxPost(
         sender: sender, owner: sender, recipient: name, text: MessageText(stored: entry.text),
         parts: parts)
@@ -153,6 +161,24 @@ extension TopicStore {
         name: topic.name, facts: topic.facts, last: topic.last,
         entries: topic.entries - numbers.count, subscribedAt: topic.subscribedAt)
       return try append(post, to: present, at: now, transaction)
+    }
+  }
+
+  /// Returns the entry of a deletion or clearing, and the topic's subscribers; nil if it isn't there any more.
+  func closing(
+    of topic: TopicName, at position: TopicPosition
+  ) async throws -> (entry: TopicEntry, subscribers: [UserName])? {
+    try await store.read { snapshot in
+      let entry: TopicEntry? = try snapshot.one(
+        """
+        SELECT number, topic, id, event, time, expires_at, is_transient, sequence, text, parts,
+          is_base64
+        FROM msgr_topic_entries WHERE number = ? AND topic = ?
+        """, position, topic, transform: Self.entry)
+      guard let entry, entry.event != .message else { return nil }
+      let subscribers: [UserName] = try snapshot.values(
+        "SELECT username FROM msgr_topic_subscriptions WHERE topic = ? ORDER BY username", topic)
+      return (entry, subscribers)
     }
   }
 

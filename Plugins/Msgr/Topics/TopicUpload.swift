@@ -17,6 +17,17 @@ enum FileRefusal: Sendable, Hashable {
   case tooLarge(bytes: Int, limit: Int)
   /// The uploader's quota, or that of all together, is used up.
   case noRoom
+  /// The uploader's bytes of the day are used up.
+  case noBandwidth(retryAfter: Int)
+
+  /// The refusal of a request that has nothing but the file.
+  var ofRequest: TopicRefusal {
+    switch self {
+    case .off: .noFiles
+    case .tooLarge, .noRoom: .tooLarge
+    case .noBandwidth(let seconds): .bandwidth(retryAfter: seconds)
+    }
+  }
 
   /// The reason in words for people, in the message's last line and in a note.
   func sentence(about name: String) -> String {
@@ -25,6 +36,7 @@ enum FileRefusal: Sendable, Hashable {
     case .tooLarge(let bytes, let limit):
       "\(name) was not kept: \(Self.size(bytes)) is more than \(Self.size(limit))"
     case .noRoom: "\(name) was not kept: there is no room for it"
+    case .noBandwidth: "\(name) was not kept: the day's bytes of files are used up"
     }
   }
 
@@ -40,7 +52,12 @@ enum FileRefusal: Sendable, Hashable {
 
 extension TopicService {
   /// How many times the largest file is read and thrown away, so that the client gets its answer.
-  static let excessFactor = 4
+  private static let excessFactor = 4
+
+  /// The most bytes of a body of which all is read, be it kept or thrown away.
+  var longestUpload: Int {
+    Self.excessFactor * max(configuration.attachmentBytes, service.publishing.messageBytes)
+  }
 
   /// Receives a file into the store, piece by piece.
   ///
@@ -85,14 +102,15 @@ extension TopicService {
         let bytes = try await discard(limit, source)
         return .refused(.tooLarge(bytes: max(bytes, limit + 1), limit: limit))
       }
+      let mayStore = try await mayStore(size, for: requester)
       let hasRoom = try await store.resize(path, to: size, by: requester)
-      guard hasRoom else {
+      guard mayStore, hasRoom else {
         try await store.discard(path)
         return .refused(.noRoom)
       }
-      do { try chargeBandwidth(size, for: requester.limitKey) } catch {
+      if let wait = chargeBandwidth(size, for: requester.limitKey) {
         try await store.discard(path)
-        throw error
+        return .refused(.noBandwidth(retryAfter: wait))
       }
       return .kept(
         TopicFile(
@@ -136,11 +154,10 @@ extension TopicService {
   ///
   /// - Returns: the length of the whole.
   private func discard(_ read: Int, _ source: RequestBody) async throws -> Int {
-    let most = max(configuration.attachmentBytes, 1 << 20) * Self.excessFactor
     var total = read
     while let piece = try await source.next() {
       total += piece.count
-      guard total <= most else { throw TopicRefusal.tooLarge }
+      guard total <= longestUpload else { throw TopicRefusal.tooLarge }
     }
     return total
   }
