@@ -82,7 +82,7 @@ struct BearerToken: Sendable {
     }
 
     /// The length of a whole token.
-    fileprivate var length: Int {
+    var length: Int {
       switch self {
       case .session: 64
       case .ntfy: 32

@@ -134,13 +134,18 @@ struct MsgrRoutes: Sendable {
   private func registerMessages(on router: inout Router) {
     registerResponse("/message", in: ["", Self.prefix], on: &router) { request, _ in
       // Gotify's clients publish at this path too.
-      if let gotify, try await gotify.isGotify(request) { return try await gotify.publish(request) }
-      return Self.response(
-        .array(
-          try await answer(request, name: .userFrom) { call in
-            let credentials = try call.credentials(name: .userFrom)
-            return try await service.send(try Draft(call.fields), by: credentials).json
-          }))
+      guard let gotify else { return try await sendMessage(request) }
+      if gotify.isProbablyMsgrs(request) {
+        do {
+          return try await sendMessage(request)
+        } catch {
+          // What failed may have been another's: nobody's session has a publisher's token, so nothing was sent.
+          guard try await gotify.isGotify(request) else { throw error }
+          return try await gotify.publish(request)
+        }
+      }
+      if try await gotify.isGotify(request) { return try await gotify.publish(request) }
+      return try await sendMessage(request)
     }
     let authenticator = service.authenticator
     let store = service.store
@@ -202,6 +207,14 @@ struct MsgrRoutes: Sendable {
       try await service.confirm(credentials)
       throw fault
     }
+  }
+
+  private func sendMessage(_ request: Request) async throws -> Response {
+    let body = try await answer(request, name: .userFrom) { call in
+      let credentials = try call.credentials(name: .userFrom)
+      return try await service.send(try Draft(call.fields), by: credentials).json
+    }
+    return Self.response(.array(body))
   }
 
   /// Registers a request by POST, or by other methods, whose response is JSON.

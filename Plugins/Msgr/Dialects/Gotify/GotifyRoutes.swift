@@ -1,6 +1,6 @@
 internal import Cryptography
 internal import Formats
-internal import Foundation
+internal import FoundationEssentials
 internal import HTTPProtocol
 internal import HTTPServer
 internal import Platform
@@ -85,7 +85,10 @@ struct GotifyRoutes: Sendable {
         try await act()
       }
     } catch {
-      guard let failure = GotifyError(refusing: error) else { throw error }
+      guard var failure = GotifyError(refusing: error) else { throw error }
+      if failure.status == .tooManyRequests, MsgrRoutes.givesUpTooSoon(request.head) {
+        failure.status = .serviceUnavailable
+      }
       return failure.response
     }
   }
@@ -107,6 +110,17 @@ struct GotifyRoutes: Sendable {
       return nil
     }
     return field.dropFirst("bearer ".count).trimmingBlanks
+  }
+
+  /// Finds the token that a program publishes with, which may also be the password of the scheme Basic.
+  private static func shownToken(_ head: RequestHead) -> TokenHash? {
+    if let token = token(head) { return BearerToken.hash(ofText: Array(token.utf8)) }
+    guard let field = head.first(.authorization) else { return nil }
+    return switch GivenCredentials(authorization: field) {
+    case .nothing, .malformed: nil
+    case .token(let hash): hash
+    case .account(_, let secret): BearerToken.hash(ofText: Array(secret.utf8))
+    }
   }
 
   /// Finds out who asks: a client by its token, or an account by name and password.
@@ -366,8 +380,7 @@ struct GotifyRoutes: Sendable {
   private func publisher(
     _ request: Request
   ) async throws -> (token: PublisherToken, recipients: [UserName]) {
-    guard let token = Self.token(request.head) else { throw GotifyError.unauthorized }
-    let hash = BearerToken.hash(ofText: Array(token.utf8))
+    guard let hash = Self.shownToken(request.head) else { throw GotifyError.unauthorized }
     if let session = try await service.store.boundToken(hash), session.device.isGotify {
       return try await publisher(ofClient: session.name, request)
     }
@@ -402,14 +415,38 @@ struct GotifyRoutes: Sendable {
     }
   }
 
+  /// Returns whether a message looks like one by Msgr's own clients, which saves a look into the store for each: it names a
+  /// recipient, and shows the token of a session or none.
+  func isProbablyMsgrs(_ request: Request) -> Bool {
+    let head = request.head
+    guard head.query == nil, head.first(FieldName("X-Gotify-Key")) == nil else { return false }
+    if let field = head.first(.authorization) {
+      let form = BearerToken.Form.session
+      let prefix = "Bearer "
+      guard field.count == prefix.utf8.count + form.length, field.starts(with: prefix.utf8) else {
+        return false
+      }
+    }
+    return request.body.contains(Self.recipientsField)
+  }
+
+  private static let recipientsField = Array("\"\(FieldID.userTo.rawValue)\"".utf8)
+
   /// Returns whether a request to a path that Msgr has too is Gotify's.
   func isGotify(_ request: Request) async throws -> Bool {
     let head = request.head
     if head.first(FieldName("X-Gotify-Key")) != nil { return true }
     if let query = head.query, URLEncodedForm(query)?["token"] != nil { return true }
-    guard let field = head.first(.authorization),
-      let hash = BearerToken.hash(inAuthorization: field)
-    else { return false }
+    guard let field = head.first(.authorization) else { return false }
+    switch GivenCredentials(authorization: field) {
+    case .nothing, .malformed: return false
+    case .token(let hash): return try await isGotify(hash)
+    case .account(_, let secret):
+      return try await isGotify(BearerToken.hash(ofText: Array(secret.utf8)))
+    }
+  }
+
+  private func isGotify(_ hash: TokenHash) async throws -> Bool {
     if let session = try await service.store.boundToken(hash) { return session.device.isGotify }
     return try await service.store.publisher(hash) != nil
   }
