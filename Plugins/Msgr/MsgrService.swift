@@ -43,7 +43,9 @@ package struct MsgrService: Migrating, Commanding, Confidential, Running, Speaki
     service = try MessageService(context, configuration)
     topics = try TopicService(service, context, configuration)
     self.configuration = configuration
-    webApp = configuration.hasWebApp ? MsgrWebApp.files(clock: context.clock) : nil
+    webApp =
+      configuration.hasWebApp
+      ? MsgrWebApp.files(serverName: context.serverName, clock: context.clock) : nil
     routes = MsgrRoutes(
       service: service, topics: topics,
       gotify: configuration.hasGotify
@@ -91,7 +93,8 @@ package struct MsgrService: Migrating, Commanding, Confidential, Running, Speaki
     let hosts = configuration.topics.hosts
     var router = Router(service: "msgr-dialects", hosts: hosts)
     router.optionsFields = nil
-    router.errorStyle = .own { NtfyError(answering: $0).response }
+    let hasCORS = topics.isOn && topics.configuration.hasCORS
+    router.errorStyle = .own { NtfyRoutes.response(to: $0, hasCORS: hasCORS) }
     if topics.isOn { NtfyRoutes(topics: topics, log: service.log).register(on: &router) }
     routes.gotify?.register(on: &router, isAlone: !hosts.isEmpty)
     return [router]

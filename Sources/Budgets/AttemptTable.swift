@@ -108,6 +108,18 @@ package final class AttemptTable: Sendable {
     }
   }
 
+  /// Returns the events of a key that count.
+  package func total(of key: some Hashable) -> Int {
+    let now = clock().milliseconds
+    return entries.withLock { entries in
+      let hash = key.hashValue
+      let known = entries[set(of: hash, in: entries)].first { $0.hash == hash && $0.newest != nil }
+      guard var entry = known else { return 0 }
+      entry.advance(to: now / step)
+      return entry.total
+    }
+  }
+
   /// Removes the last event of a key, which came to nothing.
   package func refund(_ key: some Hashable) {
     let now = clock().milliseconds

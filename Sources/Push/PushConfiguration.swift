@@ -47,7 +47,7 @@ package struct PushConfiguration: Sendable {
     "msgr.push_streams": "push.streams", "msgr.debug_pushes": "push.log_payloads",
   ]
   /// The name that backups and the nodes that share a database know the file of ``webKey`` by.
-  package static let nameOfWebKey = "msgr.web_push.key"
+  package static let nameOfWebKey = "push.web.key"
 
   /// True if pushes to the log show their payloads there, and at `GET /debug/pushes`.
   package let showsPayloads: Bool
@@ -126,6 +126,8 @@ package struct APNsConfiguration: Sendable {
   /// The path of a PEM file with the authorities of the push service's certificate, or an empty string for the
   /// system's.
   package var roots = ""
+  /// True if the app may send critical alerts, which Apple grants on request.
+  package var mayBeCritical = false
 }
 
 extension APNsConfiguration {
@@ -145,6 +147,7 @@ extension APNsConfiguration {
     let teamID = Self.name("team_id", section)
     let certificate = section.path("certificate", default: "", relativeTo: .data)
     let roots = section.path("roots", default: "")
+    let mayBeCritical = section.bool("critical", default: false)
     guard isNeeded || Self.isGiven(in: section) else { return nil }
     let reject = { if isUsed || isNeeded { section.reject($0, $1) } }
     if topic.isEmpty { reject("topic", "expected the app's bundle identifier") }
@@ -161,7 +164,8 @@ extension APNsConfiguration {
     }
     guard !topic.isEmpty else { return nil }
     self.init(
-      url: url, sandboxURL: sandboxURL, topic: topic, credentials: credentials, roots: roots)
+      url: url, sandboxURL: sandboxURL, topic: topic, credentials: credentials, roots: roots,
+      mayBeCritical: mayBeCritical)
   }
 
   /// Returns whether a section that was read names credentials or an app.

@@ -8,6 +8,8 @@ enum ActionsSyntax {
   /// The reason why a text is no list of actions.
   struct Fault: Error, Hashable {
     let reason: String
+    /// True if the rest of the action was not read.
+    var isWithinAction = false
   }
 
   /// Parses actions in the short form, or as a JSON list.
@@ -25,10 +27,14 @@ enum ActionsSyntax {
     var notes: [String] = []
     var rest = text[...]
     while !rest.isEmpty {
-      let members = try members(of: &rest)
-      guard !members.isEmpty else { continue }
-      do throws(Fault) { actions.append(try action(members)) } catch {
+      do throws(Fault) {
+        let members = try members(of: &rest)
+        guard !members.isEmpty else { continue }
+        actions.append(try action(members))
+      } catch {
         notes.append("Action \(actions.count + notes.count + 1) was dropped: \(error.reason)")
+        // The next one may be good.
+        if error.isWithinAction { rest = rest.drop { $0 != ";" }.dropFirst() }
       }
     }
     return (actions, notes)
@@ -91,7 +97,7 @@ enum ActionsSyntax {
       switch rest.first {
       case ",": rest.removeFirst()
       case ";", nil: break
-      default: throw Fault(reason: "something follows a quotation mark")
+      default: throw Fault(reason: "something follows a quotation mark", isWithinAction: true)
       }
     }
   }
@@ -122,6 +128,6 @@ enum ActionsSyntax {
         value.append(next)
       }
     }
-    throw Fault(reason: "a quotation mark is missing")
+    throw Fault(reason: "a quotation mark is missing", isWithinAction: true)
   }
 }

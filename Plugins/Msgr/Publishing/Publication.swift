@@ -105,8 +105,6 @@ extension PublicationFields {
       if let level = MessagePriority.level(named: text) {
         return MessagePriority.number(ofLevel: level)
       }
-      // Proxies send the field with other contents (RFC 9218), which are no program's fault.
-      if text.contains("=") { return nil }
       notes.append("Priority was left out: it is neither 1 to 5 nor one of their names")
     }
     return nil

@@ -1,5 +1,5 @@
 internal import Formats
-internal import Foundation
+internal import FoundationEssentials
 internal import FoundationEssentials
 internal import HTTPProtocol
 
@@ -108,7 +108,8 @@ enum PublicationReader {
     fields.fileName = text(json["filename"])
     fields.delay = text(json["delay"])
     fields.isUncached = text(json["cache"]).map(PublishingParameters.isFalse) ?? false
-    for (name, words) in [("email", "Email"), ("call", "Call")] where json[name] != nil {
+    for (name, words) in [("email", "Email"), ("call", "Call")]
+    where !(text(json[name])?.isEmpty ?? true) {
       fields.notes.append("\(words) was ignored: it is not done here")
     }
     fields.read(extras: json["extras"])

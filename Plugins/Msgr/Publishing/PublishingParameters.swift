@@ -1,5 +1,5 @@
 internal import Formats
-internal import Foundation
+internal import FoundationEssentials
 internal import HTTPProtocol
 
 /// The parameters of a request that publishes: header fields, or members of the query, by several names each and in any case.
@@ -43,13 +43,21 @@ struct PublishingParameters: Sendable {
   init(_ head: RequestHead) {
     head.forEachField { name, value in
       let key = String(decoding: name, as: UTF8.self).lowercased()
-      if let known = Self.names[key] { accept(HeaderText.decode(value), of: known, named: key, 0) }
+      guard let known = Self.names[key] else { return }
+      let text = HeaderText.decode(value)
+      if key == "priority", Self.isOfHTTP(priority: text) { return }
+      accept(text, of: known, named: key, 0)
     }
     guard let query = head.query, let form = URLEncodedForm(query) else { return }
     for pair in form.pairs {
       let key = pair.name.lowercased()
       if let known = Self.names[key] { accept(pair.value, of: known, named: key, 100) }
     }
+  }
+
+  /// Returns whether the value of `Priority` is that of RFC 9218, which browsers and proxies add.
+  private static func isOfHTTP(priority text: String) -> Bool {
+    text.trimmingBlanks.wholeMatch(of: /u=[0-7](, *i(=\?[01])?)?|i(=\?[01])?(, *u=[0-7])?/) != nil
   }
 
   private mutating func accept(_ value: String, of name: Name, named key: String, _ base: Int) {

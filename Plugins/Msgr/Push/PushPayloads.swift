@@ -63,34 +63,39 @@ enum APNsPayload {
   private static let alertRoom = 1024
 
   /// Returns the payload of a push, in UTF-8.
-  static func json(of message: PushedMessage) -> [UInt8] {
+  ///
+  /// - Parameter mayBeCritical: whether a message of the highest priority is a critical alert.
+  static func json(of message: PushedMessage, mayBeCritical: Bool = false) -> [UInt8] {
+    let isCritical = mayBeCritical && message.parts.isHighest
+    let payload = {
+      (alert: String, text: String, parts: [JSONValue.Member], isCut: Bool) -> String in
+      Self.payload(
+        message, alert: alert, text: text, parts, isCut: isCut, isCritical: isCritical)
+    }
     let members = message.parts.members
-    let whole = payload(message, alert: "", text: message.text.text, members, isCut: false)
+    let whole = payload("", message.text.text, members, false)
     let room = MessageText.longestPush - whole.utf8.count
     if room >= 0 {
       let alert = message.alertText.escapedPrefix(upTo: room)
-      return Array(
-        payload(message, alert: alert, text: message.text.text, members, isCut: false).utf8)
+      return Array(payload(alert, message.text.text, members, false).utf8)
     }
     let fitted = FittedMessage(
       message.text.text, members, upTo: MessageText.longestPush - alertRoom
-    ) { text, parts in
-      payload(message, alert: "", text: text, parts, isCut: true).utf8.count
-    }
+    ) { text, parts in payload("", text, parts, true).utf8.count }
     let alert = message.alertText.escapedPrefix(upTo: alertRoom)
-    return Array(
-      payload(message, alert: alert, text: fitted.text, fitted.parts, isCut: fitted.isCut).utf8)
+    return Array(payload(alert, fitted.text, fitted.parts, fitted.isCut).utf8)
   }
 
   private static func payload(
     _ message: PushedMessage, alert: String, text: String, _ parts: [JSONValue.Member],
-    isCut: Bool
+    isCut: Bool, isCritical: Bool
   ) -> String {
     let alert = JSONValue.object(["title": .text(message.title), "body": .text(alert)])
     let aps = JSONValue.object([
-      "alert": alert, "sound": message.parts.isLow ? nil : .text("default"),
+      "alert": alert, "sound": sound(of: message.parts, isCritical: isCritical),
       "badge": .integer(message.badge),
-      "interruption-level": message.parts.interruptionLevel.map { .text($0) },
+      "interruption-level": isCritical
+        ? .text("critical") : message.parts.interruptionLevel.map { .text($0) },
     ])
     let own: [JSONValue.Member] = [
       JSONValue.Member("aps", aps), JSONValue.Member("UserFrom", .text(message.sender.text)),
@@ -101,9 +106,16 @@ enum APNsPayload {
     if isCut { members.append(JSONValue.Member("Cut", .truth(true))) }
     return JSONValue.object(members).json
   }
+
+  private static func sound(of parts: MessageParts, isCritical: Bool) -> JSONValue? {
+    guard isCritical else { return parts.isLow ? nil : .text("default") }
+    return .object(["critical": .integer(1), "name": .text("default"), "volume": .integer(1)])
+  }
 }
 
 extension MessageParts {
+  /// True for the highest priority, in ntfy's scale 5.
+  fileprivate var isHighest: Bool { priority.map { $0 >= MessagePriority.range.upperBound } ?? false }
   /// How much an iPhone interrupts its user; nil where nothing is said.
   fileprivate var interruptionLevel: String? {
     switch priority {
@@ -182,6 +194,7 @@ enum WebPushPayload {
       JSONValue.Member("Badge", .integer(message.badge)),
     ]
     if message.isAddRequest { members.append(JSONValue.Member("AddRequest", .truth(true))) }
+    if !message.emoji.isEmpty { members.append(JSONValue.Member("Emoji", .text(message.emoji))) }
     members += parts
     if isCut { members.append(JSONValue.Member("Cut", .truth(true))) }
     if let text { members.append(JSONValue.Member("Message", .text(text))) }
@@ -196,8 +209,8 @@ enum WebPushPayload {
       "web_push": .integer(8030),
       "notification": .object([
         "title": .text(message.title), "navigate": .text(message.parts.link ?? page),
-        "app_badge": .text("\(message.badge)"), "tag": .text(message.id.text),
-        "dir": .text("auto"), "body": text.map { .text($0) },
+        "app_badge": .text("\(message.badge)"), "tag": .text(message.mark),
+        "dir": .text("auto"), "body": text.map { .text(message.alert($0)) },
       ]),
     ])
   }

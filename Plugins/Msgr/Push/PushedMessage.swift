@@ -27,12 +27,21 @@ struct PushedMessage: Sendable {
   }
 
   /// The text of a notification.
-  var alertText: String { parts.title == nil ? emojiPrefix + text.text : text.text }
+  var alertText: String { alert(text.text) }
 
-  private var emojiPrefix: String {
-    let emoji = EmojiShortCodes.emoji(of: parts.tags)
-    return emoji.isEmpty ? "" : "\(emoji) "
+  /// Returns a text, or the beginning of one, as a notification shows it.
+  func alert(_ text: String) -> String { parts.title == nil ? emojiPrefix + text : text }
+
+  /// The emoji of the tags, separated by blanks; empty without any.
+  var emoji: String { EmojiShortCodes.emoji(of: parts.tags) }
+
+  /// The mark by which a notification replaces an earlier one: of the same sequence of a topic, or else of none.
+  var mark: String {
+    guard let topic = parts.topic, let sequence = parts.sequence else { return id.text }
+    return "#\(topic)/\(sequence)"
   }
+
+  private var emojiPrefix: String { emoji.isEmpty ? "" : "\(emoji) " }
 }
 
 extension PushedMessage {
@@ -92,12 +101,16 @@ struct MsgrPushes: PushSource {
   let store: MsgrStore
   /// The page that a tap opens if the message has no link.
   let page: String
+  /// True if Apple lets the app send critical alerts.
+  var mayBeCritical = false
 
   func payload(of push: LeasedPush) -> PushPayload? {
     guard let message = PushedMessage(push) else { return nil }
     return switch push.address.kind {
     case .apns, .apnsSandbox:
-      .apns(APNsPayload.json(of: message), priority: message.parts.isLow ? 5 : 10)
+      .apns(
+        APNsPayload.json(of: message, mayBeCritical: mayBeCritical),
+        priority: message.parts.isLow ? 5 : 10)
     case .fcm: .fcm(data: FCMMessage.data(of: message))
     case .web: .web(WebPushPayload.json(of: message, isShort: push.isShort, page: page))
     }

@@ -1,4 +1,4 @@
-internal import Foundation
+internal import FoundationEssentials
 internal import Platform
 
 /// A time at which a message is to come, in a program's words: `30m`, `2 hours`, `1764201600`, `tomorrow, 10am`.

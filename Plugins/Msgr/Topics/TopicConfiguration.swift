@@ -58,7 +58,10 @@ struct TopicConfiguration: Sendable {
   /// True if the server's own address is known, which phones that are woken listen to.
   private let hasPublicURL: Bool
 
-  /// What ``upstream`` means, for the operator.
+  /// True if another server is asked to wake iPhones.
+  var wakesPhones: Bool { !upstream.isEmpty && hasPublicURL }
+
+  /// The meaning of ``upstream``, for the operator.
   var upstreamFinding: ContentFinding {
     hasPublicURL
       ? ContentFinding(

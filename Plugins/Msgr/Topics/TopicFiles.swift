@@ -52,20 +52,11 @@ extension TopicStore {
     let account = requester.caller.account
     let site = account == nil ? requester.site ?? "" : nil
     return try await store.write { transaction in
-      let own: Int? =
-        if let account {
-          try transaction.value(
-            "SELECT coalesce(CAST(sum(size) AS BIGINT), 0) FROM msgr_topic_files WHERE account = ?",
-            account)
-        } else {
-          try transaction.value(
-            "SELECT coalesce(CAST(sum(size) AS BIGINT), 0) FROM msgr_topic_files WHERE site = ?",
-            site)
-        }
+      let own = try fileBytes(of: requester, transaction)
       let all: Int? = try transaction.value(
         "SELECT coalesce(CAST(sum(size) AS BIGINT), 0) FROM msgr_topic_files")
       let share = account == nil ? limits.perAddress : limits.perAccount
-      guard (own ?? 0) + file.size <= share, (all ?? 0) + file.size <= limits.all else {
+      guard own + file.size <= share, (all ?? 0) + file.size <= limits.all else {
         return false
       }
       try transaction.execute(
@@ -77,6 +68,23 @@ extension TopicStore {
         now + Self.receiving, false)
       return true
     }
+  }
+
+  /// Returns the bytes of files that are kept for an account, or for an address without one.
+  func fileBytes(
+    of requester: TopicRequester, _ database: borrowing some Queryable & ~Copyable
+  ) throws -> Int {
+    let own: Int? =
+      if let account = requester.caller.account {
+        try database.value(
+          "SELECT coalesce(CAST(sum(size) AS BIGINT), 0) FROM msgr_topic_files WHERE account = ?",
+          account)
+      } else {
+        try database.value(
+          "SELECT coalesce(CAST(sum(size) AS BIGINT), 0) FROM msgr_topic_files WHERE site = ?",
+          requester.site ?? "")
+      }
+    return own ?? 0
   }
 
   /// Stores a piece of a file.
@@ -173,7 +181,7 @@ enum TopicFileTypes {
     (0, [0xfd, 0x37, 0x7a, 0x58, 0x5a], "application/x-xz"),
     (0, Array("BZh".utf8), "application/x-bzip2"),
     (0, [0x37, 0x7a, 0xbc, 0xaf, 0x27, 0x1c], "application/x-7z-compressed"),
-    (0, Array("BM".utf8), "image/bmp"),
+
   ]
 
   /// The types of names that have no signature.
@@ -194,6 +202,10 @@ enum TopicFileTypes {
     for signature in signatures
     where head.dropFirst(signature.offset).starts(with: signature.bytes) {
       return signature.type
+    }
+    // The four bytes behind the length are reserved; without them many a text would be a picture.
+    if head.starts(with: "BM".utf8), head.dropFirst(6).prefix(4).elementsEqual([0, 0, 0, 0]) {
+      return "image/bmp"
     }
     let isText = !head.contains(0) && isUTF8Start(head)
     guard let dot = name.lastIndex(of: ".") else { return isText ? "text/plain" : unknown }

@@ -1,5 +1,5 @@
 internal import Formats
-internal import Foundation
+internal import FoundationEssentials
 internal import HTTPServer
 internal import Platform
 internal import Storage
@@ -40,7 +40,7 @@ extension TopicService {
         attachment = self.attachment(
           file, isOpen: try await isOpen(name, by: requester), from: post.due ?? now, base: base)
       case .refused(let refusal):
-        guard hasText else { throw refusal == .off ? TopicRefusal.noFiles : .tooLarge }
+        guard hasText else { throw refusal.ofRequest }
         let sentence = refusal.sentence(
           about: PublicationFields.fileName(fileName) ?? "attachment")
         fields.message = (fields.message.map { "\($0)\n" } ?? "") + "[\(sentence)]"

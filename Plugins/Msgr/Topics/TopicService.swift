@@ -32,6 +32,7 @@ final class TopicService: Sendable {
   private let fileBytes: AttemptTable
   private let lastStream = Atomic<Int64>(0)
   private let published: Counter
+  let statistics: TopicStatistics
   private let expiry: @Sendable () -> Timestamp
   private let node: NodeID
   /// The free disk, of which a part is kept for accounts.
@@ -46,6 +47,7 @@ final class TopicService: Sendable {
     self.service = service
     store = TopicStore(
       msgr: service.store, limits: TopicLimits(topics), files: TopicFileLimits(topics))
+    statistics = TopicStatistics(store, clock: context.clock)
     publicURL = context.publicURL
     log = context.log
     streamSlots = TopicStreamSlots(
@@ -117,6 +119,7 @@ final class TopicService: Sendable {
     let receipt = try await store.publish(post, by: requester)
     publishEffects(receipt)
     published.add()
+    statistics.record(of: requester.limitKey)
     return receipt.entry
   }
 

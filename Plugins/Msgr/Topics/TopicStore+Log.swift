@@ -399,13 +399,6 @@ extension TopicStore {
       try topics.map { ($0, try Self.last(of: $0, snapshot)) }
     }
   }
-
-  /// Returns the number of messages that are stored.
-  func messageCount() async throws -> Int {
-    try await store.read(isOneQuery: true) { snapshot in
-      try snapshot.value("SELECT count(*) FROM msgr_topic_entries WHERE event = 0") ?? 0
-    }
-  }
 }
 
 /// The position from which a reader begins.

@@ -13,6 +13,7 @@ struct TopicLimits: Sendable {
   let topics: Int
   let waiting: Int
   let subscribers = 1000
+  let wakesPhones: Bool
 
   /// The time for which the name of a deleted account's topic is barred.
   static let barred = Duration.seconds(30 * 86_400)
@@ -32,6 +33,7 @@ struct TopicLimits: Sendable {
     topicsPerAddress = configuration.topicsPerAddress
     topics = configuration.topics
     waiting = configuration.waiting
+    wakesPhones = configuration.wakesPhones
   }
 }
 

@@ -246,7 +246,20 @@ struct TopicRegistry: MemberRegistry {
     TopicName(String(decoding: key, as: UTF8.self))
   }
 
-  func receive(_ content: [UInt8], of key: [UInt8]) async {}
+  /// The first byte of a notification that a sequence was deleted or read; its entry's position follows.
+  private static let closing: UInt8 = 1
+
+  /// Returns the bytes of a notification that a sequence was deleted or read.
+  static func closing(at position: TopicPosition) -> [UInt8] {
+    [closing] + NotificationKind.bytes(position.rawValue)
+  }
+
+  func receive(_ content: [UInt8], of key: [UInt8]) async {
+    guard content.first == Self.closing, let topic = user(withKey: key),
+      let number = NotificationKind.number(content.dropFirst())
+    else { return }
+    await service.showClosing(of: topic, at: TopicPosition(rawValue: number))
+  }
 
   func entries(
     at places: [(user: TopicName, position: TopicPosition)]

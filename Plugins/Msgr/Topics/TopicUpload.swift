@@ -201,17 +201,11 @@ extension TopicStore {
     try await store.write { transaction in
       try transaction.execute(
         "UPDATE msgr_topic_files SET size = ? WHERE name = ?", size, name)
-      let account = requester.caller.account
-      let site = account == nil ? requester.site ?? "" : nil
-      let own: Int? = try transaction.value(
-        """
-        SELECT coalesce(CAST(sum(size) AS BIGINT), 0) FROM msgr_topic_files
-        WHERE account = ?1 OR (?1 IS NULL AND site = ?2)
-        """, account, site)
+      let own = try fileBytes(of: requester, transaction)
       let all: Int? = try transaction.value(
         "SELECT coalesce(CAST(sum(size) AS BIGINT), 0) FROM msgr_topic_files")
-      let share = account == nil ? files.perAddress : files.perAccount
-      return (own ?? 0) <= share && (all ?? 0) <= files.all
+      let share = requester.caller.account == nil ? files.perAddress : files.perAccount
+      return own <= share && (all ?? 0) <= files.all
     }
   }
 }

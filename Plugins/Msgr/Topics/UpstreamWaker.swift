@@ -10,7 +10,7 @@ internal import Storage
 /// Asks another server to wake the iPhones that listen to a topic: Apple's pushes for an app in the store can only come from its
 /// maker's server.
 ///
-/// What leaves is a digest of the topic's address, the message's identifier, and the time.
+/// A digest of the topic's address, the message's identifier and the time leave this server.
 final class UpstreamWaker: Sendable {
   private static let triesAtMost = 3
   private static let atOnce = 5
@@ -32,19 +32,22 @@ final class UpstreamWaker: Sendable {
     token = configuration.upstreamToken
     self.log = log
     var options = HTTPClientOptions()
-    options.timeout = .seconds(15)
+    options.timeout = .seconds(10)
     options.bodyLimit = 16 << 10
     client = try WebClient(options)
   }
 
   /// Makes the calls that are due, some at once.
   func run(_ store: TopicStore) async throws {
-    let due = try await store.dueWakes(atMost: Self.atOnce)
-    await withTaskGroup { group in
-      for wake in due {
-        group.addTask { [self] in await call(wake, store) }
+    var due: [TopicWake] = []
+    repeat {
+      due = try await store.dueWakes(atMost: Self.atOnce)
+      await withTaskGroup { group in
+        for wake in due {
+          group.addTask { [self] in await call(wake, store) }
+        }
       }
-    }
+    } while due.count == Self.atOnce
   }
 
   private func call(_ wake: TopicWake, _ store: TopicStore) async {
@@ -88,16 +91,14 @@ struct TopicWake: Sendable {
 extension TopicStore {
   /// The time for which a call is one node's alone.
   private static let wakeLease = Duration.seconds(20)
+  /// The time after which a call that couldn't be made is given up.
+  private static let wakeAge = Duration.seconds(600)
 
-  /// Queues a call.
-  func queueWake(of entry: TopicEntry) async throws {
-    try await store.write { transaction in
-      try transaction.execute(
-        """
-        INSERT INTO msgr_topic_wakes (id, topic, due_at, tries) VALUES (?, ?, ?, 0)
-        ON CONFLICT DO NOTHING
-        """, entry.id, entry.topic, now)
-    }
+  /// Queues a call, with the entry that it is about.
+  func queueWake(of entry: TopicEntry, _ transaction: borrowing Transaction) throws {
+    try transaction.execute(
+      "INSERT INTO msgr_topic_wakes (id, topic, created_at, due_at, tries) VALUES (?, ?, ?, ?, 0)",
+      entry.id, entry.topic, now, now)
   }
 
   /// Leases the calls that are due.
@@ -107,7 +108,9 @@ extension TopicStore {
     }
     guard isAnyDue else { return [] }
     return try await store.write { transaction in
-      try transaction.all(
+      try transaction.execute(
+        "DELETE FROM msgr_topic_wakes WHERE created_at <= ?", now - Self.wakeAge)
+      return try transaction.all(
         """
         UPDATE msgr_topic_wakes SET due_at = ?1 WHERE id IN (
           SELECT id FROM msgr_topic_wakes WHERE due_at <= ?2 ORDER BY due_at LIMIT ?3)

@@ -35,9 +35,13 @@ self.addEventListener("push", (event) => {
   try { push = event.data.json(); } catch { /* Something has to be shown. */ }
   navigator.setAppBadge?.(push.Badge).catch(() => {});
   // A title is its author's word: it stands behind the author's name.
-  const title = [push.UserFrom ?? "Msgr", push.Title].filter(Boolean).join(": ");
+  const emoji = push.Emoji ? `${push.Emoji} ` : "";
+  const title = [push.UserFrom ?? "Msgr", push.Title && emoji + push.Title].filter(Boolean).join(": ");
+  const text = push.Message ?? "";
   event.waitUntil(self.registration.showNotification(title, {
-    body: push.Message ?? "", tag: push.Id, icon: "{{icon-192.png}}", badge: "{{icon-192.png}}", dir: "auto",
+    body: push.Title ? text : emoji + text,
+    // A later message of a topic's sequence replaces the earlier one.
+    tag: push.Topic && push.Sequence ? `#${push.Topic}/${push.Sequence}` : push.Id, icon: "{{icon-192.png}}", badge: "{{icon-192.png}}", dir: "auto",
     timestamp: Date.parse(push.Time) || Date.now(),
     data: { from: push.UserFrom, link: push.Link },
   }));

@@ -218,10 +218,11 @@ INSERT INTO "msgr_topic_waiting" VALUES('x','x',1,NULL,NULL,1,'x','x',NULL);
 CREATE TABLE msgr_topic_wakes (
   id TEXT NOT NULL PRIMARY KEY,
   topic TEXT NOT NULL REFERENCES msgr_topics ON DELETE CASCADE,
+  created_at INTEGER NOT NULL,
   due_at INTEGER NOT NULL,
   tries INTEGER NOT NULL
 ) STRICT;
-INSERT INTO "msgr_topic_wakes" VALUES('x','x',1,1);
+INSERT INTO "msgr_topic_wakes" VALUES('x','x',1,1,1);
 CREATE TABLE msgr_topics (
   topic TEXT NOT NULL PRIMARY KEY,
   -- Null for a topic that a request without an account has made.

@@ -85,7 +85,7 @@ extension Session {
 
 /// A failure in the form of Gotify's clients.
 struct GotifyError: Error, Hashable, Sendable {
-  let status: Status
+  var status: Status
   let text: String
   var retryAfter: Int?
 

@@ -43,6 +43,12 @@ struct NtfyError: Error, Hashable, Sendable {
 }
 
 extension NtfyError {
+  /// Returns the failure as a program is told it: one that gives a message up at 429 gets 503.
+  func answering(_ head: RequestHead) -> NtfyError {
+    guard code == 42901, MsgrRoutes.givesUpTooSoon(head) else { return self }
+    return NtfyError(code: 50301, text: text, retryAfter: retryAfter)
+  }
+
   /// Makes the error of a refusal; nil for an error that is no client's.
   init?(refusing error: any Error) {
     switch error {

@@ -1,5 +1,5 @@
 internal import Formats
-internal import Foundation
+internal import FoundationEssentials
 internal import HTTPProtocol
 internal import Platform
 
@@ -39,7 +39,8 @@ struct NtfyPublishRequest: Sendable {
     }
     let charset = PublicationReader.charset(of: head)
     if !bytes.isEmpty {
-      if let name = parameters[.fileName] {
+      // Beside the address of a file elsewhere, a name is that file's.
+      if let name = parameters[.fileName], parameters[.attach] == nil {
         body = .file(name: name)
       } else if isWhole, let text = Self.text(bytes, charset: charset), text.utf8.count <= longest {
         let trimmed = text.trimmingBlanks

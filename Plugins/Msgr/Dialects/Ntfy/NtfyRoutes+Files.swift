@@ -10,7 +10,6 @@ extension NtfyRoutes {
   private static let acceptRanges = FieldName("Accept-Ranges")
   private static let contentRange = FieldName("Content-Range")
   private static let range = FieldName("Range")
-  private static let allowAnyOrigin = FieldName("Access-Control-Allow-Origin")
 
   func registerFiles(on router: inout Router) {
     router.get("/file/{name}") { request, parameters in
@@ -19,7 +18,7 @@ extension NtfyRoutes {
         guard let failure = NtfyError(refusing: error) else { throw error }
         response = failure.response
       }
-      if topics.configuration.hasCORS { response.fields.append(Self.allowAnyOrigin, "*") }
+      if topics.configuration.hasCORS { response.fields.append(Self.allowOrigin, "*") }
       return response
     }
   }
@@ -65,7 +64,9 @@ extension NtfyRoutes {
       response.body = .pieces(AsyncThrowingStream { nil })
       return response
     }
-    try topics.chargeBandwidth(range.count, for: file.limitKey)
+    if let wait = topics.chargeBandwidth(range.count, for: file.limitKey) {
+      throw TopicRefusal.bandwidth(retryAfter: wait)
+    }
     response.body = .pieces(pieces(of: file, in: range))
     return response
   }

@@ -6,11 +6,13 @@ internal import Routing
 // UnifiedPush's gateway for Matrix: a homeserver posts what it would send to Apple or Google.
 extension NtfyRoutes {
   private static let path = "/_matrix/push/v1/notify"
-  private static let allowAnyOrigin = FieldName("Access-Control-Allow-Origin")
 
   func registerMatrix(on router: inout Router) {
     router.get(Self.path) { _, _ in
-      Self.json(.object(["unifiedpush": .object(["gateway": .text("matrix")])]))
+      var response = Self.json(
+        .object(["unifiedpush": .object(["gateway": .text("matrix")])]))
+      if topics.configuration.hasCORS { response.fields.append(Self.allowOrigin, "*") }
+      return response
     }
     router.post(Self.path, bodyLimit: 64 << 10) { request, _ in
       var response: Response
@@ -18,7 +20,7 @@ extension NtfyRoutes {
         guard let failure = NtfyError(refusing: error) else { throw error }
         response = failure.response
       }
-      if topics.configuration.hasCORS { response.fields.append(Self.allowAnyOrigin, "*") }
+      if topics.configuration.hasCORS { response.fields.append(Self.allowOrigin, "*") }
       return response
     }
   }

@@ -2,7 +2,7 @@ internal import Budgets
 internal import Configuration
 internal import Cryptography
 internal import Formats
-internal import Foundation
+internal import FoundationEssentials
 internal import HTTPProtocol
 internal import HTTPServer
 internal import Observability
@@ -14,15 +14,12 @@ internal import Storage
 /// The requests of ntfy's apps, command line and integrations: each is read, handed to the topics, and answered in ntfy's form.
 struct NtfyRoutes: Sendable {
   static let healthy = #"{"healthy":true}"# + "\n"
-  private static let allowOrigin = FieldName("Access-Control-Allow-Origin")
+  static let allowOrigin = FieldName("Access-Control-Allow-Origin")
   private static let allowMethods = FieldName("Access-Control-Allow-Methods")
   private static let allowHeaders = FieldName("Access-Control-Allow-Headers")
   private static let userAgent = FieldName("User-Agent")
-  /// Beside the largest file, what is read and thrown away.
-  var bodyLimit: Int {
-    max(topics.configuration.attachmentBytes, 1 << 20) * TopicService.excessFactor
-      + topics.service.publishing.messageBytes
-  }
+  /// The longest body of an object with a text: each byte may be escaped, and there are other members.
+  private var objectLimit: Int { 2 * topics.service.publishing.messageBytes + (64 << 10) }
 
   let topics: TopicService
   let log: Log
@@ -31,11 +28,13 @@ struct NtfyRoutes: Sendable {
 
   /// Registers all requests.
   func register(on router: inout Router) {
-    router.upload([.put, .post], "/{topic}", bodyLimit: bodyLimit) { request, body, parameters in
+    router.upload(
+      [.put, .post], "/{topic}", bodyLimit: topics.longestUpload
+    ) { request, body, parameters in
       try await answering(request) { try await publish(request, body, parameters) }
     }
     router.upload(
-      [.put, .post], "/{topic}/{sequence}", bodyLimit: bodyLimit
+      [.put, .post], "/{topic}/{sequence}", bodyLimit: topics.longestUpload
     ) { request, body, parameters in
       try await answering(request) {
         // Below a reserved name lie the paths of services; one that isn't there is no topic's.
@@ -44,13 +43,18 @@ struct NtfyRoutes: Sendable {
         return try await publish(request, body, parameters)
       }
     }
-    on([.put, .post], "/", &router) { request, _ in try await publishJSON(request) }
+    on([.put, .post], "/", bodyLimit: objectLimit, &router) { request, _ in
+      try await publishJSON(request)
+    }
     for word in ["publish", "send", "trigger"] {
       on([.get], "/{topic}/\(word)", &router) { request, parameters in
         try await publish(request, RequestBody(whole: []), parameters)
       }
     }
     on([.get], "/{topic}", &router) { try page($0, $1) }
+    for name in ["app", "account", "settings", "signup"] {
+      on([.get], "/\(name)", &router) { request, _ in try Self.webApp(request, "") }
+    }
     on([.get], "/{topic}/{sequence}", &router) { _, _ in throw NtfyError.notFound }
     for word in ["clear", "read"] {
       on([.put, .get], "/{topic}/{sequence}/\(word)", &router) { request, parameters in
@@ -75,9 +79,13 @@ struct NtfyRoutes: Sendable {
 
   private func registerFixed(on router: inout Router) {
     on([.get], "/v1/health", &router) { _, _ in Self.json(Array(Self.healthy.utf8)) }
-    on([.get], "/v1/stats", &router) { _, _ in
-      let count = try await topics.store.messageCount()
-      return Self.json(.object(["messages": .integer(count), "messages_rate": .number(0)]))
+    on([.get], "/v1/stats", &router) { request, _ in
+      try topics.chargeReading(Self.anybody(from: request))
+      return Self.json(
+        .object([
+          "messages": .integer(try await topics.statistics.storedMessages()),
+          "messages_rate": .number(topics.statistics.rate),
+        ]))
     }
     on([.get], "/v1/config", &router) { request, _ in
       Self.json(configuration(base: base(request)))
@@ -91,11 +99,11 @@ struct NtfyRoutes: Sendable {
       return Self.json(
         .object([
           "version": .text(Product.version), "commit": .text(Product.commit),
-          "date": .text(Product.date),
+          "date": .text(Self.date),
         ]))
     }
     on([.get], "/v1/account", &router) { request, _ in
-      Self.json(account(of: try await requester(request)))
+      Self.json(try await account(of: try await requester(request)))
     }
     on([.post], "/v1/account/token", &router) { try await makeToken($0, $1) }
     on([.get, .put, .post, .delete, .patch], "/v1/{rest...}", &router) { _, _ in
@@ -140,9 +148,16 @@ struct NtfyRoutes: Sendable {
       response = try await WorkOwner.$current.withValue(owner) { try await act() }
     } catch {
       guard let failure = NtfyError(refusing: error) else { throw error }
-      response = failure.response
+      response = failure.answering(request.head).response
     }
     if topics.configuration.hasCORS { response.fields.append(Self.allowOrigin, "*") }
+    return response
+  }
+
+  /// Makes the response to a request that no handler gets.
+  static func response(to error: HTTPError, hasCORS: Bool) -> Response {
+    var response = NtfyError(answering: error).response
+    if hasCORS { response.fields.append(allowOrigin, "*") }
     return response
   }
 
@@ -262,12 +277,15 @@ struct NtfyRoutes: Sendable {
     if PublishingParameters(request.head).isTrue(.unifiedPush) {
       return Self.json(.object(["unifiedpush": .object(["version": .integer(1)])]))
     }
-    let isBrowser = request.head.value(.accept)?.contains("text/html") ?? false
-    guard isBrowser, let name = TopicName(parameters.text("topic") ?? "") else {
-      throw NtfyError.notFound
-    }
+    guard let name = TopicName(parameters.text("topic") ?? "") else { throw NtfyError.notFound }
+    return try Self.webApp(request, "#topic=\(name.text)")
+  }
+
+  /// Sends a browser to a view of the web app.
+  private static func webApp(_ request: Request, _ view: String) throws(NtfyError) -> Response {
+    guard request.head.value(.accept)?.contains("text/html") ?? false else { throw .notFound }
     var response = Response(.seeOther)
-    response.fields.append(.location, "/msgr/#topic=\(name.text)")
+    response.fields.append(.location, "\(MsgrRoutes.prefix)/\(view)")
     return response
   }
 
@@ -338,32 +356,54 @@ struct NtfyRoutes: Sendable {
 
   // MARK: - Accounts
 
-  private func account(of requester: TopicRequester) -> JSONValue {
-    guard let name = requester.caller.account else {
-      return .object(["username": .text("*"), "role": .text("anonymous")])
-    }
+  /// The date of the program, which clients read as a moment even where it isn't known.
+  private static let date =
+    Product.date.first?.isNumber ?? false ? Product.date : "1970-01-01T00:00:00Z"
+
+  /// A requester of what needs no account.
+  private static func anybody(from request: Request) -> TopicRequester {
+    TopicRequester(
+      caller: .nobody, credential: .nothing, site: request.origin.client.map { "\($0)" })
+  }
+
+  /// Returns what an account, or an address without one, may do and has done: some clients need all of the numbers.
+  private func account(of requester: TopicRequester) async throws -> JSONValue {
+    try topics.chargeReading(requester)
+    let name = requester.caller.account
     let limits = topics.configuration
+    let isOpen = name == nil
+    let age = isOpen ? limits.openAge : limits.age
+    let fileAge = isOpen ? limits.openAttachmentAge : limits.attachmentAge
+    let messages = Int(86_400_000 / max(1, limits.publishing.refill.milliseconds))
+    let sent = topics.statistics.messages(of: requester.limitKey)
+    let room = isOpen ? limits.attachmentsPerAddress : limits.attachmentsPerAccount
+    let kept = try await topics.store.fileBytes(of: requester)
     return .object([
-      "username": .text(name.text),
-      "role": .text("user"),
+      "username": .text(name?.text ?? "*"),
+      "role": .text(isOpen ? "anonymous" : "user"),
       "limits": .object([
         "basis": .text("ip"),
-        "messages": .integer(86_400_000 / max(1, limits.publishing.refill.milliseconds)),
-        "messages_expiry_duration": .integer(limits.age.milliseconds / 1000),
+        "messages": .integer(messages),
+        "messages_expiry_duration": .integer(age.milliseconds / 1000),
         "emails": .integer(0),
         "calls": .integer(0),
         "reservations": .integer(0),
-        "attachment_total_size": .integer(limits.attachmentsPerAccount),
+        "attachment_total_size": .integer(room),
         "attachment_file_size": .integer(limits.attachmentBytes),
-        "attachment_expiry_duration": .integer(limits.attachmentAge.milliseconds / 1000),
+        "attachment_expiry_duration": .integer(fileAge.milliseconds / 1000),
         "attachment_bandwidth": .integer(limits.bandwidth),
       ]),
       "stats": .object([
-        "messages": .integer(0), "messages_remaining": .integer(0), "emails": .integer(0),
-        "emails_remaining": .integer(0), "calls": .integer(0), "calls_remaining": .integer(0),
-        "reservations": .integer(0), "reservations_remaining": .integer(0),
-        "attachment_total_size": .integer(0),
-        "attachment_total_size_remaining": .integer(limits.attachmentsPerAccount),
+        "messages": .integer(sent),
+        "messages_remaining": .integer(max(0, messages - sent)),
+        "emails": .integer(0),
+        "emails_remaining": .integer(0),
+        "calls": .integer(0),
+        "calls_remaining": .integer(0),
+        "reservations": .integer(0),
+        "reservations_remaining": .integer(0),
+        "attachment_total_size": .integer(kept),
+        "attachment_total_size_remaining": .integer(max(0, room - kept)),
       ]),
     ])
   }

@@ -310,6 +310,7 @@ CREATE TABLE msgr_topic_file_pieces (
 CREATE TABLE msgr_topic_wakes (
   id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
   topic TEXT COLLATE "C" NOT NULL REFERENCES msgr_topics ON DELETE CASCADE,
+  created_at BIGINT NOT NULL,
   due_at BIGINT NOT NULL,
   tries BIGINT NOT NULL
 );

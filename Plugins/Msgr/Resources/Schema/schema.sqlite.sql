@@ -299,6 +299,7 @@ CREATE TABLE msgr_topic_file_pieces (
 CREATE TABLE msgr_topic_wakes (
   id TEXT NOT NULL PRIMARY KEY,
   topic TEXT NOT NULL REFERENCES msgr_topics ON DELETE CASCADE,
+  created_at INTEGER NOT NULL,
   due_at INTEGER NOT NULL,
   tries INTEGER NOT NULL
 ) STRICT;
