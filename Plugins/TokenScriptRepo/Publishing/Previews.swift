@@ -108,17 +108,17 @@ struct PreviewResponder: Sendable {
       }
       let name = Preview.randomName()
       let expires = (now + Preview.lifetime).wholeSecond
-      let client = request.origin.client
+      let client = request.origin.client?.subscriber
       guard !repository.context.disk.refusesStrangers else {
         throw PublicationRefusal(.insufficientStorage, "the disk is nearly full; try another day")
       }
       // Counted apart: a preview that finds no room has cost as much.
-      if let wait = try await repository.store.count(.preview, from: client?.subscriber, at: now) {
+      if let wait = try await repository.store.count(.preview, from: client, at: now) {
         throw PublicationRefusal(tooMany: "previews", retryAfter: wait)
       }
       do {
         try await repository.store.add(
-          preview, named: name, request.body, until: expires, from: client?.site, at: now)
+          preview, named: name, request.body, until: expires, from: client, at: now)
       } catch let error as StoreError where error.code == .full {
         throw PublicationRefusal(.insufficientStorage, "there is no room left")
       }

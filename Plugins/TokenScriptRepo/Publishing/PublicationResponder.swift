@@ -71,7 +71,7 @@ final class PublicationResponder: Sendable {
     do {
       decision = try await change {
         try await repository.store.publish(
-          submission, at: target, from: request.origin.client, by: rules)
+          submission, at: target, from: request.origin.client?.subscriber, by: rules)
       }
     } catch var refusal as PublicationRefusal where refusal.status == .forbidden {
       // The signer may stand for the contract, which the chain has not said yet.

@@ -31,8 +31,8 @@ struct PublicationRules: Sendable {
     var acceptedCount = 0
     /// The room that others of the signer's files take: all but the one at the target.
     var ofSigner = PublicationQuota.Usage()
-    /// The room that others of the site's files take, either those of issuers or those of strangers.
-    var ofSite = PublicationQuota.Usage()
+    /// The room that others of the client's files take, either those of issuers or those of strangers.
+    var ofClient = PublicationQuota.Usage()
     /// The room that the other files of strangers take.
     var ofStrangers = PublicationQuota.Usage()
     /// The room that all other files take.
@@ -60,7 +60,7 @@ struct PublicationRules: Sendable {
   let now: Timestamp
   /// True if so little of the disk is free that only known signers publish.
   var refusesStrangers = false
-  /// How many users one address stands for: the room of a site is multiplied by it.
+  /// How many users one address stands for: the room of a client is multiplied by it.
   var usersPerAddress = 1
 
   /// Decides on a file.
@@ -263,7 +263,7 @@ struct PublicationRules: Sendable {
       throw PublicationRefusal(
         .insufficientStorage, "a key may have \(limit) here", signer: signer.publisher)
     }
-    guard known.ofSite.hasRoom(for: file, within: single.times(usersPerAddress)) else {
+    guard known.ofClient.hasRoom(for: file, within: single.times(usersPerAddress)) else {
       throw PublicationRefusal(
         .insufficientStorage, "a network may publish \(limit) here", signer: signer.publisher)
     }
@@ -306,7 +306,7 @@ enum PublicationQuota {
     }
   }
 
-  /// The room of a signer or a site.
+  /// The room of a signer or a client.
   static let single = Usage(files: 64, bytes: 64 << 20, origins: 256)
   /// The room of all; the bytes lie in memory too.
   static let inAll = Usage(files: 10_000, bytes: 1 << 30, origins: 10_000)

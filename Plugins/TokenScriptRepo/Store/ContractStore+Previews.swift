@@ -9,16 +9,16 @@ extension ContractStore {
   /// The room that a preview takes at least: one in 1024.
   private static let leastPreview = 256 << 10
 
-  /// Stores a preview. If those that aren't over leave no room, whichever site's previews take most loses its
+  /// Stores a preview. If those that aren't over leave no room, whichever client's previews take most loses its
   /// oldest ones, on all nodes alike.
   ///
   /// - Parameters:
-  ///   - site: the client's site, or nil if it has none.
-  /// - Throws: ``PublicationRefusal`` if this one takes more than any other site's;
+  ///   - client: the client's ``ClientNetwork/subscriber``, or nil if it has none.
+  /// - Throws: ``PublicationRefusal`` if this one takes more than any other client's;
   ///   ``StoreError``.
   func add(
     _ preview: Preview, named name: String, _ bytes: [UInt8], until end: Timestamp,
-    from site: String?, at now: Timestamp
+    from client: String?, at now: Timestamp
   ) async throws {
     let facts = String(decoding: try JSONEncoder().encode(preview), as: UTF8.self)
     try await store.write(isolation: .rowLocks) { transaction in
@@ -27,7 +27,7 @@ extension ContractStore {
         """
         INSERT INTO tokenscript_previews (id, size, expires, facts, network, content)
         VALUES (?, ?, ?, ?, ?, ?)
-        """, name, max(bytes.count, Self.leastPreview), end, facts, site ?? "", bytes)
+        """, name, max(bytes.count, Self.leastPreview), end, facts, client ?? "", bytes)
       while try Self.previewRoomUsed(at: now, transaction) > Self.previewRoom {
         // The index has the networks: where they are looked for, no content is read.
         let lost: String? = try transaction.value(

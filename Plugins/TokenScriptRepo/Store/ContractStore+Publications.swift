@@ -73,53 +73,22 @@ extension ContractStore {
   /// Decides on a file, and stores it if it is to be published.
   ///
   /// - Parameters:
-  ///   - network: the client's network, or nil if it has none.
+  ///   - client: the client's ``ClientNetwork/subscriber``, or nil if it has none.
   /// - Throws: ``PublicationRefusal``, or ``StoreError``; then nothing is stored.
   func publish(
-    _ submission: PublicationRules.Submission, at target: PublicationTarget, from network: String?,
-    by rules: PublicationRules
+    _ submission: PublicationRules.Submission, at target: PublicationTarget,
+    from client: String?, by rules: PublicationRules
   ) async throws -> PublicationRules.Decision {
     try await store.write(isolation: .rowLocks) { transaction in
       let change = try Self.lock(transaction) + 1
-      let known = try Self.known(about: submission, at: target, from: network, rules, transaction)
+      let known = try Self.known(about: submission, at: target, from: client, rules, transaction)
       let decision = try rules.evaluate(submission, at: target, known)
       guard case .write(let publication, let isIssuers, _) = decision else { return decision }
-      if let wait = try Self.count(.publication, from: network, at: rules.now, transaction) {
-        throw PublicationRefusal(tooMany: "publications", retryAfter: wait)
-      }
+      let wait = try count(.publication, from: client, at: rules.now, transaction)
+      if let wait { throw PublicationRefusal(tooMany: "publications", retryAfter: wait) }
       try Self.insert(
-        publication, submission.bytes, from: network, isIssuers: isIssuers, change, transaction)
+        publication, submission.bytes, from: client, isIssuers: isIssuers, change, transaction)
       return decision
-    }
-  }
-
-  /// Stores files that an earlier release has published in the folder, if they are newer than the stored ones.
-  ///
-  /// - Parameter files: the publications with their bytes, which marks don't need.
-  /// - Throws: ``StoreError``. A part may be stored then, and is valid.
-  func adopt(_ files: [(publication: Publication, bytes: [UInt8]?)]) async throws {
-    // As many at once as four of the largest files take.
-    var batches: [[(publication: Publication, bytes: [UInt8]?)]] = []
-    var size = 0
-    for file in files {
-      size += file.publication.size
-      if batches.isEmpty || size > 32 << 20 {
-        batches.append([])
-        size = file.publication.size
-      }
-      batches[batches.count - 1].append(file)
-    }
-    for batch in batches {
-      try await store.write(isolation: .rowLocks) { transaction in
-        var change = try Self.lock(transaction)
-        for (publication, bytes) in batch {
-          let present = try Self.publications(for: publication.slot.origin, transaction)
-            .first { $0.slot == publication.slot }
-          if let present, present.time >= publication.time { continue }
-          change += 1
-          try Self.insert(publication, bytes, from: nil, isIssuers: false, change, transaction)
-        }
-      }
     }
   }
 
@@ -175,7 +144,7 @@ extension ContractStore {
 
   private static func known(
     about submission: PublicationRules.Submission, at target: PublicationTarget,
-    from network: String?, _ rules: PublicationRules, _ transaction: borrowing Transaction
+    from client: String?, _ rules: PublicationRules, _ transaction: borrowing Transaction
   ) throws -> PublicationRules.Known {
     var known = PublicationRules.Known()
     let origins = submission.file.namedOrigins.map(\.origin)
@@ -201,14 +170,14 @@ extension ContractStore {
         CAST(sum(size * (1 - withdrawn)) AS BIGINT), CAST(sum(origins) AS BIGINT)
       FROM tokenscript_published
       WHERE NOT (signer = ?1 AND schema = ?4 AND contract = ?5 AND chain = ?6) GROUP BY 1, 2, 3
-      """, signer, network, rules.catalogue.isIssuers(submission.file), target.schema,
+      """, signer, client, rules.catalogue.isIssuers(submission.file), target.schema,
       target.contract,
       chain
     ) { row in
       let usage = PublicationQuota.Usage(files: try row[3], bytes: try row[4], origins: try row[5])
       known.inAll += usage
       if try row[0] { known.ofSigner += usage }
-      if try row[1] { known.ofNetwork += usage }
+      if try row[1] { known.ofClient += usage }
       if try row[2] { known.ofStrangers += usage }
     }
     return known
@@ -240,9 +209,9 @@ extension ContractStore {
       accepted: Timestamp(seconds: try row[7]), isWithdrawn: try row[8], originCount: try row[9])
   }
 
-  /// Stores a publication in the place of the one that is there. That one stays charged to its network unless it grows.
+  /// Stores a publication in the place of the one that is there. That one stays charged to its client unless it grows.
   private static func insert(
-    _ publication: Publication, _ bytes: [UInt8]?, from network: String?, isIssuers: Bool,
+    _ publication: Publication, _ bytes: [UInt8]?, from client: String?, isIssuers: Bool,
     _ change: Int64, _ transaction: borrowing Transaction
   ) throws {
     let slot = publication.slot
@@ -259,7 +228,7 @@ extension ContractStore {
         change = excluded.change, content = excluded.content
       """, slot.signer, slot.schema, slot.origin.contract, slot.origin.chain,
       publication.digest, publication.size, publication.signed?.seconds,
-      publication.accepted.seconds, publication.isWithdrawn, network, isIssuers,
+      publication.accepted.seconds, publication.isWithdrawn, client, isIssuers,
       publication.originCount, change, publication.isWithdrawn ? nil : bytes)
     try transaction.execute(
       """

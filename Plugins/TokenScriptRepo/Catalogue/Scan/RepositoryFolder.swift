@@ -333,7 +333,7 @@ enum RepositoryDigest {
   ///
   /// - Throws: ``SystemError`` if the folder can't be read or no thread be started.
   static func of(folder path: String, on threads: ThreadPool) async throws -> [UInt8] {
-    let (folder, listing) = try await threads.run { () throws(SystemError) in
+    let (folder, listing) = try await threads.run {
       let folder = try RepositoryFolder(path)
       return (folder, try folder.list())
     }
