@@ -98,8 +98,10 @@ import Testing
     let first = try #require(owner(1))
     _ = queue.append(1, for: first)
     _ = queue.append(2, for: owner(2))
-    #expect(queue.remove(1, of: first))
-    #expect(!queue.remove(1, of: first))
+    let wasFound = queue.remove(1, of: first)
+    #expect(wasFound)
+    let isFoundAgain = queue.remove(1, of: first)
+    #expect(!isFoundAgain)
     #expect(queue.count == 1)
     #expect(rest(of: &queue) == [2])
   }
