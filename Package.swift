@@ -85,7 +85,7 @@ let libraries: [[Target]] = [
   module(
     "Formats", ["CBrotli", "CCurl", "CICU", "CJansson", "CQREncode", "CZlib", "Platform"]),
   module("Cryptography", ["CCJose", "CNettle", "COpenSSL", "CSodium", "Platform"]),
-  module("Observability", ["Platform"]),
+  module("Observability", ["Formats", "Platform"]),
   // What one client may use: quotas, rate limits and shared budgets.
   module("Budgets", ["Formats", "Platform"]),
   module("Configuration", ["CTOML", "Formats", "Observability", "Platform"]),
@@ -182,8 +182,9 @@ let programs: [Target] =
   module(
     "Commands", hasResources: true,
     [
-      "CCurl", "CNghttp2", "COpenSSL", "CPostgreSQL", "CSQLite", "CSodium", "CUV", "CXML",
-      "CZlib", "Cluster", "Configuration", "Cryptography", "Formats", "HTTPClient",
+      "CBrotli", "CCJose", "CCurl", "CICU", "CJansson", "CNettle", "CNghttp2", "COpenSSL",
+      "CPostgreSQL", "CQREncode", "CSQLite", "CSodium", "CUV", "CXML", "CXMLSec", "CZlib",
+      "Cluster", "Configuration", "Cryptography", "Formats", "HTTPClient",
       "HTTPProtocol", "HTTPServer", "Observability", "Platform", "Push", "Routing", "ServiceKit",
       "Storage", "Transport", "WebApps",
     ])

@@ -52,13 +52,8 @@ public struct Log: Sendable {
     level: Level = .info, format: Format = .text, descriptor: Int32 = 2,
     clock: @escaping @Sendable () -> Timestamp = Timestamp.now
   ) {
-    writer = LogWriter(descriptor: descriptor, rank: level.rank) { sum in
-      var line = LogLine(
-        format: format, time: clock(), level: sum.event.level, message: sum.event.message)
-      if !sum.event.service.isEmpty { line.append("service", .text(sum.event.service)) }
-      line.append("more", .integer(Int64(sum.count)))
-      line.append("seconds", .integer(LogRates.span.components.seconds))
-      return line.finished()
+    writer = LogWriter(descriptor: descriptor, rank: level.rank) { events in
+      LogLine(of: events, at: clock()).bytes(in: format)
     }
     self.format = format
     self.clock = clock
@@ -121,10 +116,10 @@ public struct Log: Sendable {
     guard writes(level) else { return }
     let message = message()
     guard writer.admits(LogEvent(level: level, message: message, service: service)) else { return }
-    var line = LogLine(format: format, time: clock(), level: level, message: message)
-    for (name, value) in context { line.append(name, value.logged) }
-    for (name, value) in fields() { line.append(name, value.logged) }
-    writer.submit(line.finished())
+    var line = LogLine(time: clock(), level: level, message: message)
+    for (name, value) in context { line.fields.append((name, value.logged)) }
+    for (name, value) in fields() { line.fields.append((name, value.logged)) }
+    writer.submit(line.bytes(in: format))
   }
 }
 

@@ -17,7 +17,7 @@ final class LogWriter: Sendable {
   /// - Parameters:
   ///   - rank: the rank of the lowest level that is written.
   ///   - line: makes the line that tells the number of events that were not written.
-  init(descriptor: Int32, rank: UInt8, line: @escaping @Sendable (LogRates.Sum) -> [UInt8]) {
+  init(descriptor: Int32, rank: UInt8, line: @escaping @Sendable (UnwrittenEvents) -> [UInt8]) {
     let queue = LineQueue(descriptor: descriptor, line: line)
     self.rank = Atomic(rank)
     self.queue = queue
@@ -42,6 +42,14 @@ final class LogWriter: Sendable {
   func flush(within limit: Duration) { queue.waitUntilWritten(within: limit) }
 }
 
+/// The events that a line stands for, because they have none of their own.
+enum UnwrittenEvents: Sendable {
+  /// Equal events beyond the rate.
+  case counted(LogRates.Sum)
+  /// A number of lines that the reader was too slow for.
+  case dropped(Int)
+}
+
 /// The lines that wait, shared by a writer and its thread.
 private final class LineQueue: Sendable {
   /// The number of bytes that may wait.
@@ -62,9 +70,9 @@ private final class LineQueue: Sendable {
   private let descriptor: Int32
   private let state = Monitor(State())
 
-  private let line: @Sendable (LogRates.Sum) -> [UInt8]
+  private let line: @Sendable (UnwrittenEvents) -> [UInt8]
 
-  init(descriptor: Int32, line: @escaping @Sendable (LogRates.Sum) -> [UInt8]) {
+  init(descriptor: Int32, line: @escaping @Sendable (UnwrittenEvents) -> [UInt8]) {
     self.descriptor = descriptor
     self.line = line
   }
@@ -109,15 +117,20 @@ private final class LineQueue: Sendable {
       when: { !$0.isEmpty || $0.isClosed || $0.rates.isCounting != isCounting },
       within: limit ?? (isCounting ? .seconds(1) : nil)
     ) { state in
-      defer { (state.lines, state.bytes, state.dropped, state.isWriting) = ([], 0, 0, true) }
+      defer {
+        state.lines = []
+        state.bytes = 0
+        state.dropped = 0
+        state.isWriting = true
+      }
       return (
         state.lines, state.dropped,
         state.rates.drainSums(at: state.isClosed ? nil : ContinuousClock.now)
       )
     }
     for line in lines { write(line) }
-    for sum in sums { write(line(sum)) }
-    if dropped > 0 { write(Array("\(dropped) log lines dropped: the reader is too slow\n".utf8)) }
+    for sum in sums { write(line(.counted(sum))) }
+    if dropped > 0 { write(line(.dropped(dropped))) }
     let isEnd = state.withLock { state in
       state.isWriting = false
       return state.isClosed && state.isEmpty
@@ -130,7 +143,7 @@ private final class LineQueue: Sendable {
     let sums = state.withLock(when: { $0.isEmpty && !$0.isWriting }, within: limit) { state in
       state.rates.drainSums(at: nil)
     }
-    for sum in sums { write(line(sum)) }
+    for sum in sums { write(line(.counted(sum))) }
   }
 
   /// Ends the thread after the lines that wait.
@@ -157,103 +170,4 @@ private final class LineQueue: Sendable {
       }
     }
   }
-}
-
-/// Builds one line of a log. It has one line feed, at its end, whatever its values hold.
-struct LogLine {
-  private let format: Log.Format
-  private var bytes: [UInt8] = []
-
-  init(format: Log.Format, time: Timestamp, level: Log.Level, message: String) {
-    self.format = format
-    bytes.reserveCapacity(160)
-    switch format {
-    case .text:
-      bytes += "\(time) ".utf8
-      bytes += level.rawValue.utf8
-      bytes.append(
-        contentsOf: repeatElement(UInt8(ascii: " "), count: 8 - level.rawValue.utf8.count))
-      escape(message, alsoQuotes: false)
-    case .json:
-      bytes += "{\"time\":\"\(time)\",\"level\":\"\(level.rawValue)\",\"message\":".utf8
-      quote(message)
-    }
-  }
-
-  mutating func append(_ name: StaticString, _ value: LogScalar) {
-    switch format {
-    case .text:
-      bytes.append(UInt8(ascii: " "))
-      bytes += "\(name)=".utf8
-      if case .text(let text) = value, !Self.isBare(text) {
-        quote(text)
-      } else {
-        appendBare(value)
-      }
-    case .json:
-      bytes += ",\"\(name)\":".utf8
-      if case .text(let text) = value { quote(text) } else { appendBare(value) }
-    }
-  }
-
-  consuming func finished() -> [UInt8] {
-    if format == .json { bytes.append(UInt8(ascii: "}")) }
-    bytes.append(UInt8(ascii: "\n"))
-    return bytes
-  }
-
-  private mutating func appendBare(_ value: LogScalar) {
-    switch value {
-    case .text(let text): bytes += text.utf8
-    case .integer(let number): bytes += String(number).utf8
-    case .number(let number) where number.isFinite: bytes += String(number).utf8
-    // JSON has no NaN and no infinity.
-    case .number: bytes += "null".utf8
-    case .boolean(let flag): bytes += (flag ? "true" : "false").utf8
-    }
-  }
-
-  private mutating func quote(_ text: String) {
-    bytes.append(UInt8(ascii: "\""))
-    escape(text, alsoQuotes: true)
-    bytes.append(UInt8(ascii: "\""))
-  }
-
-  /// Adds text, and escapes everything that a terminal or a reader of lines could take for more than text: controls,
-  /// separators, and invisible characters that change the direction.
-  private mutating func escape(_ text: String, alsoQuotes: Bool) {
-    for scalar in text.unicodeScalars {
-      switch scalar {
-      case "\"" where alsoQuotes, "\\" where alsoQuotes:
-        bytes.append(UInt8(ascii: "\\"))
-        bytes.append(UInt8(truncatingIfNeeded: scalar.value))
-      case " "..."~":
-        bytes.append(UInt8(truncatingIfNeeded: scalar.value))
-      default:
-        switch scalar.properties.generalCategory {
-        case .control, .format, .lineSeparator, .paragraphSeparator, .privateUse, .unassigned:
-          for unit in UTF16.encode(scalar) ?? UTF16.encodedReplacementCharacter {
-            bytes += "\\u".utf8
-            for shift in [12, 8, 4, 0] as [UInt16] {
-              bytes.append(Self.hexadecimal[Int(unit >> shift & 0xf)])
-            }
-          }
-        default:
-          bytes += UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter
-        }
-      }
-    }
-  }
-
-  private static let hexadecimal = Array("0123456789abcdef".utf8)
-
-  private static func isBare(_ text: String) -> Bool {
-    !text.isEmpty && text.utf8.allSatisfy { bareBytes[Int($0)] }
-  }
-
-  /// True for the bytes that need no quotes.
-  private static let bareBytes: [Bool] = {
-    let bare = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-./:_@+%{}[]".utf8
-    return (UInt8.min...UInt8.max).map(bare.contains)
-  }()
 }

@@ -124,9 +124,11 @@ internal import Platform
     #expect(!rates.isCounting)
   }
 
-  @Test func aStuckReaderCostsLinesAndNotTheCaller() async {
+  @Test(arguments: [Log.Format.text, .json])
+  func aStuckReaderCostsLinesAndNotTheCaller(_ format: Log.Format) async throws {
     let pipe = Pipe()
-    let log = Log(descriptor: pipe.fileHandleForWriting.fileDescriptor)
+    let log = Log(
+      format: format, descriptor: pipe.fileHandleForWriting.fileDescriptor)
     let line = String(repeating: "x", count: 1000)
     // Three times the capacity of the pipe and the buffer. Nobody reads until everything is logged.
     for number in 0..<4000 { log.info("\(number) \(line)") }
@@ -136,7 +138,11 @@ internal import Platform
     let text = String(decoding: await reading, as: UTF8.self)
     let lines = text.split(separator: "\n")
     let notes = lines.filter { $0.contains("log lines dropped") }
-    let dropped = notes.compactMap { Int($0.split(separator: " ")[0]) }.reduce(0, +)
+    let dropped = notes.compactMap { $0.firstMatch(of: /lines"?[=:](\d+)/).flatMap { Int($0.1) } }
+      .reduce(0, +)
+    if format == .json {
+      for line in lines { _ = try JSONSerialization.jsonObject(with: Data(line.utf8)) }
+    }
     #expect(dropped > 0)
     #expect(lines.count - notes.count + dropped == 4000)
   }
