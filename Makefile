@@ -132,6 +132,11 @@ install: manuals ## install the program, its unit, its manuals and its configura
 	  echo "awd: installed. Look at /etc/awd/awd.toml, then: systemctl enable --now awd"; \
 	fi
 
+# The time of all files in the package and the image, so that two builds of one commit give the same: the commit's, or
+# without git that of CHANGELOG.md.
+SOURCE_DATE_EPOCH := $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/null || stat -c %Y CHANGELOG.md))
+export SOURCE_DATE_EPOCH
+
 DEB := .build/deb
 # A version such as 1.0.0-dev comes before 1.0.0, for which dpkg has the tilde.
 DEB_VERSION = $(subst -,~,$(VERSION))
@@ -143,7 +148,7 @@ deb: manuals ## make a Debian package, .build/awd_VERSION_ARCHITECTURE.deb
 	@$(call install_files,$(DEB)/root,/usr/bin,/lib/systemd/system,/usr/share,/usr/share/zsh/vendor-completions)
 	@gzip -9n $(DEB)/root/usr/share/man/*/*
 	@install -D -m 0644 config/debian/lintian-overrides $(DEB)/root/usr/share/lintian/overrides/awd
-	@sed -e 's/@VERSION@/$(DEB_VERSION)/' -e 's/@MAINTAINER@/$(MAINTAINER)/' -e "s/@DATE@/$$(date -R -r CHANGELOG.md)/" \
+	@sed -e 's/@VERSION@/$(DEB_VERSION)/' -e 's/@MAINTAINER@/$(MAINTAINER)/' -e "s/@DATE@/$$(date -uR -d @$(SOURCE_DATE_EPOCH))/" \
 	  config/debian/changelog | gzip -9n > $(DEB)/root/usr/share/doc/awd/changelog.gz
 	@install -m 0755 config/debian/postinst config/debian/postrm config/debian/prerm $(DEB)/root/DEBIAN/
 	@echo /etc/awd/awd.toml > $(DEB)/root/DEBIAN/conffiles
@@ -160,7 +165,7 @@ image: build ## build the container image localhost/awd with buildah
 	@$(call install,buildah binutils curl ca-certificates)
 	@rm -rf $(IMAGE); mkdir -p $(IMAGE)/data/repository; chmod -R 0700 $(IMAGE)/data
 	@config/container/root.sh $(AWD) $(IMAGE)/root
-	@buildah build --isolation chroot --format docker --timestamp "$$(stat -c %Y CHANGELOG.md)" \
+	@buildah build --isolation chroot --format docker --timestamp "$(SOURCE_DATE_EPOCH)" \
 	  --build-arg VERSION=$(VERSION) -f config/container/Containerfile -t localhost/awd:$(VERSION) -t localhost/awd $(IMAGE)
 
 # It needs a machine where containers may be made, and so is no part of `make test`.

@@ -20,11 +20,17 @@ package protocol Checking: ServiceConfiguration {
   /// - Parameter isExposed: whether other machines reach the server, directly or through a proxy.
   /// - Returns: doubts; none if all is as it should be.
   func warnings(isExposed: Bool) -> [ContentFinding]
+
+  /// Returns the digests of what all nodes that share a store must have, by the keys of the section that name them. The
+  /// running service records the same in ``NodeContents``.
+  func contentDigests() async -> [String: [UInt8]]
 }
 
 extension Checking {
   /// Warns of nothing.
   package func warnings(isExposed: Bool) -> [ContentFinding] { [] }
+  /// Nothing of the kind.
+  package func contentDigests() async -> [String: [UInt8]] { [:] }
 }
 
 /// A result of a check, good or bad, for the operator.
@@ -44,7 +50,10 @@ package struct ContentFinding: Sendable, Equatable {
   /// The thing and its state, in one line.
   package let message: String
 
-  package init(_ grade: Grade, _ message: String) { (self.grade, self.message) = (grade, message) }
+  package init(_ grade: Grade, _ message: String) {
+    self.grade = grade
+    self.message = message
+  }
 
   /// Finds that something is as it should be.
   package static func good(_ message: String) -> Self { Self(.good, message) }

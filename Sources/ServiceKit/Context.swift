@@ -35,10 +35,14 @@ package struct ServiceContext: Sendable {
   package var dataFolder: String
   /// The free disk, of which a part is kept for known users.
   package var disk: DiskReserve
+  /// The operator's name for the server.
+  package var serverName: String
   /// The server's URL as seen from outside, without a slash at its end, or nil to take it from each request.
   package var publicURL: String?
   /// The program's pages for its operator, to be linked from pages that are shown on this machine.
   package var operatorPages: [PageLink]
+  /// The digests of files that must be the same on all nodes.
+  package var contents: NodeContents
   /// The hosts that the service's routes answer to. Empty means any.
   package var hosts: [HostName]
   /// The number of event loops that serve requests.
@@ -59,8 +63,9 @@ package struct ServiceContext: Sendable {
     node: NodeID = .random(), log: Log, metrics: Metrics = Metrics(),
     clock: @escaping @Sendable () -> Timestamp = Timestamp.now,
     expiry: (@Sendable () -> Timestamp)? = nil,
-    dataFolder: String, disk: DiskReserve? = nil, publicURL: String? = nil,
-    operatorPages: [PageLink] = [],
+    dataFolder: String, disk: DiskReserve? = nil, serverName: String = Product.name,
+    publicURL: String? = nil,
+    operatorPages: [PageLink] = [], contents: NodeContents = NodeContents(),
     hosts: [HostName] = [], loops: Int = 1
   ) {
     self.store = store
@@ -77,8 +82,10 @@ package struct ServiceContext: Sendable {
     self.expiry = expiry ?? clock
     self.dataFolder = dataFolder
     self.disk = disk ?? DiskReserve(of: nil, mark: 0)
+    self.serverName = serverName
     self.publicURL = publicURL
     self.operatorPages = operatorPages
+    self.contents = contents
     self.hosts = hosts
     self.loops = loops
   }

@@ -220,6 +220,8 @@ internal import Platform
     var statistics = work.recorder.statistics
     statistics.queuedWrites = work.writes.count + work.batches.count
     statistics.queuedReads = work.reads.count
+    statistics.writesWaiting = max(work.writes.waitingTime, work.batches.waitingTime)
+    statistics.readsWaiting = work.reads.waitingTime
     return statistics
   }
 }

@@ -9,6 +9,10 @@ package struct StoreStatistics: Sendable, Equatable {
   package internal(set) var queuedWrites = 0
   /// The number of read closures that wait for a connection at this moment.
   package internal(set) var queuedReads = 0
+  /// The time for which write closures have waited and none was taken.
+  package internal(set) var writesWaiting = Duration.zero
+  /// The time for which read closures have waited and none was taken.
+  package internal(set) var readsWaiting = Duration.zero
   /// The number of committed transactions, each with the closures of one group.
   package internal(set) var groupsCommitted = 0
   /// The number of transactions that failed as a whole.

@@ -28,7 +28,7 @@ internal import Testing
     let (signals, continuation) = AsyncStream.makeStream(of: StopSignals.Request.self)
     let running = Task {
       await daemon.run(
-        until: signals, telling: NotifySocket([:]),
+        until: signals, notifying: NotifySocket([:]),
         reloading: { () throws(ConfigurationError) in runtime.configuration })
     }
     let base = "http://\(try #require(daemon.server.endpoints.first))"

@@ -10,7 +10,7 @@ internal import Testing
       ["serve", "--config", "\(folder.path)/awd.toml"], home: folder.path)
     let line = try process.line(with: "listening at=")
     let address = try #require(line.firstMatch(of: /listening at=(\S+)/)?.1)
-    let browser = try Browser(folder)
+    let browser = try Browser()
     try browser.open("\(address)/")
     try browser.click("Status, for the operator on this machine")
     #expect(try browser.evaluate("document.title") == "awd status")

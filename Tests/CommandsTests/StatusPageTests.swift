@@ -1,4 +1,5 @@
 internal import Observability
+internal import Platform
 internal import TestSupport
 internal import Testing
 
@@ -18,6 +19,26 @@ internal import Testing
     #expect(StatusQuantity.text(value, of: name) == text)
   }
 
+  @Test func momentsAreToldByTheirDistance() {
+    let now = Timestamp(seconds: 1_700_000_000)
+    #expect(StatusQuantity.distance(of: 1_707_689_600, from: now) == "in 89 d")
+    #expect(StatusQuantity.distance(of: 1_699_988_480, from: now) == "3.2 h ago")
+    #expect(StatusQuantity.distance(of: 0, from: now) == "never")
+    #expect(StatusQuantity.distance(of: nil, from: now) == "never")
+  }
+
+  @Test func theLastBackupIsToldByItsDistanceAndDate() {
+    let metrics = Metrics()
+    let history = MetricHistory(interval: .seconds(1), capacity: 3, summingOver: [])
+    metrics.gauge("awd_backup_last_timestamp_seconds", "Last backup") { 1_700_000_000 }
+    history.record(metrics.samples())
+    let html = StatusPage(
+      version: "1", uptime: .seconds(1), services: [], reasons: [], history: history.series,
+      capacity: 3, span: .seconds(1), now: Timestamp(seconds: 1_700_003_600)
+    ).html
+    #expect(html.contains("60 min ago") && html.contains("2023-11-14"))
+  }
+
   @Test func aPlotHasGapsWhereThereWereNoValues() {
     let svg = Sparkline(values: [nil, 1, 2, nil, .infinity, 2], capacity: 7, label: "a &amp; b").svg
     #expect(svg.split(separator: "<polyline ").count == 3)
@@ -29,7 +50,7 @@ internal import Testing
   @Test func troublesComeFirstAndAreEscaped() {
     let page = StatusPage(
       version: "1", uptime: .seconds(1), services: ["msgr"], reasons: ["store: <full>"],
-      history: [], capacity: 3, span: .seconds(1))
+      history: [], capacity: 3, span: .seconds(1), now: .now())
     #expect(page.html.contains("not ready") && page.html.contains("store: &lt;full&gt;"))
   }
 
@@ -41,7 +62,7 @@ internal import Testing
     history.record(metrics.samples())
     let html = StatusPage(
       version: "1", uptime: .seconds(1), services: [], reasons: [], history: history.series,
-      capacity: 3, span: .seconds(1)
+      capacity: 3, span: .seconds(1), now: .now()
     ).html
     #expect(html.contains("Writes made durable") && !html.contains("Writes that failed"))
   }

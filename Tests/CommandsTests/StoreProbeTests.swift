@@ -70,9 +70,14 @@ internal import Testing
       "public_url = \"https://wallet.example\"\ntrusted_proxies = [\"127.0.0.1\"]",
       ["admin_listen is missing"]
     ),
+    // The package's: no proxy may be there yet.
+    ("trusted_proxies = [\"127.0.0.1\"]\nadmin_listen = \"127.0.0.1:9090\"", []),
     (
-      "trusted_proxies = [\"127.0.0.1\"]\nadmin_listen = \"127.0.0.1:9090\"",
+      "trusted_proxies = [\"10.0.0.2\"]\nadmin_listen = \"127.0.0.1:9090\"",
       ["public_url is missing"]
+    ),
+    (
+      "listen = [\"0.0.0.0:8080\"]\nadmin_listen = \"127.0.0.1:9090\"", ["public_url is missing"]
     ),
     (
       "public_url = \"https://wallet.example\"\ntrusted_proxies = [\"127.0.0.1\"]\nadmin_listen = \"0.0.0.0:9090\"",

@@ -1,6 +1,7 @@
 internal import Foundation
 internal import Observability
 internal import ServiceKit
+internal import Storage
 internal import TestSupport
 internal import Testing
 internal import Platform
@@ -52,6 +53,18 @@ internal import Platform
           $0.message.contains("\(password): other users may read store.password")
         })
     }
+  }
+
+  @Test func otherFilesOnOtherNodesAreDoubtful() {
+    func content(_ node: String, _ sha256: [UInt8]) -> PostgreSQLReport.NodeContent {
+      PostgreSQLReport.NodeContent(node: node, name: "tokenscript.repository", sha256: sha256)
+    }
+    let shown = [content("a", [1]), content("b", [2]), content("c", [1])]
+    let findings = DatabaseCheck.compare(
+      ["tokenscript.repository": [1], "other.key": [1]], with: shown)
+    #expect(findings.map(\.grade) == [.doubtful, .good])
+    #expect(findings.first?.message.contains("node b has other files") == true)
+    #expect(findings.last?.message.hasSuffix("the same files as on a, c") == true)
   }
 
   @Test func tooFewDescriptorsAreDoubtful() {

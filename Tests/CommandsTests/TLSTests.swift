@@ -118,7 +118,7 @@ struct SecretService: Confidential {
     let (signals, continuation) = AsyncStream.makeStream(of: StopSignals.Request.self)
     let running = Task {
       await daemon.run(
-        until: signals, telling: NotifySocket([:]), reloading: load)
+        until: signals, notifying: NotifySocket([:]), reloading: load)
     }
     func reload() async throws {
       let before = log.count { $0.contains("reloaded") || $0.contains("refused") }

@@ -215,6 +215,39 @@ internal import WalletClient
     #expect(lasting.code == 1 && lasting.errors.contains("does not exist"), "\(lasting)")
   }
 
+  // MARK: - Several nodes
+
+  @Test(.withOtherPrograms) func theCheckComparesTheFolderWithThoseOfOtherNodes() async throws {
+    let site = try Site(isShared: true)
+    let folders = ["one", "two"].map { "\(site.folder)/\($0)" }
+    func write(_ text: String, into folder: String) throws {
+      try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+      try text.write(toFile: "\(folder)/a.tsml", atomically: true, encoding: .utf8)
+    }
+    try site.configure(
+      server: "node = \"north-1\"", rest: "[tokenscript]\nrepository = \"one\"")
+    for folder in folders { try write("<token/>", into: folder) }
+    func check() async throws -> String {
+      try await runAwd(
+        ["check", "--verbose", "--config", site.configuration], home: site.folder,
+        environment: ["AWD_SERVER_NODE": "north-2", "AWD_TOKENSCRIPT_REPOSITORY": folders[1]]
+      ).output
+    }
+    let equal = "store: good: tokenscript.repository: the same files as on north-1"
+    let different = "store: doubtful: tokenscript.repository: node north-1 has other files"
+    try await site.serving { _ in
+      try await waitUntil { (try? await check().contains(equal)) == true }
+      try write("<token>new</token>", into: folders[1])
+      let doubted = try await check()
+      #expect(doubted.contains(different) && !doubted.contains(equal), "\(doubted)")
+      try write("<token>new</token>", into: folders[0])
+      try await waitUntil { (try? await check().contains(equal)) == true }
+    }
+    // A node that has stopped is none to compare with.
+    let alone = try await check()
+    #expect(!alone.contains("tokenscript.repository: "), "\(alone)")
+  }
+
   // MARK: - The first minute
 
   private func page(_ site: Site, _ path: String, accept: String) async throws -> IncomingResponse {

@@ -175,53 +175,17 @@ internal import XMLSecurity
     #expect(try await server.get(Self.place).bytes == newer)
   }
 
-  /// An earlier release has published in the folder.
-  @Test func whatLiesInTheFolderStaysPublished() async throws {
-    let key = try Signer.shop.identifier()
-    let place = "published/\(key)/2020-06/1-\(alice).tsml"
-    let present = try sign()
-    try fixture.write(place, bytes: present, modified: Self.now - 5)
-    let text = tokenScript("2020/06", for: bob)
-    let gone = try Signer.rival.sign(text, at: Self.now)
-    let rival = try Signer.rival.identifier()
-    try fixture.write("published/\(rival)/2020-06/1-\(bob).tsml.gone", bytes: gone)
-    // Nobody has published what lies in another's folder.
-    let foreign = "published/\(rival)/2020-06/1-\(alice).tsml"
-    try fixture.write(foreign, bytes: try sign(at: Self.now - 9, "foreign"))
-    let bobs = "/2020/06/chain/1/\(bob)"
-
-    var server = try await server()
-    #expect(try await server.get(Self.place).bytes == present)
-    #expect(try await server.get(bobs).status == .gone)
-    #expect(try await send(server, gone, to: bobs).status == .gone)
-    #expect(
-      try await send(server, Signer.shop.sign(text, at: Self.now), to: bobs).status == .forbidden)
-    #expect(try await send(server, sign(.rival, at: Self.now + 5)).status == .forbidden)
-    #expect(try await send(server, present).status == .ok)
-    #expect(try await send(server, sign(at: Self.now - 1)).status == .conflict)
-    // It stays without the folder, and what is newer stays beside it.
-    try fixture.remove("published/\(key)")
-    try fixture.remove(foreign)
-    server = try await self.server()
-    #expect(try await server.get(Self.place).bytes == present)
-    let newer = try sign(at: Self.now + 1)
-    #expect(try await send(server, newer).status == .ok)
-    try fixture.write(place, bytes: present, modified: Self.now - 5)
-    try await server.service.reload()
-    #expect(try await server.get(Self.place).bytes == newer)
-    #expect(server.service.indexer.current.rows.count == 2)
-  }
-
   @Test func aKeyHasAQuota() async throws {
     let key = try Signer.shop.identifier()
+    let server = try await server()
     for number in 1...PublicationQuota.single.files {
       let text = tokenScript(
         "2020/06", contracts: [("Coin", [("\(number)", bob)])], origins: ["Coin"])
-      try fixture.write(
-        "published/\(key)/2020-06/\(number)-\(bob).tsml",
-        bytes: Signer.shop.sign(text, at: Self.now))
+      let published = try await send(
+        server, Signer.shop.sign(text, at: Self.now), to: "/2020/06/chain/\(number)/\(bob)",
+        from: "2001:db8:\(number)::1")
+      #expect(published.status == .created)
     }
-    let server = try await server()
     let response = try await send(server, sign())
     #expect(response.status.code == 507)
     #expect(try refusal(response).signer == key)

@@ -63,6 +63,14 @@ extension TokenScriptConfiguration: Checking, BackedUp {
   /// The folders of the repository and the schemas.
   package var contentFolders: [String] { [repository, schemas] }
 
+  /// The digest of the repository's folder.
+  package func contentDigests() async -> [String: [UInt8]] {
+    // What can't be read is a finding of its own.
+    let digest = try? await RepositoryDigest.of(
+      folder: repository, on: ThreadPool(named: "awd-digest"))
+    return digest.map { ["repository": $0] } ?? [:]
+  }
+
   /// Checks the whole repository as `awd serve` would, every file anew.
   ///
   /// - Parameter isExposed: whether other machines reach the server; it makes no difference here.
@@ -85,7 +93,7 @@ extension TokenScriptConfiguration: Checking, BackedUp {
             + "server; set it to \"require\""))
     }
     findings += index.refusals.map { path, refusal in
-      // Nobody is asked here who the owners are.
+      // No chain is queried here for the owners.
       let isOwners = refusal.reason == TokenScriptReader.untrusted && !chains.isEmpty
       let text = "\(path): refused because \(refusal.words)"
       return isOwners
@@ -93,8 +101,8 @@ extension TokenScriptConfiguration: Checking, BackedUp {
         : .wrong(text.printable)
     }
     findings += inspection.problems.map { .doubtful($0.printable) }
-    var told: Set<RepositoryPath> = []
-    for row in index.rows where !row.warnings.isEmpty && told.insert(row.path).inserted {
+    var seen: Set<RepositoryPath> = []
+    for row in index.rows where !row.warnings.isEmpty && seen.insert(row.path).inserted {
       findings.append(.doubtful("\(row.path): \(row.warnings.joined(separator: "; "))".printable))
     }
     for file in index.files {

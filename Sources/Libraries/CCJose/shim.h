@@ -1,6 +1,7 @@
 #pragma once
 #include <cjose/base64.h>
 #include <cjose/jws.h>
+#include <cjose/version.h>
 #include <stdlib.h>
 
 /* Declared here, as cjose/util.h would bring OpenSSL's types into this module. */

@@ -3,6 +3,9 @@
 #include <unicode/ucnv.h>
 #include <unicode/unorm2.h>
 #include <unicode/ustring.h>
+#include <unicode/uvernum.h>
+
+const char *cicu_version(void) { return U_ICU_VERSION; }
 
 int32_t cicu_nfc(const uint16_t *text, int32_t length, uint16_t *output, int32_t capacity) {
   UErrorCode error = U_ZERO_ERROR;

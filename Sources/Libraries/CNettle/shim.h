@@ -1,2 +1,3 @@
 #pragma once
 #include <nettle/sha3.h>
+#include <nettle/version.h>

@@ -322,8 +322,10 @@ package struct WebPushConfiguration: Sendable {
       let isPlain = text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7f }
       return isPlain && (text.hasPrefix("mailto:") || text.hasPrefix("https:")) ? text : nil
     }
-    contactDoubt =
-      VAPIDSubject(contact: contact, publicURL: section.publicURL?.description).doubt
+    let publicURL = section.publicURL?.description
+    // Without either nobody has said yet that browsers reach this server; that is a doubt of its own.
+    let isSet = contact != nil || publicURL != nil
+    contactDoubt = isSet ? VAPIDSubject(contact: contact, publicURL: publicURL).doubt : nil
     allowed = Set(
       section.values(
         "allow", default: [HostAndPort](), expected: "a host such as push.lan:8443",

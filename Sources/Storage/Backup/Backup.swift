@@ -14,7 +14,10 @@ package import Platform
     /// The content.
     package let content: [UInt8]
 
-    package init(path: String, content: [UInt8]) { (self.path, self.content) = (path, content) }
+    package init(path: String, content: [UInt8]) {
+      self.path = path
+      self.content = content
+    }
 
     /// True if the path stays below the folder that it is joined to.
     fileprivate var isInside: Bool {
@@ -41,19 +44,19 @@ package import Platform
   ///   - store: the store, a file or a PostgreSQL database.
   ///   - path: the file to make, which must not exist. It appears only when it is complete.
   ///   - madeAt: the time, which is kept to the second.
-  ///   - tell: takes the progress, of a PostgreSQL database in rows.
+  ///   - report: receives the progress, of a PostgreSQL database in rows.
   /// - Throws: ``StoreError``; `.corrupt` if the store itself is damaged, `.incompatibleSchema` unless a PostgreSQL database
   ///   has exactly the program's migrations.
   package static func make(
     of store: StoreLocation, migrations: [Migration], at path: String, with files: [File],
-    version: String, madeAt: Timestamp, telling tell: Progress
+    version: String, madeAt: Timestamp, reporting report: Progress
   ) throws {
     try checkIsNew(path)
     try makeFile(path) { part in
       try fill(part, with: files) { copy in
         switch store {
-        case .file(let database): try fill(copy, from: database, telling: tell)
-        case .postgreSQL(let address): try fill(copy, from: address, migrations, telling: tell)
+        case .file(let database): try fill(copy, from: database, reporting: report)
+        case .postgreSQL(let address): try fill(copy, from: address, migrations, reporting: report)
         case .memory: throw StoreError(.other, "the store is in memory")
         }
       }
@@ -62,19 +65,19 @@ package import Platform
   }
 
   private static func fill(
-    _ copy: SQLiteConnection, from database: String, telling tell: Progress
+    _ copy: SQLiteConnection, from database: String, reporting report: Progress
   ) throws {
     guard unsafe access(database, R_OK) == 0 else {
       throw DatabaseFile.systemError("read the store \(database)")
     }
-    try copy.copyAll(from: SQLiteConnection(reading: database), telling: tell)
+    try copy.copyAll(from: SQLiteConnection(reading: database), reporting: report)
     // Of one piece: no log beside it.
     try copy.run("PRAGMA journal_mode = DELETE")
   }
 
   private static func fill(
     _ copy: SQLiteConnection, from address: PostgreSQLAddress, _ migrations: [Migration],
-    telling tell: Progress
+    reporting report: Progress
   ) throws {
     let source = try PostgreSQLConnection(forCopyingAt: address)
     let pending = try PostgreSQLMigrator(source, migrations).check()
@@ -86,7 +89,7 @@ package import Platform
     try SQLiteMigrator(copy, migrations).migrate()
     try copy.run("PRAGMA foreign_keys = OFF")
     try copy.control("BEGIN")
-    try TableCopy.copy(from: source, to: copy, telling: tell)
+    try TableCopy.copy(from: source, to: copy, reporting: report)
     try copy.control("COMMIT")
   }
 
@@ -142,12 +145,12 @@ package import Platform
   ///   - tables: the tables whose rows it must not have; those that the backup lacks are passed over.
   /// - Throws: ``StoreError``. Then no file is left.
   package func restore(
-    to database: String, without tables: [StaticString] = [], telling tell: Progress
+    to database: String, without tables: [StaticString] = [], reporting report: Progress
   ) throws {
     try Self.checkIsNew(database)
     try Self.makeFile(database) { part in
       let copy = try SQLiteConnection(part, role: .copier, busyTimeout: .zero)
-      try copy.copyAll(from: connection, telling: tell)
+      try copy.copyAll(from: connection, reporting: report)
       // The files' content must not stay in free pages.
       try copy.run("PRAGMA secure_delete = ON")
       try copy.run("DROP TABLE backup_files")
@@ -176,7 +179,7 @@ package import Platform
   /// - Throws: ``StoreError``: `.constraint` if the database has rows.
   package static func move(
     _ database: String, to address: PostgreSQLAddress, migrations: [Migration],
-    without tables: [StaticString] = [], telling tell: Progress
+    without tables: [StaticString] = [], reporting report: Progress
   ) throws {
     let source = try SQLiteConnection(reading: database)
     let pending = try SQLiteMigrator(source, migrations).check()
@@ -191,7 +194,7 @@ package import Platform
     try target.run("LOCK TABLE store_nodes, store_migrations IN EXCLUSIVE MODE")
     try TableCopy.copy(
       from: source, to: target, migrations: migrations, without: tables.map { "\($0)" },
-      telling: tell)
+      reporting: report)
     _ = try target.commit()
   }
 

@@ -13,9 +13,10 @@ enum TableCopy {
   /// - Parameters:
   ///   - source: a connection in a transaction that sees one state.
   ///   - target: a database with all migrations, in which nothing refers to anything until the end.
-  ///   - tell: takes the number of rows that are copied and of all.
+  ///   - report: receives the number of rows that are copied and of all.
   static func copy(
-    from source: PostgreSQLConnection, to target: SQLiteConnection, telling tell: Backup.Progress
+    from source: PostgreSQLConnection, to target: SQLiteConnection,
+    reporting report: Backup.Progress
   ) throws {
     let tables = try target.tables().filter { !$0.isStores }
     let total = try source.rowCount(of: tables)
@@ -31,7 +32,7 @@ enum TableCopy {
         _ = try insert.step()
         insert.reset()
         done += 1
-        if done % rows == 0 || done == total { tell(done, total) }
+        if done % rows == 0 || done == total { report(done, total) }
       }
     }
   }
@@ -41,11 +42,11 @@ enum TableCopy {
   /// - Parameters:
   ///   - source: a database with all migrations, which nobody changes.
   ///   - left: the tables whose rows are left out.
-  ///   - tell: takes the number of rows that are copied and of all.
+  ///   - report: receives the number of rows that are copied and of all.
   /// - Throws: ``StoreError``: `.constraint` if there are rows in the target.
   static func copy(
     from source: SQLiteConnection, to target: PostgreSQLConnection,
-    migrations: [Migration], without left: [String], telling tell: Backup.Progress
+    migrations: [Migration], without left: [String], reporting report: Backup.Progress
   ) throws {
     let tables = try target.sortedByReference(source.tables().filter { !$0.isStores })
     let total = try source.rowCount(of: tables)
@@ -56,7 +57,7 @@ enum TableCopy {
       guard !left.contains(table.name) else { continue }
       try copy(table, from: source, to: target) { rows in
         done += rows
-        tell(done, total)
+        report(done, total)
       }
       try target.setSequences(of: table)
     }
@@ -82,7 +83,7 @@ enum TableCopy {
 
   private static func copy(
     _ table: CopiedTable, from source: SQLiteConnection, to target: PostgreSQLConnection,
-    telling tell: (_ rows: Int) -> Void
+    reporting report: (_ rows: Int) -> Void
   ) throws {
     let types = try target.arrayTypes(of: table)
     let select = try source.prepare(text: table.selection)
@@ -96,7 +97,7 @@ enum TableCopy {
       try target.execute(text: table.insertionOfArrays, parameters)
       for index in columns.indices { columns[index].removeAll(keepingCapacity: true) }
       size = 0
-      tell(count)
+      report(count)
     }
     while try select.step() {
       for column in table.columns.indices {

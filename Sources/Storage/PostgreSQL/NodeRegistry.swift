@@ -90,6 +90,21 @@ package struct NodeRegistry: Sendable {
     return false
   }
 
+  /// Shows the other nodes the digests of files that must be the same on all; they go with the node's row.
+  ///
+  /// - Parameter contents: the SHA-256 by the keys of the configuration that name the files.
+  package nonisolated(nonsending) func record(_ contents: [String: [UInt8]]) async throws {
+    try await store.write(isolation: .rowLocks) { transaction in
+      for (name, digest) in contents {
+        try transaction.execute(
+          """
+          INSERT INTO store_node_contents (node, name, sha256) VALUES (?, ?, ?)
+          ON CONFLICT (node, name) DO UPDATE SET sha256 = excluded.sha256
+          """, node, name, digest)
+      }
+    }
+  }
+
   /// Removes the nodes that weren't seen for long, and all that refers to them.
   package nonisolated(nonsending) func markDead() async throws {
     try await store.write(isolation: .rowLocks) { transaction in

@@ -18,6 +18,23 @@ package struct PostgreSQLReport: Sendable {
   package let connectionLimit: Int
   /// The server's time.
   package let time: Timestamp
+  /// The digests of files that must be the same on all nodes, as the nodes that run have shown them.
+  package let contents: [NodeContent]
+
+  /// The digest of what a node has in files.
+  package struct NodeContent: Sendable, Equatable {
+    /// The name of the node.
+    package let node: String
+    /// The key of the configuration that names the files.
+    package let name: String
+    package let sha256: [UInt8]
+
+    package init(node: String, name: String, sha256: [UInt8]) {
+      self.node = node
+      self.name = name
+      self.sha256 = sha256
+    }
+  }
 
   /// Looks at a database, and changes nothing. It blocks on the network.
   ///
@@ -50,5 +67,21 @@ package struct PostgreSQLReport: Sendable {
       standbys > 0 && settings["synchronous_standby_names", default: ""].isEmpty
     isOpenToAllRoles = isOpen
     time = Timestamp(milliseconds: milliseconds)
+    contents = try Self.contents(connection)
+  }
+
+  private static func contents(_ connection: PostgreSQLConnection) throws -> [NodeContent] {
+    let table: String? = try connection.value("SELECT to_regclass('store_node_contents')::text")
+    guard table != nil else { return [] }
+    var contents: [NodeContent] = []
+    try connection.forEach(
+      """
+      SELECT n.name, c.name, c.sha256 FROM store_nodes n JOIN store_node_contents c ON c.node = n.id
+      WHERE n.seen_at > clock_timestamp() - ? * interval '1 second' ORDER BY n.name, n.id, c.name
+      """, NodeRegistry.lifetime / .seconds(1)
+    ) { row in
+      contents.append(NodeContent(node: try row[0], name: try row[1], sha256: try row[2]))
+    }
+    return contents
   }
 }

@@ -30,6 +30,13 @@ CREATE TABLE store_node_schemas (
   newest bigint NOT NULL,
   PRIMARY KEY (node, owner)
 );
+-- The SHA-256 of files that must be the same on all nodes, by the keys of the configuration that name them.
+CREATE TABLE store_node_contents (
+  node bigint NOT NULL REFERENCES store_nodes ON DELETE CASCADE,
+  name text COLLATE "C" NOT NULL,
+  sha256 bytea NOT NULL,
+  PRIMARY KEY (node, name)
+);
 CREATE TABLE store_history (
   id bigint PRIMARY KEY CHECK (id = 1),
   history bigint NOT NULL,

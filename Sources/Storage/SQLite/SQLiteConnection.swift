@@ -212,7 +212,7 @@ extension SQLiteConnection {
 extension SQLiteConnection {
   /// Makes this connection's database the same as another's, which others may change meanwhile.
   func copyAll(
-    from source: SQLiteConnection, telling tell: (_ done: Int, _ total: Int) -> Void
+    from source: SQLiteConnection, reporting report: (_ done: Int, _ total: Int) -> Void
   ) throws(StoreError) {
     // An open transaction keeps to one state, so that no change of others starts the copy anew.
     try source.control("BEGIN")
@@ -225,7 +225,7 @@ extension SQLiteConnection {
     while result == SQLITE_OK {
       result = unsafe sqlite3_backup_step(backup, 256)
       let total = Int(unsafe sqlite3_backup_pagecount(backup))
-      tell(total - Int(unsafe sqlite3_backup_remaining(backup)), total)
+      report(total - Int(unsafe sqlite3_backup_remaining(backup)), total)
     }
     unsafe sqlite3_backup_finish(backup)
     guard result == SQLITE_DONE else { throw StoreError(resultCode: result) }

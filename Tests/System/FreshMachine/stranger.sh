@@ -23,15 +23,19 @@ answers http://127.0.0.1:8080/readyz $serving
 curl -fsS http://127.0.0.1:8080/2020/03/0x6b175474e89094c44da98b954eedeac495271d0f | head -c 60
 stop $serving
 
-step make deb
+step make deb, twice the same
 make deb
+mkdir -p .build/first; mv .build/awd_*.deb .build/first/
+make deb
+cmp .build/first/awd_*.deb .build/awd_*.deb
 apt-get install -y -qq --no-install-recommends lintian systemd ./.build/awd_*.deb > /dev/null
 lintian --fail-on error .build/awd_*.deb
 getent passwd awd
 systemd-analyze verify --man=no /lib/systemd/system/awd.service /lib/systemd/system/awd-backup.timer
 ! systemctl is-enabled awd-backup.timer
 awd --version
-awd check --config /etc/awd/awd.toml
+awd check --config /etc/awd/awd.toml | tee .build/check.log
+! grep -E 'doubtful|wrong' .build/check.log
 
 step the installed program, as the unit starts it
 command=$(sed -n 's/^ExecStart=//p' /lib/systemd/system/awd.service)

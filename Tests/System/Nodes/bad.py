@@ -206,20 +206,20 @@ def other_encoding(setting: Setting):
 
 @case
 def other_keys(setting: Setting):
-    refuses(setting.beside(data="other"), "apptimist.keys|msgr.web_push.key", "lacks", "n1", "copy")
+    refuses(setting.beside(data="other"), "apptimist.keys|push.web.key", "lacks", "n1", "copy")
     expect(setting.mail.send(setting.node) == 200, "the other node is disturbed")
     # Neither does it help to try again: the refused node has left nothing.
-    refuses(setting.beside(data="other"), "apptimist.keys|msgr.web_push.key", "lacks", "n1", "copy")
+    refuses(setting.beside(data="other"), "apptimist.keys|push.web.key", "lacks", "n1", "copy")
     # A folder that has served another database has keys of its own.
     setting.database.make_database("elsewhere")
     elsewhere = setting.new(setting.database.url("elsewhere"), data="other")
     elsewhere.start()
     elsewhere.stop()
-    refuses(setting.beside(data="other"), "apptimist.keys|msgr.web_push.key", "another file", "n1", "copy")
+    refuses(setting.beside(data="other"), "apptimist.keys|push.web.key", "another file", "n1", "copy")
     expect(setting.database.query("SELECT count(*) FROM store_nodes", "n") == "1", "a refused node has left its row")
     # Nor when no other node runs.
     setting.node.stop()
-    refuses(setting.beside(data="other"), "apptimist.keys|msgr.web_push.key", "another file", "n1", "awd keys replace")
+    refuses(setting.beside(data="other"), "apptimist.keys|push.web.key", "another file", "n1", "awd keys replace")
     setting.node.start()
 
 

@@ -13,7 +13,7 @@ actor RepositoryIndexer {
   private var pending: Task<Void, any Error>?
   /// The scan of the newest index, or nil if the store may have another content.
   var latest: Scan?
-  /// The time at which the readings were last noted to be in use.
+  /// The time at which the readings were last recorded to be in use.
   private var kept: ContinuousClock.Instant?
   /// The pass over the contents of the newest index.
   private(set) var contentPass: ContentPass?
@@ -53,7 +53,7 @@ actor RepositoryIndexer {
   /// - Throws: as ``index()``.
   func indexPublications() async throws {
     try await afterOthers {
-      // One that is replaced while it is read is there at the next look only.
+      // A publication that is replaced while it is read appears with the next poll.
       while let scan = try await self.scanOfPublications() { try await self.make(scan) }
     }
   }
@@ -129,11 +129,11 @@ actor RepositoryIndexer {
     index.log(to: log, after: last, scan.listing, verified: verified, took: took)
   }
 
-  /// Notes once a day that readings are in use, so that no node forgets them.
+  /// Records once a day that readings are in use, so that no node deletes them.
   private func keep(_ readings: [ContractStore.Key], under rules: String) {
     guard kept.map({ .now - $0 > .seconds(86_400) }) ?? true else { return }
     kept = .now
-    // What isn't noted is read anew at a later start, at worst.
+    // If this fails, a later start reads the files again, at worst.
     Task { [store] in try? await store.keep(readings, under: rules) }
   }
 
@@ -253,32 +253,13 @@ extension RepositoryIndexer {
     let files = try await scan.files(listing.entries, on: scanThreads) { [log] done, total in
       log.info("indexing", ["files": done, "of": total])
     }
-    let changes = try await adopt(files, into: store.publications(after: 0))
+    let digests = files.map { (path: $0.path, digest: $0.digest) } + listing.unreadable
+    repository.context.contents.record(RepositoryDigest.of(digests), of: "tokenscript.repository")
+    let changes = try await store.publications(after: 0)
     return Scan(
       start: start, now: now, checks: checks, listing: listing,
       files: changes.filesBeside(files), published: try await published(changes, scan),
       change: changes.last, memory: memory)
-  }
-
-  /// Has the store adopt files that an earlier release has published below the root, if they are newer.
-  ///
-  /// - Returns: all publications.
-  private func adopt(
-    _ files: [RepositoryFile], into known: ContractStore.Changes
-  ) async throws -> ContractStore.Changes {
-    let times = Dictionary(
-      known.publications.map { ($0.slot, $0.time) }, uniquingKeysWith: { $1 })
-    let found = files.filter { file in
-      guard let publication = file.publicationInFolder else { return false }
-      return times[publication.slot].map { $0 < publication.time } ?? true
-    }
-    guard !found.isEmpty else { return known }
-    let read = try await scanThreads.map(found) { file in
-      file.publicationInFolder.map { ($0, bytes: try? file.content?.load().array) }
-    }
-    try await store.adopt(read.compactMap(\.self).filter { $0.isWithdrawn || $1 != nil })
-    log.info("adopted from the folder", ["files": found.count])
-    return try await store.publications(after: 0)
   }
 
   /// Returns the last scan with what has been published and withdrawn since, or nil if nothing has.
@@ -297,7 +278,7 @@ extension RepositoryIndexer {
     return scan
   }
 
-  /// Makes the files of publications. One that is being replaced stays as it was until the next look.
+  /// Makes the files of publications. One that is being replaced stays as it was until the next poll.
   private func published(
     _ changes: ContractStore.Changes, _ scan: RepositoryScan
   ) async throws -> [Publication.Slot: RepositoryFile] {

@@ -81,7 +81,7 @@ struct RepositoryScan: Sendable {
     if isServed(reading, entry.path) {
       content = known[seen.digest] ?? Content(at: entry, in: folder, seen.digest, status.size)
     }
-    // A check of the bytes has found that the status doesn't tell them.
+    // The bytes were found to differ although the status is the same.
     if let content, content.hasChanged { return nil }
     return RepositoryFile(
       path: entry.path, digest: seen.digest, content: content, size: status.size,
@@ -136,7 +136,7 @@ struct RepositoryScan: Sendable {
   private func reading(_ bytes: [UInt8], _ path: RepositoryPath) -> ContractStore.Reading {
     // A mark counts whatever its signature is.
     var reader = path.kind == .gone ? TokenScriptReader() : reader
-    // The signer of a published file, and the time, decide about the next one, whatever is required of others.
+    // The signer of a published file, and the time, decide about the next one, whatever the rules require.
     if Publication.Slot(path) != nil { reader.verifier = reader.verifier ?? SignatureVerifier() }
     do throws(FileRefusal) { return .success(try reader.read(bytes, now: now)) } catch {
       return .failure(error)
@@ -207,20 +207,6 @@ final class RepositoryFile: Sendable {
     let file = TokenScriptFile(
       schema: publication.slot.schema, root: "token", contracts: publication.origins)
     self.init(publication, content: nil, reading: .success(file))
-  }
-
-  /// The publication that an earlier release has made of a file below `published`; nil for a file whose path isn't its
-  /// signer's, or that isn't served.
-  var publicationInFolder: Publication? {
-    guard let slot = Publication.Slot(path), let digest, case .success(let file) = reading,
-      let signer = file.signer, signer.key == slot.signer, file.schema == slot.schema
-    else { return nil }
-    let isMark = path.kind == .gone
-    guard isMark || content != nil else { return nil }
-    let origins = file.namedOrigins
-    return Publication(
-      slot: slot, digest: digest, size: size, signed: signer.time, accepted: modified,
-      isWithdrawn: isMark, origins: origins, originCount: origins.count)
   }
 
   /// The refusal of a file whose check against the schema was stopped, or nil.

@@ -3,6 +3,9 @@
 
 // This header hides those of ICU, which define names that Foundation's copy of ICU defines too.
 
+/// Returns the version of ICU that this was built with.
+const char *cicu_version(void);
+
 /// Writes the NFC form (UAX #15) of UTF-16 text.
 ///
 /// Returns its length in code units, or -1 if it doesn't fit or ICU fails.

@@ -36,6 +36,12 @@ extension Daemon {
     if store.isShared { counters(Self.busCounters) { [bus = runtime.bus] in bus.statistics } }
     gauges(Self.storeGauges) { store.statistics }
     counters(Self.storeCounters) { store.statistics }
+    for (queue, waiting) in Self.storeQueues {
+      metrics.gauge(
+        "awd_store_waiting_seconds", "Time for which the queue has waited for the disk or database",
+        ["queue": queue]
+      ) { store.statistics[keyPath: waiting] / .seconds(1) }
+    }
     metrics.histogram("awd_store_commit_seconds", "Duration of a commit, including the disk") {
       store.statistics.commitSeconds
     }
@@ -97,6 +103,11 @@ extension Daemon {
     ("awd_store_queued_reads", "Queued reads", \.queuedReads),
     ("awd_store_log_bytes", "Size of the write-ahead log", \.walBytes),
   ]
+
+  private static let storeQueues:
+    [(queue: String, waiting: any KeyPath<StoreStatistics, Duration> & Sendable)] = [
+      ("writes", \.writesWaiting), ("reads", \.readsWaiting),
+    ]
 
   private static let storeCounters: Series<StoreStatistics> = [
     ("awd_store_writes_total", "Committed writes", \.writesCommitted),

@@ -51,7 +51,7 @@ struct ServeCommand: Command {
       try daemon.start()
       log.flush()
       show(daemon, context.print, isForPeople: server.logFormat == .text)
-      deadline = await daemon.run(until: signals, telling: manager) {
+      deadline = await daemon.run(until: signals, notifying: manager) {
         () throws(ConfigurationError) in
         try LoadedConfiguration(
           file: configuration.file, environment: context.environment, services: context.services)

@@ -17,7 +17,8 @@ enum StoreCheck {
     _ configuration: LoadedConfiguration, _ services: [any Service.Type]
   ) async -> [ContentFinding] {
     if case .postgreSQL(let address) = configuration.store {
-      return DatabaseCheck.findings(address, configuration.server, services)
+      let contents = await configuration.contentDigests(of: configuration.services(among: services))
+      return DatabaseCheck.findings(address, configuration.server, services, contents)
     }
     guard let path = configuration.server.store.path else { return [] }
     return [content(path, services), freeSpace(at: path)].compactMap(\.self)
@@ -107,9 +108,11 @@ enum DatabaseCheck {
   /// - Parameters:
   ///   - server: names the connections that this node makes.
   ///   - services: all services that are built in.
+  ///   - contents: the digests of this machine's files that all nodes must have.
   /// - Returns: one finding for each thing.
   static func findings(
-    _ address: PostgreSQLAddress, _ server: ServerConfiguration, _ services: [any Service.Type]
+    _ address: PostgreSQLAddress, _ server: ServerConfiguration, _ services: [any Service.Type],
+    _ contents: [String: [UInt8]]
   ) -> [ContentFinding] {
     do {
       let report = try PostgreSQLReport(address, migrations: services.migrations)
@@ -120,7 +123,29 @@ enum DatabaseCheck {
       let schema = StoreCheck.schema(lacking: report.pendingMigrations)
       return [.good("PostgreSQL \(report.version); \(schema)")] + durability(report)
         + doubts.compactMap(\.self)
+        + compare(contents, with: report.contents.filter { $0.node != server.nodeName })
     } catch { return [.wrong("\(error)")] }
+  }
+
+  /// Compares the digests of this machine's files with those of other nodes.
+  ///
+  /// - Parameter own: the digests by the keys of the configuration that name the files.
+  static func compare(
+    _ own: [String: [UInt8]], with others: [PostgreSQLReport.NodeContent]
+  ) -> [ContentFinding] {
+    own.sorted { $0.key < $1.key }.flatMap { key, digest in
+      let shown = others.filter { $0.name == key }
+      let differing = shown.filter { $0.sha256 != digest }
+      let equal = shown.filter { $0.sha256 == digest }.map(\.node)
+      let doubts = differing.map { other in
+        ContentFinding.doubtful(
+          "\(key): node \(other.node.printable) has other files there than this machine, so clients get "
+            + "different answers; make the folder the same on all nodes")
+      }
+      guard !equal.isEmpty else { return doubts }
+      let names = equal.joined(separator: ", ").printable
+      return doubts + [.good("\(key): the same files as on \(names)")]
+    }
   }
 
   private static func durability(_ report: PostgreSQLReport) -> [ContentFinding] {

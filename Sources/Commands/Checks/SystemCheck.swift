@@ -145,13 +145,17 @@ enum ExposureCheck {
         + #"proxy, such as trusted_proxies = ["127.0.0.1", "::1"]"#)
   }
 
+  /// What a server without a URL of its own lacks, once others reach it.
+  static let missingURL =
+    "public_url is missing: set it before other machines reach the server; without it script URIs are told only at the "
+    + "names in `hosts`, no device is redirected when the server stops, and Apple takes no pushes to "
+    + "browsers unless [push.web] contact is set"
+
   private static func publicURL(_ server: ServerConfiguration) -> ContentFinding? {
     if let url = server.publicURL { return .good("public_url: \(url)") }
     guard server.isExposed else { return nil }
-    return .doubtful(
-      "public_url is missing: script URIs are told only at the names in `hosts`, and no device is redirected "
-        + "when the server stops"
-    )
+    guard server.reachesOthers else { return .good(missingURL) }
+    return .doubtful(missingURL)
   }
 
   /// Doubts pages for the operator at an address that others reach.

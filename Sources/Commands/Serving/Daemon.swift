@@ -133,7 +133,7 @@ struct Daemon: Sendable {
   ///   - manager: the service manager, which is notified of the daemon's state.
   ///   - limit: the time after which a stop ends the process in any case.
   func run(
-    until signals: AsyncStream<StopSignals.Request>, telling manager: NotifySocket,
+    until signals: AsyncStream<StopSignals.Request>, notifying manager: NotifySocket,
     reloading load: @escaping @Sendable () throws(ConfigurationError) -> LoadedConfiguration
   ) async -> Task<Void, any Error> {
     await withTaskGroup { group in
@@ -261,6 +261,12 @@ struct Daemon: Sendable {
     }
     for finding in ExposureCheck.findings(configuration.server) where finding.grade != .good {
       log.warning(finding.message)
+    }
+    // A proxy may be there, or not yet.
+    if configuration.server.isExposed, !configuration.server.reachesOthers,
+      configuration.server.publicURL == nil
+    {
+      log.warning(ExposureCheck.missingURL)
     }
     if case .postgreSQL(let address) = configuration.store,
       let doubt = DatabaseCheck.identity(of: address)

@@ -56,7 +56,7 @@ struct ServiceRuntime: Sendable {
           connections: isServing ? server.store.connections : 1,
           lanes: isServing ? server.store.lanes : 1))
       let node = try await StoreNode(
-        in: store, at: location, named: server.node,
+        in: store, at: location, named: server.nodeName,
         keyFiles: configuration.keyFiles(of: configuration.services(among: services)),
         trustsClock: trustsClock)
       let metrics = Metrics()
@@ -107,9 +107,9 @@ struct ServiceRuntime: Sendable {
       log: log.with(["service": service.name]),
       metrics: metrics,
       clock: node.now, expiry: node.expiry,
-      dataFolder: configuration.server.data, disk: disk,
+      dataFolder: configuration.server.data, disk: disk, serverName: configuration.server.name,
       publicURL: configuration.server.publicURL?.description, operatorPages: operatorPages,
-      hosts: configuration.hosts(of: service), loops: loops)
+      contents: node.contents, hosts: configuration.hosts(of: service), loops: loops)
   }
 
   /// Commits the writes that are queued, tells other nodes of them, closes the store, and waits for the log.

@@ -42,7 +42,7 @@ struct StatusRoutes: Sendable {
       let page = StatusPage(
         version: Product.version, uptime: ContinuousClock.now - start, services: services,
         reasons: await reasons(), history: history.series, capacity: Self.capacity,
-        span: min(ContinuousClock.now - start, Self.interval * Self.capacity))
+        span: min(ContinuousClock.now - start, Self.interval * Self.capacity), now: .now())
       var response = Response(page: page.html, .status)
       response.fields.append(.cacheControl, "no-store")
       return response
@@ -79,6 +79,8 @@ struct StatusPage {
   let capacity: Int
   /// The time that these values cover.
   let span: Duration
+  /// The present time.
+  let now: Timestamp
 
   /// The document.
   var html: String {
@@ -116,6 +118,10 @@ struct StatusPage {
     let value: String
     let more: String
     switch series.kind {
+    case .level where name.hasSuffix("_timestamp_seconds"):
+      let moment = series.values.last ?? nil
+      value = StatusQuantity.distance(of: moment, from: now)
+      more = StatusQuantity.text(moment, of: name)
     case .level:
       value = StatusQuantity.text(series.values.last ?? nil, of: name)
       more = "most \(StatusQuantity.text(series.values.compactMap(\.self).max(), of: name))"
@@ -163,6 +169,16 @@ enum StatusQuantity {
       return scaled(value, ["B", "kB", "MB", "GB", "TB"])
     }
     return value < 10_000 ? rounded(value) : scaled(value, ["", "k", "M", "G", "T"])
+  }
+
+  /// Writes how far a moment is away.
+  ///
+  /// - Parameter moment: seconds since 1970, or 0 or nil if there is no such moment.
+  /// - Returns: text such as `in 89 d` or `3.2 h ago`, or `never`.
+  static func distance(of moment: Double?, from now: Timestamp) -> String {
+    guard let moment, moment.isFinite, moment > 0 else { return "never" }
+    let seconds = moment - Double(now.seconds)
+    return seconds > 0 ? "in \(duration(seconds))" : "\(duration(-seconds)) ago"
   }
 
   private static func duration(_ seconds: Double) -> String {

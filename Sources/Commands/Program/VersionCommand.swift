@@ -1,11 +1,18 @@
+internal import CBrotli
+internal import CCJose
 internal import CCurl
+internal import CICU
+internal import CJansson
+internal import CNettle
 internal import CNghttp2
 internal import COpenSSL
 internal import CPostgreSQL
+internal import CQREncode
 internal import CSQLite
 internal import CSodium
 internal import CUV
 internal import CXML
+internal import CXMLSec
 internal import CZlib
 internal import ServiceKit
 
@@ -47,9 +54,11 @@ struct VersionCommand: Command {
     }
   }
 
-  /// The libraries that the program runs with, which may be newer than those that it was built with.
+  /// The libraries that the program runs with, which may be newer than those that it was built with. libxml2, xmlsec1 and
+  /// ICU don't tell that: theirs are the versions of the build.
   private static func libraries() -> [Library] {
     let postgreSQL = PQlibVersion()
+    let brotli = BrotliDecoderVersion()
     let nghttp2 = unsafe nghttp2_version(0)
     return unsafe [
       Library(name: "SQLite", version: String(cString: sqlite3_libversion())),
@@ -57,12 +66,20 @@ struct VersionCommand: Command {
       Library(name: "OpenSSL", version: String(cString: OpenSSL_version(OPENSSL_VERSION))),
       Library(name: "libsodium", version: String(cString: sodium_version_string())),
       Library(name: "libxml2", version: LIBXML_DOTTED_VERSION),
+      Library(name: "xmlsec1", version: XMLSEC_VERSION),
       Library(name: "libuv", version: String(cString: uv_version_string())),
       Library(
         name: "nghttp2",
         version: nghttp2.map { unsafe String(cString: $0.pointee.version_str) } ?? ""),
       Library(name: "curl", version: String(cString: curl_version())),
+      Library(name: "cjose", version: String(cString: cjose_version())),
+      Library(name: "jansson", version: String(cString: jansson_version_str())),
+      Library(name: "nettle", version: "\(nettle_version_major()).\(nettle_version_minor())"),
+      Library(name: "ICU", version: String(cString: cicu_version())),
+      Library(
+        name: "brotli", version: "\(brotli >> 24).\(brotli >> 12 & 0xfff).\(brotli & 0xfff)"),
       Library(name: "zlib", version: String(cString: zlibVersion())),
+      Library(name: "qrencode", version: String(cString: QRcode_APIVersionString())),
     ]
   }
 }

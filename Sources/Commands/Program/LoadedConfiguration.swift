@@ -1,5 +1,6 @@
 internal import Formats
 internal import Configuration
+internal import FoundationEssentials
 internal import Push
 internal import ServiceKit
 internal import Storage
@@ -146,6 +147,19 @@ struct LoadedConfiguration: Sendable {
     services.filter { server.services.contains($0.name) }
   }
 
+  /// Returns the digests of files that must be the same on all nodes, by the full keys that name them.
+  ///
+  /// - Parameter services: services that are switched on.
+  func contentDigests(of services: [any Service.Type]) async -> [String: [UInt8]] {
+    var digests: [String: [UInt8]] = [:]
+    for service in services {
+      for (key, digest) in await checking(service)?.contentDigests() ?? [:] {
+        digests["\(service.name).\(key)"] = digest
+      }
+    }
+    return digests
+  }
+
   /// Returns the services' files of keys and that of pushes, wherever they lie.
   ///
   /// - Parameter services: services that are switched on or included.
@@ -190,8 +204,16 @@ extension ServerConfiguration.Store {
 }
 
 extension ServerConfiguration {
+  /// The name by which operators know this node: without another one, the machine's.
+  var nodeName: String { node ?? ProcessInfo.processInfo.hostName }
+
   /// True if other machines reach the server, directly or through a proxy.
   var isExposed: Bool { !trustedProxies.isEmpty || listen.contains { !$0.isLocal } }
+
+  /// True if other machines reach the server for sure, and not only if there is a proxy on this one.
+  var reachesOthers: Bool {
+    !trustedProxies.allSatisfy(\.first.isLoopback) || listen.contains { !$0.isLocal }
+  }
 
   /// An address that other machines reach in plain HTTP without a trusted proxy among them, or nil if there is none.
   fileprivate var firstExposedAddress: ListenAddress? {

@@ -15,6 +15,8 @@ final class StoreNode: Sendable {
   let name: String
   /// The paths of files of keys, by the keys of the configuration that name them.
   private let keys: KeyFiles
+  /// The digests of files that must be the same on all nodes.
+  let contents = NodeContents()
   private let store: Store
   /// The node's row, if the store is shared.
   private let registry: NodeRegistry?
@@ -26,17 +28,17 @@ final class StoreNode: Sendable {
   ///
   /// - Parameters:
   ///   - location: its place; nodes share one of PostgreSQL's.
-  ///   - name: the node's name, or nil for the machine's.
+  ///   - name: the node's name.
   ///   - keyFiles: the paths of files of keys, by the keys of the configuration that name them.
   ///   - trustsClock: whether rows are deleted by the system's clock, however little time has passed for sure.
   init(
-    in store: Store, at location: StoreLocation, named name: String?, keyFiles: [String: String],
+    in store: Store, at location: StoreLocation, named name: String, keyFiles: [String: String],
     trustsClock: Bool = false
   ) async throws {
     id = .random()
     keys = KeyFiles(paths: keyFiles)
     self.store = store
-    self.name = name ?? ProcessInfo.processInfo.hostName
+    self.name = name
     guard case .postgreSQL = location else {
       registry = nil
       clock = nil
@@ -98,13 +100,20 @@ final class StoreNode: Sendable {
   func run(log: Log) async {
     guard let registry else { return await keepTime(log) }
     var failures = 0
+    var shown: [String: [UInt8]] = [:]
     while (try? await Task.sleep(for: failures == 0 ? NodeRegistry.interval : .seconds(1))) != nil {
       do {
         if try await !registry.stay() {
           log.warning("node was declared dead and has rejoined", ["node": name])
           try await verifyKeys()
+          shown = [:]
         }
         failures = 0
+        let contents = contents.current
+        if contents != shown {
+          try await registry.record(contents)
+          shown = contents
+        }
         try await clock?.set()
         try await registry.markDead()
       } catch {
