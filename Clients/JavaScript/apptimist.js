@@ -291,6 +291,8 @@ class Device {
     this.waiting = new Map();
     this.lastRequest = 0;
     this.delay = 500;
+    // How long to wait where what came could not be kept.
+    this.fullDelay = 0;
     this.redirects = [];
     this.stream = this.writes = Promise.resolve();
     // What was opened and is not stored yet, and the keys of it.
@@ -378,7 +380,7 @@ class Device {
       this.started.reject(this.refusal);
       return;
     }
-    const wait = this.next ? 0 : code === 4008 ? 60000 : this.delay * (0.5 + Math.random() / 2);
+    const wait = this.next ? 0 : code === 4008 ? 60000 : Math.max(this.fullDelay, this.delay * (0.5 + Math.random() / 2));
     // It comes back to its own address when the other fails.
     this.url = this.next || this.home;
     this.next = null;
@@ -421,7 +423,7 @@ class Device {
     if (type === TYPES.message || type === TYPES.truncate) {
       const entry = this.entry(type, reader, data), { connection } = this;
       // One behind the other: the position says that all before it was kept.
-      this.stream = this.stream.then(() => connection === this.connection && this.deal(entry))
+      this.stream = this.stream.then(() => this.deal(entry, connection))
         .catch((error) => { connection.error = error; connection.socket.close(); });
       return;
     }
@@ -503,16 +505,19 @@ class Device {
   }
 
   // Opens an entry; it is stored together with its position and those that come at the same time, then acknowledged.
-  async deal(entry) {
-    if (entry.position <= BigInt(this.state.position)) return;
+  async deal(entry, connection) {
+    // What comes before it could not be kept: both come again.
+    const isOver = () => connection !== this.connection || connection.error;
+    if (isOver() || entry.position <= BigInt(this.state.position)) return;
     const kept = entry.type === "truncation" ? { ...entry, keys: [] } : await this.open(entry);
     let isNew = kept !== null;
     for (const key of kept ? kept.keys : []) if (this.unwritten.has(key) || await this.journal.has(key)) isNew = false;
+    if (isOver()) return;
     for (const key of isNew ? kept.keys : []) this.unwritten.add(key);
     this.opened.push({ entry: isNew ? kept : null, position: String(entry.position) });
-    this.flushing ??= this.flush().finally(() => { this.flushing = null; });
+    this.flushing ??= this.flush().catch((error) => this.end(error)).finally(() => { this.flushing = null; });
     // The next ones are opened meanwhile, but not without end.
-    if (this.opened.length >= 64) await this.flushing; else this.flushing.catch((error) => this.end(error));
+    if (this.opened.length >= 64) await this.flushing;
   }
 
   async flush() {
@@ -520,13 +525,16 @@ class Device {
       const batch = this.opened.splice(0), { position } = batch.at(-1), entries = batch.map(({ entry }) => entry).filter(Boolean);
       await this.keep(entries, position);
       for (const { keys } of entries) for (const key of keys) this.unwritten.delete(key);
+      this.fullDelay = 0;
       if (this.isLoggedIn) this.connection.send(TYPES.ack, 0, uint(position, 8));
     }
   }
 
+  // Ends a connection whose entries can't be kept. They come again with the next one, which waits longer each time.
   end(error) {
     this.opened = [];
     this.unwritten.clear();
+    this.fullDelay = Math.min(Math.max(2500, this.fullDelay * 2), 30000);
     this.connection.error = error;
     this.connection.socket.close();
   }

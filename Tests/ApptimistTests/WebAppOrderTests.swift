@@ -52,16 +52,57 @@ extension WebAppBrowserTests {
       try anna.say("hello")
       try anna.waitUntilSent()
     }
-    try anna.run(
-      "const f = document.querySelector('#text'); f.value = 'half a letter'; f.dispatchEvent(new Event('input'));"
-    )
+    // One after the other, without a pause between them.
+    try anna.begin("half a letter")
     try anna.open(cleo, in: "Chats")
     #expect(try anna.browser.evaluate("document.querySelector('#text').value") == "")
-    try anna.wait("document.querySelector('#people').textContent.includes('half a letter')")
+    try anna.begin("half a card")
+    try anna.menu(0, "Edit", isAsked: false)
+    #expect(try anna.browser.evaluate("document.querySelector('#text').value") == "hello")
+    try anna.begin("hello, everybody")
+    try anna.open(bert, in: "Chats")
+    try anna.wait("document.querySelector('#people').textContent.includes('half a card')")
+    try anna.wait("document.documentElement.dataset.drafts === 'kept'")
     try anna.browser.open("\(site.address)/siren/app/?again")
     try anna.open(bert, in: "Chats")
     #expect(try anna.browser.evaluate("document.querySelector('#text').value") == "half a letter")
-    #expect(!(try anna.stored().contains("half a letter")))
+    // What was being edited goes on so, and the draft beside it is there afterwards.
+    try anna.open(cleo, in: "Chats")
+    #expect(
+      try anna.browser.evaluate("document.querySelector('#text').value") == "hello, everybody")
+    try anna.run("document.querySelector('#compose').requestSubmit()")
+    try anna.sees(["hello, everybody"])
+    #expect(try anna.browser.evaluate("document.querySelector('#text').value") == "half a card")
+    let stored = try anna.stored()
+    for text in ["half a letter", "half a card"] { #expect(!stored.contains(text)) }
+  }
+
+  /// A browser without room for the page says so, loses nothing of what was written or sent meanwhile, and goes on by itself.
+  @Test func aFullDiskIsSaidAndOvercome() throws {
+    let site = try Self.site()
+    let anna = try WebAppPerson("anna", at: site)
+    let bert = try WebAppPerson("bert", at: site)
+    try anna.find("bert")
+    try anna.say("hello")
+    try bert.open(anna, in: "Requests")
+    try bert.press("Allow")
+    try anna.browser.command(
+      "Storage.overrideQuotaForOrigin", ["origin": site.address, "quotaSize": 1])
+    let letter = String(repeating: "a long letter ", count: 2_000)
+    try anna.say(letter)
+    try anna.wait("document.querySelector('#alarm').textContent.includes('no space')")
+    #expect(try anna.browser.evaluate("document.querySelector('#text').value") == letter)
+    try anna.sees(["hello"])
+    let answer = String(repeating: "a long answer ", count: 2_000)
+    try bert.say(answer)
+    try bert.waitUntilSent()
+    try anna.browser.command("Storage.overrideQuotaForOrigin", ["origin": site.address])
+    try anna.press("Try again")
+    try anna.wait("document.querySelector('#alarm').textContent === ''")
+    try anna.sees(["hello", answer])
+    try anna.run("document.querySelector('#compose').requestSubmit()")
+    try anna.sees(["hello", answer, letter])
+    try bert.sees(["hello", answer, letter])
   }
 
   @Test func repliesReactionsAndEditsAreShown() throws {

@@ -15,7 +15,7 @@ struct WebAppPerson {
   /// Opens the page and makes an account.
   init(_ name: String, at site: WebAppSite) throws {
     self.name = name
-    browser = try Browser(TemporaryFolder())
+    browser = try Browser()
     try browser.open("\(site.address)/siren/app/")
     let root = "document.documentElement.dataset"
     try blockUntil { [browser] in try browser.evaluate("\(root).view") == "welcome" }
@@ -163,6 +163,16 @@ struct WebAppPerson {
       """
       document.querySelector('#text').value = \(text.inJavaScript);
       document.querySelector('#compose').requestSubmit();
+      """)
+  }
+
+  /// Begins a text, as if it were typed.
+  func begin(_ text: String) throws {
+    try run(
+      """
+      const field = document.querySelector('#text');
+      field.value = \(text.inJavaScript);
+      field.dispatchEvent(new Event('input'));
       """)
   }
 

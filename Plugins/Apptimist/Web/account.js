@@ -3,6 +3,7 @@ import { contentOf, EDIT_TIME, readContent, shownOf } from "./{{contents.js}}";
 import { Forums, postKey } from "./{{forums.js}}";
 import { skeleton } from "./{{names.js}}";
 import { merge, openFile, readPeople, safetyNumber, sealFile, sorted } from "./{{people.js}}";
+import { t } from "./{{words.js}}";
 
 const { bytes, Device, hex, messageID, Refused, utf8 } = globalThis.apptimist;
 const { nacl } = globalThis;
@@ -27,8 +28,9 @@ export class Account {
     account.people = all.people?.get("people") ?? { people: {} };
     account.isDirty = all.dirty?.has("dirty") ?? false;
     account.reads = all.read ?? new Map();
-    // What was begun to be written, by chat.
+    // What was begun to be written, by chat, and the chats of which that is not stored yet.
     account.drafts = all.draft ?? new Map();
+    account.unkept = new Set();
     account.known = all.known ?? new Map();
     account.jobs = new Map([...all.job ?? []].sort(([, a], [, b]) => a.order - b.order));
     account.messages = all.message ?? new Map();
@@ -156,6 +158,13 @@ export class Account {
 
   stop() { this.device?.stop(); }
 
+  /** The browser stores again: what could not be kept comes once more. */
+  goOn() {
+    this.keepDrafts();
+    this.device?.hurry();
+    this.pump();
+  }
+
   /** Shows others what the wallet has signed. */
   async prove() {
     if (!this.self.proof || !this.self.isMade) return;
@@ -177,7 +186,7 @@ export class Account {
     if (word === "refused") {
       this.isRefused = true;
       // A draft that the service didn't accept never was an account.
-      if (this.self?.isMade) this.alarm("The service doesn’t know this account any more. Nothing is sent.");
+      if (this.self?.isMade) this.alarm(t("The service doesn’t know this account any more. Nothing is sent."));
     }
     this.isOpen = word === "logged in";
     if (this.isOpen) {
@@ -189,12 +198,17 @@ export class Account {
       this.running.clear();
       this.queue = [...this.jobs.values()].filter(({ why }) => !why).sort((a, b) => a.order - b.order).map(({ id }) => id);
       this.pump();
-      this.sync().then(() => this.tidy()).then(() => this.prove()).then(() => this.rebind?.()).then(() => {
-        const { device } = this.device.state;
-        if (!this.people.devices?.[device]) return this.change("devices", device, { name: this.deviceName }, false);
-      }).catch(() => {});
+      this.sync().then(() => this.tidy()).then(() => this.prove()).then(() => this.rebind?.()).then(() => this.beSeen())
+        .catch(() => {});
     }
     this.changed();
+  }
+
+  /** Says once a day, for the own other devices, that this one is in use. */
+  beSeen() {
+    const { device } = this.device.state, known = this.people.devices?.[device], now = Date.now();
+    const seen = now - now % (DAY * 1000);
+    if (known?.seen !== seen) return this.change("devices", device, { name: known?.name ?? this.deviceName, seen }, false);
   }
 
   list(chat) {
@@ -305,6 +319,12 @@ export class Account {
   async block(key) {
     const isForum = this.isForum(key);
     await this.change(this.kind(key), key, { state: isForum ? "left" : "blocked", name: this.name(key) });
+    await this.deleteChat(key);
+  }
+
+  /** Deletes all that was written in a chat, and what was begun. */
+  async deleteChat(key) {
+    this.keepDraft(key);
     await this.remove(this.chats.get(key) ?? []);
   }
 
@@ -347,7 +367,7 @@ export class Account {
     const theirs = clear === null ? null : readPeople(clear);
     if (!theirs) {
       this.isUnreadable = true;
-      return this.alarm("The file with whom you allow and block doesn’t open. What you change now stays in this browser.");
+      return this.alarm(t("The list of whom you allow and block can’t be opened. What you change now stays in this browser."));
     }
     const merged = merge(this.people, theirs);
     await this.adopt(merged);
@@ -582,13 +602,33 @@ export class Account {
     this.changed();
   }
 
-  /** Keeps what was begun to be written. */
-  keepDraft(chat, text) {
-    if ((this.drafts.get(chat) ?? "") === text) return;
-    if (text) this.drafts.set(chat, text); else this.drafts.delete(chat);
-    clearTimeout(this.drafting);
-    const keep = () => this.store.write([["draft", chat, text || undefined]]).catch(() => {});
-    if (text) this.drafting = setTimeout(keep, 200); else keep();
+  /** Keeps what was begun to be written, with the message that it answers, and the own message that is being edited. */
+  keepDraft(chat, { text = "", reply, edit } = {}) {
+    const draft = text || edit ? { text, reply: text ? reply : undefined, edit } : undefined;
+    if (JSON.stringify(this.drafts.get(chat)) === JSON.stringify(draft)) return;
+    if (draft) this.drafts.set(chat, draft); else this.drafts.delete(chat);
+    this.unkept.add(chat);
+    this.keepDrafts();
+  }
+
+  /** Stores at once what was begun: the page may end with the next key. What comes meanwhile is stored next. */
+  async keepDrafts() {
+    if (this.isKeeping) return;
+    this.isKeeping = true;
+    this.drafted?.(false);
+    while (this.unkept.size) {
+      const chats = [...this.unkept];
+      this.unkept.clear();
+      try {
+        await this.store.write(chats.map((chat) => ["draft", chat, this.drafts.get(chat)]));
+      } catch {
+        // There is no room: they are stored when there is.
+        for (const chat of chats) this.unkept.add(chat);
+        break;
+      }
+    }
+    this.isKeeping = false;
+    this.drafted?.(!this.unkept.size);
   }
 
   // What goes ------------------------------------------------------------------------------------------------------------
@@ -692,15 +732,13 @@ export class Account {
         const sending = this.request(job).then(() => this.done(job), (error) => this.failed(job, error));
         // What is sent after a file waits until the file is there.
         if (job.uploads) await sending.catch(() => {});
-        sending.catch((error) => this.broken(error));
+        // What was done and could not be recorded is done again later, with the same bytes.
+        sending.catch(() => {});
       }
     } finally {
       this.isPumping = false;
     }
   }
-
-  /** The browser refuses to store: says so once, as nothing is safe any more. */
-  broken() { this.store.onbroken?.(); }
 
   async request(job) {
     if (job.type === "truncate") return this.device.truncate(bytes(job.truncates));

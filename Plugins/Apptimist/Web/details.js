@@ -94,7 +94,7 @@ export function prepareDialogs(account, base, open) {
     $("details").close();
     const key = shown;
     open("");
-    await account.remove(account.chats.get(key) ?? []);
+    await account.deleteChat(key);
   });
 }
 

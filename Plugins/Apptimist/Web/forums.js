@@ -274,14 +274,14 @@ export class Forums {
     const { author } = await this.details(forum);
     await account.change("forums", forum, { state: "left" });
     if (author && author !== account.me) await account.enqueue([], [account.jobFor(author, contentOf({ left: forum }))]);
-    await account.remove(account.chats.get(forum) ?? []);
+    await account.deleteChat(forum);
   }
 
   async delete(forum) {
     const { account } = this;
     await account.device.removeForum(bytes(forum));
     await account.change("forums", forum, { state: "left" });
-    await account.remove(account.chats.get(forum) ?? []);
+    await account.deleteChat(forum);
   }
 
   /** Publishes what waits for a moderator. */

@@ -5,6 +5,10 @@ const finished = (request) => new Promise((resolve, reject) => {
   request.onsuccess = () => resolve(request.result);
   request.onerror = () => reject(request.error);
 });
+/** Why nothing is kept: the database is not there any more. */
+const GONE = Symbol("gone");
+/** How long to wait before it is tried again to store something, and how much. */
+const PROBE_TIME = 5_000, PROBE_SIZE = 65_536;
 const encoded = (text) => new TextEncoder().encode(text);
 const naming = (raw) => crypto.subtle.importKey("raw", raw, { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
 const sealing = (raw) => crypto.subtle.importKey("raw", raw, "AES-GCM", false, ["encrypt", "decrypt"]);
@@ -19,7 +23,7 @@ export class Store {
     const store = new Store();
     store.database = await finished(request);
     // The browser has cleared the page's data, or lost it.
-    store.database.onclose = () => store.breaks();
+    store.database.onclose = () => store.breaks(GONE);
     store.last = Promise.resolve();
     const made = {
       seal: await crypto.subtle.generateKey({ name: "AES-GCM", length: 256 }, false, ["encrypt", "decrypt"]),
@@ -100,11 +104,27 @@ export class Store {
     return Promise.all(rows.map(async (row) => new TextDecoder().decode(await this.open(row))));
   }
 
-  /** Nothing is kept any more: says so once. */
-  breaks() {
-    if (this.isBroken || this.isEnding) return;
+  /** Nothing is kept now: says so once. Where there was no room there may be some again; what is gone is gone. */
+  breaks(reason) {
+    if (this.isEnding || this.isGone) return;
+    const wasBroken = this.isBroken;
     this.isBroken = true;
-    this.onbroken?.();
+    this.isGone = reason === GONE || reason?.name === "InvalidStateError";
+    clearTimeout(this.probing);
+    if (!this.isGone) this.probing = setTimeout(() => this.probe(), PROBE_TIME);
+    if (!wasBroken || this.isGone) this.onbroken?.(this.isGone);
+  }
+
+  /** Looks whether the browser stores again. */
+  async probe() {
+    try {
+      await this.write([["probe", "probe", "x".repeat(PROBE_SIZE)]]);
+      await this.write([["probe", "probe", undefined]]);
+    } catch { return; }
+    if (!this.isBroken || this.isGone) return;
+    this.isBroken = false;
+    clearTimeout(this.probing);
+    this.onmended?.();
   }
 
   /** Forgets everything, the keys too. */
@@ -117,11 +137,14 @@ export class Store {
   /** Does what `act` does with the stores, all or nothing. */
   transact(kinds, act) {
     const transaction = this.database.transaction(kinds, "readwrite");
-    act(...kinds.map((kind) => transaction.objectStore(kind)));
-    return new Promise((resolve, reject) => {
+    const done = new Promise((resolve, reject) => {
       transaction.oncomplete = resolve;
-      transaction.onabort = () => reject(transaction.error);
+      transaction.onabort = () => reject(transaction.error ?? new Error("the browser has not stored it"));
     });
+    act(...kinds.map((kind) => transaction.objectStore(kind)));
+    // Not left to the browser: the page may end before it would do so by itself.
+    transaction.commit?.();
+    return done;
   }
 
   name(text) { return crypto.subtle.sign("HMAC", this.keys.name, encoded(text)); }
@@ -151,7 +174,7 @@ export class Store {
     const texts = records.map(([kind, id, value]) =>
       [`${kind} ${id}`, value === undefined ? undefined : JSON.stringify([kind, id, value])]);
     const work = this.last.then(async () => {
-      if (this.isBroken) throw new Error("the browser keeps nothing");
+      if (this.isGone) throw new Error("the browser keeps nothing");
       const rows = await Promise.all(texts.map(async ([name, text]) =>
         [await this.name(name), text && await this.seal(encoded(text))]));
       const marks = await Promise.all(seen.map(async (key) => [await this.name(`seen ${key}`), await this.seal(encoded(key))]));
@@ -160,7 +183,7 @@ export class Store {
         for (const [name, row] of marks) seen.put(row, name);
       });
     });
-    this.last = work.catch(() => this.breaks());
+    this.last = work.catch((error) => this.breaks(error));
     return work;
   }
 

@@ -2,6 +2,9 @@
 
 const stores = { messages: "Id", waiting: "ClientId", values: "name" };
 
+/** How long to wait before it is tried again to store something, and how much. */
+const PROBE_TIME = 5_000, PROBE_SIZE = 65_536;
+
 const finished = (request) => new Promise((resolve, reject) => {
   request.onsuccess = () => resolve(request.result);
   request.onerror = () => reject(request.error);
@@ -17,40 +20,71 @@ export class Archive {
     };
     const archive = new Archive();
     archive.database = await finished(request);
-    archive.database.onclose = () => archive.onbroken?.();
+    // The browser has cleared the page's data, or lost it.
+    archive.database.onclose = () => archive.breaks({ name: "InvalidStateError" });
     archive.values = Object.fromEntries(
       (await archive.all("values")).map(({ name, value }) => [name, value]));
     return archive;
   }
 
-  store(name, mode = "readwrite") {
-    return this.database.transaction(name, mode).objectStore(name);
-  }
+  all(name) { return finished(this.database.transaction(name).objectStore(name).getAll()); }
 
-  all(name) { return finished(this.store(name, "readonly").getAll()); }
-  async put(name, item) {
-    try { return await finished(this.store(name).put(item)); } catch (error) {
-      this.onbroken?.();
+  /** Does what `act` does with the stores, all or nothing; done is what is on disk. */
+  async transact(act) {
+    const names = Object.keys(stores);
+    try {
+      const transaction = this.database.transaction(names, "readwrite");
+      const done = new Promise((resolve, reject) => {
+        transaction.oncomplete = resolve;
+        transaction.onabort = () => reject(transaction.error ?? new Error("the browser has not stored it"));
+      });
+      act(Object.fromEntries(names.map((name) => [name, transaction.objectStore(name)])));
+      // Not left to the browser: the page may end before it would do so by itself.
+      transaction.commit?.();
+      await done;
+    } catch (error) {
+      this.breaks(error);
       throw error;
     }
   }
 
-  remove(name, key) { return finished(this.store(name).delete(key)); }
+  put(name, item) { return this.transact((all) => { all[name].put(item); }); }
+  remove(name, key) { return this.transact((all) => { all[name].delete(key); }); }
 
   set(name, value) {
     this.values[name] = value;
     return this.put("values", { name, value });
   }
 
+  /** Nothing is kept now: says so once. Where there was no room there may be some again; what is gone is gone. */
+  breaks({ name }) {
+    if (this.isGone) return;
+    const wasBroken = this.isBroken;
+    this.isBroken = true;
+    this.isGone = name === "InvalidStateError";
+    clearTimeout(this.probing);
+    if (!this.isGone) this.probing = setTimeout(() => this.probe(), PROBE_TIME);
+    if (!wasBroken || this.isGone) this.onbroken?.(this.isGone);
+  }
+
+  /** Looks whether the browser stores again. */
+  async probe() {
+    try {
+      await this.put("values", { name: "probe", value: "x".repeat(PROBE_SIZE) });
+      await this.remove("values", "probe");
+    } catch { return; }
+    if (!this.isBroken || this.isGone) return;
+    this.isBroken = false;
+    clearTimeout(this.probing);
+    this.onmended?.();
+  }
+
   /** Forgets everything, all at once, but for some values. */
   clear(kept = {}) {
     this.values = kept;
-    const transaction = this.database.transaction(Object.keys(stores), "readwrite");
-    for (const name of Object.keys(stores)) transaction.objectStore(name).clear();
-    for (const [name, value] of Object.entries(kept)) transaction.objectStore("values").put({ name, value });
-    return new Promise((resolve, reject) => {
-      transaction.oncomplete = resolve;
-      transaction.onabort = () => reject(transaction.error);
+    return this.transact((all) => {
+      for (const store of Object.values(all)) store.clear();
+      for (const [name, value] of Object.entries(kept)) all.values.put({ name, value });
     });
   }
 }

@@ -76,11 +76,11 @@ export class Msgr {
   /**
    * Brings messages as they come, and opens itself again until `close` is called.
    *
-   * `since()` gives the last Id that is kept, `onMessage` takes a message or a `Read` notice, `onState` takes "open",
-   * "waiting", or "ended" if the token has.
+   * `since()` gives the last Id that is kept, `onMessage` takes a message or a `Read` notice; if its promise is rejected, the
+   * message comes again. `onState` takes "open", "waiting", or "ended" if the token has.
    */
   stream({ since, onMessage, onState = () => {} }) {
-    let socket, timer, pulse, tries = 0, isClosed = false, hasOpened = false;
+    let socket, timer, pulse, tries = 0, unkept = 0, isClosed = false, hasOpened = false, taking = Promise.resolve();
     // A connection that died without a word is noticed by a request that gets no answer.
     const beat = () => {
       clearTimeout(pulse);
@@ -102,7 +102,21 @@ export class Msgr {
       socket = new WebSocket(url, ["msgr.1", `bearer.${this.token}`]);
       const opening = setTimeout(() => drop(), PATIENCE);
       socket.onopen = () => { clearTimeout(opening); tries = 0; hasOpened = true; onState("open"); beat(); };
-      socket.onmessage = (event) => { beat(); onMessage(JSON.parse(event.data)); };
+      const current = socket;
+      let isOver = false;
+      socket.onmessage = (event) => {
+        beat();
+        // One behind the other. From the first that isn't kept on, all come again with another connection.
+        taking = taking.then(async () => {
+          if (isOver || current !== socket) return;
+          await onMessage(JSON.parse(event.data));
+          unkept = 0;
+        }).catch(() => {
+          isOver = true;
+          unkept += 1;
+          if (current === socket) drop();
+        });
+      };
       socket.onclose = (event) => { clearTimeout(opening); clearTimeout(pulse); retry(event.code === 1008); };
     };
     // What stands between may take requests and no WebSocket: then the inbox is asked again and again.
@@ -128,7 +142,8 @@ export class Msgr {
       }
       if (isClosed) return;
       onState("waiting");
-      timer = setTimeout(open, Math.min(30_000, 500 * 2 ** tries++) * (0.5 + Math.random() / 2));
+      const wait = Math.min(30_000, 500 * 2 ** tries++) * (0.5 + Math.random() / 2);
+      timer = setTimeout(open, unkept ? Math.min(30_000, 2_500 * 2 ** unkept) : wait);
     };
     open();
     return {
