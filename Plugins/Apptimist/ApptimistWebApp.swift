@@ -5,7 +5,9 @@ internal import WebApps
 /// The page at which people use the service.
 enum ApptimistWebApp {
   /// Prepares its files.
-  static func files(at path: String, clock: @escaping @Sendable () -> Timestamp) -> WebApp {
+  static func files(
+    at path: String, serverName: String, clock: @escaping @Sendable () -> Timestamp
+  ) -> WebApp {
     // Nothing from elsewhere, nothing within the page, and no script but by the one policy for the worker.
     let policy =
       "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; "
@@ -57,6 +59,6 @@ enum ApptimistWebApp {
         ("", Resource(apptimist_index_html()).bytes),
         ("manifest.webmanifest", Resource(apptimist_manifest_webmanifest()).bytes),
       ],
-      worker: Resource(apptimist_worker_js()).bytes, clock: clock)
+      worker: Resource(apptimist_worker_js()).bytes, serverName: serverName, clock: clock)
   }
 }

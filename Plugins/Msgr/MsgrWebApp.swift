@@ -5,7 +5,7 @@ internal import WebApps
 /// The page at which people use the service.
 enum MsgrWebApp {
   /// Prepares its files.
-  static func files(clock: @escaping @Sendable () -> Timestamp) -> WebApp {
+  static func files(serverName: String, clock: @escaping @Sendable () -> Timestamp) -> WebApp {
     // Nothing from elsewhere, nothing within the page.
     let policy =
       "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -23,6 +23,7 @@ enum MsgrWebApp {
         ("archive.js", Resource(msgr_archive_js()).bytes),
         ("page.js", Resource(msgr_page_js()).bytes),
         ("settings.js", Resource(msgr_settings_js()).bytes),
+        ("short-codes.txt", Resource(msgr_emoji_short_codes_txt()).bytes),
         ("rich.js", Resource(msgr_rich_js()).bytes),
         ("topics.js", Resource(msgr_topics_js()).bytes),
         ("app.js", Resource(msgr_app_js()).bytes), ("api.js", Resource(msgr_api_js()).bytes),
@@ -31,6 +32,7 @@ enum MsgrWebApp {
         ("", Resource(msgr_index_html()).bytes), ("api", Resource(msgr_api_html()).bytes),
         ("manifest.webmanifest", Resource(msgr_manifest_webmanifest()).bytes),
       ],
-      worker: Resource(msgr_worker_js()).bytes, apart: ["api.js"], clock: clock)
+      worker: Resource(msgr_worker_js()).bytes, apart: ["api.js", "short-codes.txt"],
+      serverName: serverName, clock: clock)
   }
 }

@@ -19,7 +19,7 @@ internal import Formats
 
   init() throws {
     let clock = clock
-    app = ApptimistWebApp.files(at: "/siren/app", clock: { clock.now })
+    app = ApptimistWebApp.files(at: "/siren/app", serverName: "Bücher & more", clock: { clock.now })
     var router = Router(service: "apptimist")
     router.register(app)
     table = try RouteTable([router], log: Log(level: .error))

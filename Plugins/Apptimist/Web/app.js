@@ -4,7 +4,7 @@ import { Chat } from "./{{chat.js}}";
 import { summary } from "./{{contents.js}}";
 import { prepareDialogs } from "./{{details.js}}";
 import {
-  $, alarm, button, element, face, icon, named, onSubmit, placeIcons, say, showUnread, sure, t, translate, when,
+  $, alarm, applyScheme, button, element, face, icon, named, onSubmit, placeIcons, say, showUnread, sure, t, translate, when,
 } from "./{{page.js}}";
 import { Store } from "./{{store.js}}";
 
@@ -23,10 +23,7 @@ const workerURL = globalThis.trustedTypes?.createPolicy("worker", { createScript
   .createScriptURL("") ?? "worker.js";
 navigator.serviceWorker?.register(workerURL).catch(() => {});
 
-try {
-  const scheme = localStorage.getItem("scheme");
-  if (scheme) document.documentElement.dataset.scheme = scheme;
-} catch { /* The browser keeps nothing. */ }
+applyScheme();
 placeIcons();
 translate();
 
@@ -61,12 +58,20 @@ async function begin(options) {
     view("welcome");
     return alarm(t("This browser doesn’t let the page store anything, as in a private window. Without that, there is no account here."));
   }
-  store.onbroken = () => alarm(
-    t("This browser no longer stores anything for this page: its data was cleared, or there is no space left. What you write is not kept or sent. Export your account now."),
-    ...account?.self?.isMade ? [button(t("Export"), async () => (await import("./{{settings.js}}")).showExport(account))] : []);
+  store.onbroken = (isGone) => {
+    const words = isGone ? t("This browser no longer stores anything for this page: its data was cleared. What you write is not kept or sent. Export your account now.")
+      : t("This browser has no space left for this page. Nothing new is kept or sent until there is. Free some space on this device; the page then goes on by itself.");
+    const again = isGone ? [] : [button(t("Try again"), () => store.probe())];
+    alarm(words, ...again, ...account?.self?.isMade ? [button(t("Export"), async () => (await import("./{{settings.js}}")).showExport(account))] : []);
+  };
+  store.onmended = () => {
+    alarm("");
+    account?.goOn();
+  };
   if (store.isLocked) await unlocked(store);
   account = await Account.open(store, {
     deviceName: deviceName(), changed, alarm,
+    drafted: (isKept) => { document.documentElement.dataset.drafts = isKept ? "kept" : "keeping"; },
     arrived: (message) => { chat?.arrived(message); chat?.readUp(); },
     progress: (id, part) => { chat?.progressed(id, part); },
   });
@@ -249,6 +254,7 @@ async function signedByWallet() {
   try {
     const answer = await signIn(wallet, service.chains ?? [1], base, account.self, (words) => { asked.textContent = words; });
     asked.textContent = "";
+    for (const one of buttons) one.ariaBusy = null;
     if (answer.isKnown && !await startsNew()) {
       await account.unmake();
       return false;
@@ -407,7 +413,7 @@ function fill(list, keys) {
   const old = new Map([...list.children].map((item) => [item.dataset.key, item]));
   const items = keys.map((key) => {
     const message = account.chats.get(key)?.at(-1), unread = account.unread(key), isOpen = key === chat.key;
-    const draft = isOpen ? "" : account.drafts.get(key) ?? "", isForum = account.isForum(key);
+    const draft = isOpen ? "" : account.drafts.get(key)?.text ?? "", isForum = account.isForum(key);
     const mark = JSON.stringify([message?.id, message?.version, message?.state, unread, isOpen, draft, account.name(key), account.isAmbiguous(key),
       account.isVerified(key), isForum]);
     const known = old.get(key);

@@ -25,7 +25,7 @@ export class Chat {
     $("allow").onclick = () => account.allow(this.key).catch(() => this.trouble(t("That could not be done. Try again later.")));
     $("delete-request").onclick = async () => {
       if (!await sure(t("What was written is deleted."), t("Delete"))) return;
-      await account.remove(account.chats.get(this.key) ?? []);
+      await account.deleteChat(this.key);
       close();
     };
     $("block-request").onclick = async () => {
@@ -40,7 +40,8 @@ export class Chat {
       event.preventDefault();
       $("compose").requestSubmit();
     };
-    $("text").oninput = () => { if (!this.chosen?.edits) account.keepDraft(this.key, $("text").value); };
+    $("text").oninput = () => this.keepDraft();
+    addEventListener("pagehide", () => this.keepDraft());
     $("file").onchange = async () => {
       const files = [...$("file").files];
       $("file").value = "";
@@ -62,17 +63,23 @@ export class Chat {
     if (!said.trim()) return;
     this.trouble(fits(said) ? "" : t("The message is too long: at most 65,536 bytes."));
     if (!fits(said)) return;
-    $("text").value = "";
-    account.keepDraft(key, "");
-    this.choose();
+    // The draft is kept until the message is stored.
+    $("text").value = chosen?.edits ? account.drafts.get(key)?.text ?? "" : "";
+    this.chosen = undefined;
+    this.showChip();
     try {
       if (chosen?.edits) await account.edit(chosen.edits, said);
       else await account.send(key, said, { reply: chosen?.answers });
     } catch (error) {
-      if (this.key === key && !$("text").value) $("text").value = said;
+      // What was written is a draft again, unless something else was begun.
+      const begun = account.drafts.get(key), reply = chosen?.answers?.id;
+      account.keepDraft(key, chosen?.edits ? { ...begun, edit: { of: chosen.edits.id, text: said } } : begun ?? { text: said, reply });
+      if (this.key === key && !$("text").value) this.restoreDraft();
       this.trouble(account.store.isBroken ? t("Not sent: this browser can’t store it.") : t("Not sent: {reason}", { reason: error.message }));
       return;
     }
+    if (this.key === key) this.keepDraft();
+    else if (account.drafts.get(key)?.text === said) account.keepDraft(key);
     navigator.storage?.persist?.();
     this.toEnd();
   }
@@ -104,6 +111,7 @@ export class Chat {
   /** Opens the chat with a key, or none. */
   open(key) {
     const isOther = key !== this.key, { account } = this;
+    if (isOther) this.keepDraft();
     this.key = key;
     $("talk").hidden = !key;
     $("home").classList.toggle("talking", Boolean(key));
@@ -125,8 +133,7 @@ export class Chat {
     this.count = Math.max(PAGE, Math.min(unread + 20, 500));
     $("messages").replaceChildren();
     $("news").textContent = "";
-    this.choose();
-    $("text").value = account.drafts.get(key) ?? "";
+    this.restoreDraft();
     this.trouble("");
     if (account.isOpen) account.look(key).catch(() => {});
     account.forums.check(key).catch(() => {});
@@ -152,9 +159,7 @@ export class Chat {
     if (heading !== this.heading) {
       this.heading = heading;
       $("with-face").replaceChildren(face(account.name(key), key, isForum ? "small forum" : "small"));
-      const isUnproved = !isForum && !account.isVerified(key) && !account.isAmbiguous(key);
-      const digits = isUnproved ? [" ", element("span", { text: key.slice(0, 8), className: "digits", title: t("Not verified") })] : [];
-      $("with").replaceChildren(...named(account, key), ...digits);
+      $("with").replaceChildren(...named(account, key));
       $("with").toggleAttribute("data-verified", account.isVerified(key));
     }
     $("compose").hidden = isRequest || account.isBlocked(key) || isForum && !account.isAllowed(key);
@@ -299,7 +304,7 @@ export class Chat {
     else small.append(time(message.time));
     if (message.edited) small.append(" · ", t("edited"));
     if (message.pending) small.append(" · ", t("not published"));
-    if (message.state === "failed") small.append(" · ", t("not sent: {reason}", { reason: message.why ?? "" }));
+    if (message.state === "failed") small.append(" · ", t("not sent: {reason}", { reason: t(message.why ?? "") }));
     if (message.isNews) small.append(" · ", t("Stored. {name} gets it when online.", { name: this.account.name(message.chat) }));
     const state = { waiting: ["clock", t("waiting")], sent: ["check", t("sent")], failed: ["warning", ""] }[message.state];
     const more = iconButton("more", t("More"), () => this.openMenu(message.id, more), "plain more");
@@ -356,7 +361,8 @@ export class Chat {
       }
     });
     join.disabled = !isLive;
-    return element("div", { className: "file" }, icon("group"), element("span", { className: "about" }, ...nodes("Invitation to {name}", { name: [bdi(name)] })), join);
+    const about = element("span", { className: "about" }, ...nodes("Invitation to {name}", { name: [bdi(name)] }));
+    return element("div", { className: "file" }, icon("group"), about, ...message.from === this.account.me ? [] : [join]);
   }
 
   // Files ------------------------------------------------------------------------------------------------------------------
@@ -437,7 +443,7 @@ export class Chat {
     const { file } = message, name = nameOf(file), isPicture = pictures.includes(file.type);
     const failed = element("p", { className: "error", role: "alert" });
     if (message.state === "waiting") return this.sending(message, name, isPicture);
-    const saving = button(t("Save {name}", { name }), () => this.savePicture(message, name, failed));
+    const saving = iconButton("save", t("Save {name}", { name }), () => this.savePicture(message, name, failed));
     if (isPicture && isLive) return element("div", {}, this.picture(message, name, failed), failed);
     const place = element("div", { className: "file" }, icon(isPicture ? "picture" : "file"),
       element("span", { className: "about" }, bdi(name), element("small", { text: sizeOf(file.size) })));
@@ -516,8 +522,11 @@ export class Chat {
     bar.ariaLabel = t("Sending {name}", { name });
     bar.dataset.upload = message.id;
     const cancel = iconButton("close", t("Cancel {name}", { name }), () => this.account.cancel(message));
-    const preview = isPicture ? [this.picture(message, name, element("p", {}))] : [element("div", { className: "file" }, icon("file"), element("span", { className: "about" }, bdi(name), element("small", { text: sizeOf(message.file.size) })))];
-    return element("div", {}, ...preview, element("div", { className: "row" }, element("span", { className: "about" }, bar), cancel));
+    if (isPicture) {
+      return element("div", {}, this.picture(message, name, element("p", {})), element("div", { className: "file" }, element("span", { className: "about" }, bar), cancel));
+    }
+    return element("div", { className: "file" }, icon("file"),
+      element("span", { className: "about" }, bdi(name), element("small", { text: sizeOf(message.file.size) }), bar), cancel);
   }
 
   progressed(id, part) {
@@ -546,13 +555,12 @@ export class Chat {
     if (!message) return;
     const isOwn = message.from === account.me, isSent = message.state === undefined || message.state === "sent";
     const canWrite = !$("compose").hidden, items = [];
-    const mine = message.reactions?.[account.me];
     if (canWrite && isSent) {
       items.push([t("Reply"), () => this.choose({ answers: message }), "", "reply"]);
       items.push([t("React"), () => this.react(message, opener), "", "react"]);
     }
     if (message.text) items.push([t("Copy"), () => navigator.clipboard?.writeText(message.text), "", "copy"]);
-    if (canWrite && isOwn && isSent && message.text && message.time > Date.now() / 1000 - EDIT_TIME) {
+    if (canWrite && isOwn && isSent && message.text && isEditable(message)) {
       items.push([t("Edit"), () => this.choose({ edits: message }), "", "edit"]);
     }
     if (message.file && isSent && !$("answer").checkVisibility()) {
@@ -568,31 +576,56 @@ export class Chat {
       const question = t("The message is deleted here, and the other’s app is asked to. What was read or saved stays with them.");
       if (await sure(question, t("Delete for everyone"))) await account.takeBack(message);
     }, "danger", "delete"]);
-    openMenu(opener, items, mine);
+    openMenu(opener, items);
   }
 
   react(message, opener) {
     const mine = message.reactions?.[this.account.me];
-    openMenu(opener, emojis.map((emoji) => [emoji, () => this.account.react(message, mine === emoji ? "" : emoji)]));
+    openMenu(opener, emojis.map((emoji) => [emoji, () => this.account.react(message, mine === emoji ? "" : emoji)]), "signs");
   }
 
   /** Answers or edits a message with what is written next, or nothing. */
   choose(chosen) {
     const wasEditing = this.chosen?.edits;
+    if (!wasEditing && chosen?.edits) this.keepDraft();
     this.chosen = chosen;
+    if (chosen?.edits) $("text").value = chosen.edits.text;
+    else if (wasEditing) $("text").value = this.account.drafts.get(this.key)?.text ?? "";
+    this.keepDraft();
+    this.showChip();
+    if (chosen) $("text").focus();
+  }
+
+  /** Keeps what is begun, with what it answers or edits. */
+  keepDraft() {
+    const { account, key, chosen } = this, said = $("text").value;
+    if (!key || $("compose").hidden) return;
+    if (chosen?.edits) account.keepDraft(key, { ...account.drafts.get(key), edit: { of: chosen.edits.id, text: said } });
+    else account.keepDraft(key, { text: said, reply: chosen?.answers?.id });
+  }
+
+  /** Shows what was begun in this chat. */
+  restoreDraft() {
+    const { account } = this, { text = "", reply, edit } = account.drafts.get(this.key) ?? {};
+    const edited = account.messages.get(edit?.of), answers = account.messages.get(reply);
+    const isEditing = edited && isEditable(edited);
+    this.chosen = answers ? { answers } : undefined;
+    if (isEditing) this.chosen = { edits: edited };
+    $("text").value = isEditing ? edit.text : text;
+    this.showChip();
+  }
+
+  /** Says above the text what it answers or edits. */
+  showChip() {
+    const { chosen } = this;
     $("chip").hidden = !chosen;
-    if (!chosen) {
-      $("chip").replaceChildren();
-      if (wasEditing && $("text").value) $("text").value = this.account.drafts.get(this.key) ?? "";
-      return;
-    }
+    $("chip").replaceChildren();
+    if (!chosen) return;
     const { answers, edits } = chosen, message = answers ?? edits;
     const words = edits ? t("Editing: {text}", { text: summary(message).slice(0, 100) })
       : t("Reply to {name}: {text}", { name: this.sayer(message), text: summary(message).slice(0, 100) });
     $("chip").replaceChildren(icon(edits ? "edit" : "reply"), element("span", { text: words, dir: "auto" }),
       iconButton("close", t("Cancel"), () => this.choose()));
-    if (edits) $("text").value = message.text;
-    $("text").focus();
   }
 
   /** Says a message that has come, and counts it as read if somebody looks. */
@@ -612,6 +645,9 @@ export class Chat {
 
 /** When a message counts as said: what comes late, or from a clock that is ahead, when it came. */
 const momentOf = ({ doubt, came, time }) => doubt ? came ?? time : time;
+
+/** Whether it is not too late to write an own message anew. */
+const isEditable = ({ time }) => time > Date.now() / 1000 - EDIT_TIME;
 
 const isGroup = (one, next) => one && next && one.from === next.from && Math.abs(momentOf(next) - momentOf(one)) < GROUP;
 

@@ -81,7 +81,7 @@ export async function showForum(account, base, key, open) {
     list($("moderators"), about.moderators, (one, name) => [act(t("Remove"), t("Remove {name}", { name }), change("moderators", without(one)))]);
     list($("readers"), about.readers, (one, name) => [
       ...about.moderators.includes(one) ? []
-        : [act(t("Moderator"), t("Make {name} a moderator", { name }), change("moderators", (keys) => [...keys, one]))],
+        : [act(t("Make moderator"), t("Make {name} a moderator", { name }), change("moderators", (keys) => [...keys, one]))],
       ...one === account.me ? [] : [act(t("Remove"), t("Remove {name}", { name }), attempt(async () => {
         await forums.edit(key, "moderators", without(one));
         await forums.edit(key, "subscribers", without(one));

@@ -76,20 +76,10 @@ export async function copy(text, opener) {
   setTimeout(() => { place.textContent = before; }, 1500);
 }
 
-/** Asks once before what can't be undone. */
-export function sure(question, name) {
-  $("sure-question").textContent = question;
-  $("sure-yes").textContent = name;
-  $("sure").showModal();
-  return new Promise((resolve) => {
-    $("sure-yes").onclick = () => { resolve(true); $("sure").close(); };
-    $("sure").onclose = () => resolve(false);
-  });
-}
-
 /** Opens a menu beside a button: for each item a name, what it does, a class and an icon. */
-export function openMenu(opener, items) {
+export function openMenu(opener, items, className = "") {
   const menu = $("menu");
+  menu.className = className;
   menu.replaceChildren(...items.map(([text, act, className = "", shape]) => {
     const made = button(text, () => { menu.hidePopover(); act(); }, `plain ${className}`);
     if (shape) made.prepend(icon(shape));
@@ -103,7 +93,7 @@ export function openMenu(opener, items) {
   menu.style.left = `${Math.max(4, Math.min(left, innerWidth - menu.offsetWidth - 4))}px`;
   menu.firstChild.focus();
   menu.onkeydown = (event) => {
-    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    const step = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 }[event.key];
     if (event.key === "Tab") menu.hidePopover();
     if (!step) return;
     event.preventDefault();
@@ -111,8 +101,4 @@ export function openMenu(opener, items) {
     all[(all.indexOf(document.activeElement) + step + all.length) % all.length].focus();
   };
   menu.ontoggle = ({ newState }) => { if (newState === "closed" && menu.contains(document.activeElement)) opener.focus(); };
-}
-
-for (const closer of document.querySelectorAll("[data-close]")) {
-  closer.addEventListener("click", () => closer.closest("dialog").close());
 }

@@ -1,5 +1,5 @@
 // The settings, and what is done there.
-import { $, bdi, button, choose, day, element, face, grouped, languages, named, onSubmit, sure, t } from "./{{page.js}}";
+import { $, bdi, button, day, dayKey, element, face, grouped, icon, named, onSubmit, showChoices, sure, t } from "./{{page.js}}";
 
 /** Shows a dialog with a form, whose earlier words are gone. */
 function show(id) {
@@ -37,12 +37,13 @@ export function showSettings(account, base) {
   showChoices();
   drawBlocked(account);
   const devices = Object.entries(account.people.devices ?? {});
-  $("devices").replaceChildren(...devices.map(([key, { name, time }]) => {
+  $("devices").replaceChildren(...devices.map(([key, device]) => {
     const isThis = key === account.device.state?.device;
-    const since = Number.isSafeInteger(time) ? element("small", { className: "quiet", text: t("since {day}", { day: day(time / 1000) }) }) : "";
-    return element("li", { data: { key } }, element("bdi", { text: String(name).slice(0, 64) }), isThis ? t("(this one)") : "", since);
+    return element("li", { data: { key } }, icon("device"), element("span", { className: "about" },
+      element("bdi", { text: String(device.name).slice(0, 64) }),
+      element("small", { className: "quiet", text: isThis ? t("This device") : lastSeen(device) })));
   }));
-  if (!devices.length) $("devices").append(element("li", { text: t("This one") }));
+  if (!devices.length) $("devices").append(element("li", { text: t("This device") }));
   showVersion();
   $("link-open").onclick = async () => {
     const { showLink } = await import("./{{linking.js}}");
@@ -63,6 +64,14 @@ export function showSettings(account, base) {
     location.replace(location.pathname);
   });
   $("settings").showModal();
+}
+
+/** When a device was used last, which it says itself once a day; of one that says nothing, since when it is there. */
+function lastSeen({ seen, time }) {
+  // Noon of that day of UTC is on the same day nearly everywhere.
+  const moment = Number.isSafeInteger(seen) ? seen / 1000 + 43_200 : undefined;
+  if (moment === undefined) return Number.isSafeInteger(time) ? t("since {day}", { day: day(time / 1000) }) : "";
+  return dayKey(moment) === dayKey(Date.now() / 1000) ? t("last seen today") : t("last seen {day}", { day: day(moment) });
 }
 
 export async function showExport(account) {
@@ -92,23 +101,4 @@ function showVersion() {
   const { port1, port2 } = new MessageChannel();
   port1.onmessage = ({ data }) => { $("version").textContent = data; };
   worker.postMessage("version", [port2]);
-}
-
-/** Language and appearance, which are this browser's. */
-function showChoices() {
-  let chosen = "", scheme = "";
-  try {
-    chosen = localStorage.getItem("language") ?? "";
-    scheme = localStorage.getItem("scheme") ?? "";
-  } catch { /* The browser keeps nothing. */ }
-  const option = ([value, text]) => element("option", { value, text });
-  $("language").replaceChildren(...[["", t("As the browser")], ...Object.entries(languages)].map(option));
-  $("language").value = chosen;
-  $("language").onchange = () => { choose($("language").value); location.reload(); };
-  $("scheme").value = scheme;
-  $("scheme").onchange = () => {
-    const { value } = $("scheme");
-    if (value) localStorage.setItem("scheme", value); else localStorage.removeItem("scheme");
-    if (value) document.documentElement.dataset.scheme = value; else delete document.documentElement.dataset.scheme;
-  };
 }

@@ -78,7 +78,7 @@ export async function signIn(provider, chains, base, self, progress = () => {}) 
   if (!isExpected(message, expected) || uid !== `eip155:${chain}:${address.toLowerCase()}`) {
     throw new Error(t("The service wants something else signed than this account. Nothing was signed."));
   }
-  progress(t("Your wallet signs for {address} on chain {chain}. Answer there.", { address, chain }));
+  progress(t("Your wallet signs for {address} on chain {chain}. Answer there.", { address: message.split("\n")[1], chain }));
   const signed = String(await ask("personal_sign", [`0x${hex(utf8(message))}`, address])).replace(/^0x/, "");
   if (!/^([0-9a-fA-F]{2}){0,8000}$/.test(signed)) throw new Error(t("The wallet’s answer is no signature."));
   if (signed.length !== 130 && !chains.includes(present)) {

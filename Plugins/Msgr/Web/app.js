@@ -2,12 +2,13 @@
 import { Msgr, newDevice, newIdentifier } from "./{{msgr.js}}";
 import { Archive } from "./{{archive.js}}";
 import {
-  $, bdi, day, dayTitle, element, face, icon, onSubmit, nodes, placeIcons, say, sends, showUnread, t, time, translate, when, words,
+  $, applyScheme, bdi, day, dayTitle, element, face, icon, onSubmit, nodes, placeIcons, say, sends, showUnread, t, time, translate, when, words,
 } from "./{{page.js}}";
 import { parts } from "./{{rich.js}}";
 import { prepareSettings, registration } from "./{{settings.js}}";
 import { prepareTopics, showTopic } from "./{{topics.js}}";
 
+applyScheme();
 placeIcons();
 translate();
 const alarm = (text) => { $("alarm").textContent = text; };
@@ -15,7 +16,15 @@ const archive = await Archive.open().catch((error) => {
   alarm(t("This browser doesn’t let the page store anything, as in a private window. Without that, nobody can sign in here."));
   throw error;
 });
-archive.onbroken = () => alarm(t("This browser no longer stores anything for this page: its data was cleared, or there is no space left. What you write is not kept or sent."));
+archive.onbroken = (isGone) => alarm(isGone
+  ? t("This browser no longer stores anything for this page: its data was cleared. What you write is not kept or sent. Load the page again, and sign in.")
+  : t("This browser has no space left for this page. Nothing new is kept or sent until there is. Free some space on this device; the page then goes on by itself."));
+archive.onmended = () => {
+  alarm("");
+  archive.set("drafts", drafts()).catch(() => {});
+  stream?.hurry();
+  deliver();
+};
 const nobody = { Friends: [], Incoming: [], Outgoing: [], Blocked: [] };
 let msgr, stream, me, partner = "";
 let lists = nobody;
@@ -163,38 +172,40 @@ async function take(message) {
   if (message.Deleted) return withdraw(message.Deleted);
   if (message.Cleared) return;
   if (!message.Id || message.error) return;
-  await keep(message);
-  if (message.Id > (archive.values.last ?? "")) await archive.set("last", message.Id);
+  await keep(message, true);
   if (message.AddRequest) refresh();
   if (partnerOf(message) === partner) {
     if (message.UserFrom !== me) $("news").textContent = t("{name}: {text}", { name: message.UserFrom, text: message.Message });
-    readUp();
+    readUp().catch(() => {});
   }
-  show();
+  showSoon();
 }
 
 /** Takes messages of a topic away that its publisher has withdrawn. */
 async function withdraw({ Topic, Sequence }) {
   for (const [id, message] of messages) {
     if (message.Topic !== Topic || message.Sequence !== Sequence) continue;
-    messages.delete(id);
     await archive.remove("messages", id);
+    messages.delete(id);
   }
   show();
 }
 
-async function keep(message) {
+/** Stores a message, and that all before it was stored if `isNewest`; then it is shown. */
+async function keep(message, isNewest) {
   // A later state of the same alert takes the earlier one's place.
-  if (message.Topic && message.Sequence) {
-    for (const [id, { Topic, Sequence }] of messages) {
-      if (Topic !== message.Topic || Sequence !== message.Sequence || id >= message.Id) continue;
-      messages.delete(id);
-      await archive.remove("messages", id);
-    }
-  }
+  const isEarlier = ({ Id, Topic, Sequence }) => Topic === message.Topic && Sequence === message.Sequence && Id < message.Id;
+  const replaced = message.Topic && message.Sequence ? [...messages.values()].filter(isEarlier) : [];
+  const isLast = isNewest && message.Id > (archive.values.last ?? "");
+  await archive.transact((all) => {
+    for (const { Id } of replaced) all.messages.delete(Id);
+    all.messages.put(message);
+    if (isLast) all.values.put({ name: "last", value: message.Id });
+  });
+  if (isLast) archive.values.last = message.Id;
+  for (const { Id } of replaced) messages.delete(Id);
   messages.set(message.Id, message);
   tabs.postMessage(message);
-  await archive.put("messages", message);
 }
 
 // Another page of this browser is the same device, which isn't told what it has sent itself.
@@ -240,16 +251,21 @@ function unread() {
 }
 
 onSubmit($("compose"), async () => {
-  const text = $("text").value;
-  if (!text.trim() || !partner) return;
+  const text = $("text").value, name = partner;
+  if (!text.trim() || !name) return;
   const message = {
-    ClientId: newIdentifier(), UserFrom: me, UserTo: partner, Message: text,
+    ClientId: newIdentifier(), UserFrom: me, UserTo: name, Message: text,
     Time: new Date().toISOString(),
   };
-  // What can't be stored stays where it was written.
-  await archive.put("waiting", message);
   $("text").value = "";
-  await keepDraft(partner, "");
+  try {
+    await archive.put("waiting", message);
+  } catch (error) {
+    // What can't be stored stays where it was written.
+    if (partner === name && !$("text").value) $("text").value = text;
+    throw error;
+  }
+  if (partner === name) keepDraft(name, $("text").value).catch(() => {});
   waiting.set(message.ClientId, message);
   isAtEnd = true;
   show();
@@ -260,7 +276,9 @@ async function keepDraft(name, text) {
   const { [name]: before = "", ...others } = drafts();
   if (before !== text) await archive.set("drafts", text ? { ...others, [name]: text } : others);
 }
-$("text").addEventListener("input", () => keepDraft(partner, $("text").value).catch(() => {}));
+const keepText = () => { if (partner && !$("compose").hidden) keepDraft(partner, $("text").value).catch(() => {}); };
+$("text").addEventListener("input", keepText);
+addEventListener("pagehide", keepText);
 
 let isDelivering = false;
 
@@ -272,12 +290,9 @@ async function deliver() {
     const next = () => [...waiting.values()].find(({ failure }) => !failure);
     for (let message = next(); message; message = next()) {
       const asked = msgr;
+      let sent;
       try {
-        const { Id, Own } = await asked.send(message.UserTo, message.Message, message.ClientId);
-        if (asked !== msgr) return;
-        await keep({ ...message, Id: Own ?? Id });
-        waiting.delete(message.ClientId);
-        await archive.remove("waiting", message.ClientId);
+        sent = await asked.send(message.UserTo, message.Message, message.ClientId);
       } catch (error) {
         if (asked !== msgr) return;
         if (error.isTemporary ?? false) {
@@ -285,10 +300,17 @@ async function deliver() {
           break;
         }
         message.failure = words(error, t("There is no such user."));
-        await archive.put("waiting", message);
       }
+      if (asked !== msgr) return;
+      if (sent) {
+        await keep({ ...message, Id: sent.Own ?? sent.Id });
+        waiting.delete(message.ClientId);
+        await archive.remove("waiting", message.ClientId);
+      } else await archive.put("waiting", message);
       show();
     }
+  } catch {
+    // What could not be recorded is sent again when the browser stores again; it is not there twice.
   } finally {
     isDelivering = false;
   }
@@ -301,6 +323,15 @@ $("text").addEventListener("keydown", (event) => {
 });
 
 // MARK: Showing
+
+/** Shows what comes, and seldom while much comes at once. */
+let showing;
+function showSoon() {
+  showing ??= setTimeout(() => {
+    showing = undefined;
+    show();
+  }, 30);
+}
 
 function show() {
   const { counts, total } = unread();
@@ -400,7 +431,7 @@ new ResizeObserver(([{ target }]) => { if (isAtEnd) target.scrollTop = target.sc
 function item(message) {
   const isOwn = message.UserFrom === me;
   const made = element("li", { className: isOwn ? "own" : "" });
-  made.append(element("span", { className: "only-heard", text: isOwn ? t("You:") : t("{name}:", { name: message.UserFrom }) }), ...parts(message, say));
+  made.append(element("span", { className: "only-heard", text: isOwn ? t("You:") : t("{name}:", { name: message.UserFrom }) }), ...parts(message, say, showSoon));
   const state = !isOwn ? "" : message.failure ? t("not sent: {reason}", { reason: message.failure }) : message.Id ? t("sent") : t("waiting");
   const shape = !isOwn ? "" : message.failure ? "warning" : message.Id ? "check" : "clock";
   const small = element("small", { text: time(message.Time) });
@@ -424,6 +455,7 @@ function item(message) {
 
 function open(name) {
   const isOther = name !== partner;
+  if (isOther) keepText();
   partner = name;
   if (isOther) $("text").value = drafts()[name] ?? "";
   show();

@@ -1,18 +1,22 @@
 // What programs send: titles, Markdown, tags, actions and files. Everything is text, never markup of others.
-import { bdi, button, element, icon, linked, t } from "./{{page.js}}";
+import { bdi, button, day, element, icon, linked, sure, t, time } from "./{{page.js}}";
 
-// The short codes that programs use most; others stay words.
-const emojis = {
-  "+1": "👍", "-1": "👎", warning: "⚠️", rotating_light: "🚨", tada: "🎉", heavy_check_mark: "✔️", white_check_mark: "✅", x: "❌",
-  no_entry: "⛔", fire: "🔥", bell: "🔔", skull: "💀", loudspeaker: "📢", computer: "💻", floppy_disk: "💾", cd: "💿", lock: "🔒",
-  unlock: "🔓", key: "🔑", package: "📦", house: "🏠", door: "🚪", bulb: "💡", zap: "⚡", snowflake: "❄️", sunny: "☀️", cloud: "☁️",
-  umbrella: "☔", droplet: "💧", thermometer: "🌡️", battery: "🔋", electric_plug: "🔌", chart_with_upwards_trend: "📈",
-  chart_with_downwards_trend: "📉", hourglass: "⌛", alarm_clock: "⏰", calendar: "📅", email: "📧", incoming_envelope: "📨",
-  phone: "☎️", camera: "📷", movie_camera: "🎥", car: "🚗", bus: "🚌", airplane: "✈️", rocket: "🚀", construction: "🚧", hammer: "🔨",
-  wrench: "🔧", gear: "⚙️", bug: "🐛", green_circle: "🟢", red_circle: "🔴", yellow_circle: "🟡", large_blue_circle: "🔵",
-  partying_face: "🥳", facepalm: "🤦", eyes: "👀", heart: "❤️", star: "⭐", question: "❓", exclamation: "❗", robot: "🤖", dog: "🐶",
-  cat: "🐱", baby: "👶", moneybag: "💰", shopping_cart: "🛒", coffee: "☕", pizza: "🍕", triangular_flag_on_post: "🚩", clock: "🕐",
-};
+// The emoji by the short codes that tags are, as soon as a tag was seen.
+const emojis = new Map();
+let reading;
+
+/** Reads the short codes, once; `changed` is called when they are there. */
+function readEmojis(changed) {
+  reading ??= fetch("{{short-codes.txt}}").then((response) => response.ok ? response.text() : Promise.reject(new Error("no codes")))
+    .then((text) => {
+      for (const line of text.split("\n")) {
+        const [emoji, ...codes] = line.split(" ");
+        for (const code of codes) emojis.set(code, emoji);
+      }
+      changed();
+    }).catch(() => { reading = undefined; });
+}
+
 const unsafe = /^(javascript|data|file|vbscript|blob|about|content|intent):/i;
 /** Whether a link may be followed. */
 export const isSafeLink = (link) => typeof link === "string" && /^[a-z][a-z0-9+.-]{1,31}:/i.test(link) && !unsafe.test(link);
@@ -48,7 +52,10 @@ export function markdown(text) {
     if (/^```/.test(line)) {
       const code = [];
       while (++i < lines.length && !/^```/.test(lines[i])) code.push(lines[i]);
-      blocks.push(element("pre", {}, element("code", { text: code.join("\n") })));
+      // The block has room around it by itself.
+      while (blocks.at(-1) === "\n") blocks.pop();
+      blocks.push(element("pre", { tabIndex: 0 }, element("code", { text: code.join("\n") })));
+      if (lines[i + 1] === "") i++;
       continue;
     }
     const heading = /^#{1,6}\s+(.*)/.exec(line), item = /^\s*(?:[-*+]|(\d+)[.)])\s+(.*)/.exec(line), quote = /^>\s?(.*)/.exec(line);
@@ -63,16 +70,17 @@ export function markdown(text) {
 
 /** The emoji of the tags, and the tags that are words. */
 export function tagsOf({ Tags = [] }) {
-  const known = Tags.filter((tag) => tag in emojis).map((tag) => emojis[tag]);
-  return { signs: known.join(" "), words: Tags.filter((tag) => !(tag in emojis)) };
+  const known = Tags.filter((tag) => emojis.has(tag)).map((tag) => emojis.get(tag));
+  return { signs: known.join(" "), words: Tags.filter((tag) => !emojis.has(tag)) };
 }
 
 const size = (bytes) => bytes < 1 << 20 ? `${Math.ceil(bytes / 1024)} KiB` : `${(bytes / (1 << 20)).toFixed(1)} MiB`;
 
 /** A file, and until when it is kept. */
 function attachment({ Name, Size, Expires, Url }) {
-  const isGone = Expires && Date.parse(Expires) < Date.now();
-  const about = [Size ? size(Size) : "", isGone ? t("is not kept any more") : Expires ? t("until {day}", { day: new Date(Expires).toLocaleString() }) : ""];
+  const isGone = Boolean(Expires) && Expires < Date.now() / 1000;
+  const until = Expires ? t("until {day}", { day: `${day(Expires)}, ${time(Expires)}` }) : "";
+  const about = [Size ? size(Size) : "", isGone ? t("is not kept any more") : until];
   const made = element("div", { className: "file" }, icon("file"), element("span", { className: "about" }, bdi(Name ?? "file"),
     element("small", { text: about.filter(Boolean).join(" · ") })));
   if (!isGone && /^https?:\/\//i.test(Url ?? "")) made.append(anchor(Url, t("Open")));
@@ -85,7 +93,8 @@ function action({ action: kind, label, url, method = "POST", headers, body, valu
   if (kind === "copy") return button(label, () => navigator.clipboard?.writeText(value ?? ""));
   if (kind !== "http" || !/^https?:\/\//i.test(url ?? "")) return null;
   return button(label, async () => {
-    if (!confirm(t("Send a {method} request to {host}? The program that wrote this asks for it.", { method, host: new URL(url).host }))) return;
+    const question = t("The program that wrote this asks for a {method} request to {host}.", { method, host: new URL(url).host });
+    if (!await sure(question, t("Send"))) return;
     try {
       const response = await fetch(url, { method, headers, body: ["GET", "HEAD"].includes(method) ? undefined : body, referrerPolicy: "no-referrer", credentials: "omit" });
       say(t("{host} answered with {status}.", { host: new URL(url).host, status: response.status }));
@@ -95,8 +104,9 @@ function action({ action: kind, label, url, method = "POST", headers, body, valu
   });
 }
 
-/** The parts of a message, its sender apart. */
-export function parts(message, say) {
+/** The parts of a message, its sender apart; `changed` is called when they would be others now. */
+export function parts(message, say, changed) {
+  if (message.Tags?.length && !emojis.size) readEmojis(changed);
   const { signs, words } = tagsOf(message), made = [];
   const title = [signs, message.Title].filter(Boolean).join(" ");
   if (message.Title) made.push(element("p", { className: "title", text: title, dir: "auto" }));

@@ -1,5 +1,5 @@
 // The settings: notifications, sessions, whom one blocks, the password, the account.
-import { $, bdi, choose, day, element, languages, onSubmit, say, t, words } from "./{{page.js}}";
+import { $, bdi, day, element, onSubmit, say, showChoices, sure, t, words } from "./{{page.js}}";
 
 // The page's policy lets no text become a script's address but by this.
 const workerURL = globalThis.trustedTypes?.createPolicy("worker", { createScriptURL: () => "worker.js" })
@@ -16,7 +16,7 @@ export function prepareSettings(app) {
   $("settings-open").addEventListener("click", async () => {
     $("me").textContent = app.me;
     $("token-made").hidden = true;
-    showLanguages();
+    showChoices();
     $("settings").showModal();
     $("blocked").replaceChildren(...app.lists.Blocked.map((name) => element("li", {}, bdi(name),
       app.act(t("Unblock"), async () => { await app.msgr.post("unblock", { User: name }); $("settings").close(); }, "second"))));
@@ -48,15 +48,6 @@ export function prepareSettings(app) {
     }
   });
 
-  function showLanguages() {
-    let chosen = "";
-    try { chosen = localStorage.getItem("language") ?? ""; } catch { /* The browser keeps nothing. */ }
-    $("language").replaceChildren(...[["", t("As the browser")], ...Object.entries(languages)]
-      .map(([value, text]) => element("option", { value, text })));
-    $("language").value = chosen;
-    $("language").onchange = () => { choose($("language").value); location.reload(); };
-  }
-
   // A token is shown once, with lines that use it.
   onSubmit($("token"), async ({ Name, Form }) => {
     const { Token } = await app.msgr.post("tokens", { Name, Form });
@@ -78,7 +69,7 @@ export function prepareSettings(app) {
     say(t("The password is changed, and every other session has ended."));
   });
   onSubmit($("delete"), async (fields) => {
-    if (!confirm(t("Delete the account with all its messages?"))) return;
+    if (!await sure(t("The account is deleted with all its messages, for good."), t("Delete"))) return;
     await app.msgr.post("delete", fields);
     $("delete").reset();
     await app.erase(t("The account is deleted."));

@@ -1,6 +1,6 @@
 // What the views of every app of people are made with. Whatever others write is set as text, never as markup.
 import { icon } from "./{{icons.js}}";
-import { language, t } from "./{{words.js}}";
+import { choose, language, languages, t } from "./{{words.js}}";
 
 export { icon, placeIcons } from "./{{icons.js}}";
 export { choose, language, languages, nodes, t, translate } from "./{{words.js}}";
@@ -23,6 +23,51 @@ export function iconButton(name, label, act, className = "plain") {
 // A name keeps its direction, and no sign in it turns around what stands beside it.
 export const bdi = (text) => element("bdi", { text: [...text].slice(0, 64).join(""), dir: "auto" });
 export const say = (text) => { $("status-words").textContent = text; };
+
+// Dialogs ----------------------------------------------------------------------------------------------------------------
+
+/** Asks once before what can't be undone. */
+export function sure(question, name) {
+  $("sure-question").textContent = question;
+  $("sure-yes").textContent = name;
+  $("sure").showModal();
+  return new Promise((resolve) => {
+    $("sure-yes").onclick = () => { resolve(true); $("sure").close(); };
+    $("sure").onclose = () => resolve(false);
+  });
+}
+
+for (const closer of document.querySelectorAll("[data-close]")) {
+  closer.addEventListener("click", () => closer.closest("dialog").close());
+}
+
+/** The settings of language and appearance, which are this browser's. */
+export function showChoices() {
+  let language = "", scheme = "";
+  try {
+    language = localStorage.getItem("language") ?? "";
+    scheme = localStorage.getItem("scheme") ?? "";
+  } catch { /* The browser keeps nothing. */ }
+  const option = ([value, text]) => element("option", { value, text });
+  $("language").replaceChildren(...[["", t("As the browser")], ...Object.entries(languages)].map(option));
+  $("language").value = language;
+  $("language").onchange = () => { choose($("language").value); location.reload(); };
+  $("scheme").value = scheme;
+  $("scheme").onchange = () => {
+    const { value } = $("scheme");
+    if (value) localStorage.setItem("scheme", value); else localStorage.removeItem("scheme");
+    applyScheme();
+  };
+}
+
+/** Shows light or dark, if one was chosen. */
+export function applyScheme() {
+  let scheme = null;
+  try { scheme = localStorage.getItem("scheme"); } catch { /* The browser keeps nothing. */ }
+  if (scheme) document.documentElement.dataset.scheme = scheme; else delete document.documentElement.dataset.scheme;
+}
+
+// Times ------------------------------------------------------------------------------------------------------------------
 
 // Formatting by Intl is slow to set up: one of each, and each day once.
 const formats = {
