@@ -121,7 +121,7 @@ package struct ApptimistService: Migrating, Commanding, Demonstrating, Presentin
     if case .siwe(let client) = services.accounts.identity {
       router.post("\(configuration.path)/siwe", bodyLimit: 16 << 10) { [services] request, _ in
         let network = request.origin.client
-        var response = try await client.respond(to: request.body) { uid in
+        var response = try await client.respond(to: request.body, from: network) { uid in
           try await services.store.hasSigned(uid: uid)
         } mayQuery: {
           services.clients.may(.askChain, network)
@@ -179,6 +179,11 @@ package struct ApptimistService: Migrating, Commanding, Demonstrating, Presentin
         await Self.repeatWork(
           every: pause, orLog: "token gates could not be re-checked; retrying", in: services.log,
           services.gates.recheckGates)
+      }
+      group.addTask { [services] in
+        await Self.repeatWork(
+          every: .seconds(2), orLog: "accounts could not be compared with the store; retrying",
+          in: services.log, services.applyForeignChanges)
       }
       await Self.repeatWork(
         every: .seconds(60), orLog: "expired rows could not be deleted; retrying", in: services.log,

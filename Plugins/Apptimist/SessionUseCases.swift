@@ -38,6 +38,8 @@ final class SessionUseCases: Sendable {
   /// Tells the time by which rows may be deleted for their age.
   private let expiry: @Sendable () -> Timestamp
   private let lastSession = Atomic<UInt64>(0)
+  /// The number of the newest change by another program that was applied.
+  private let lastForeignChange = Atomic<Int64>(-1)
 
   init(
     _ context: ServiceContext, _ configuration: ApptimistConfiguration, keys: ServiceKeys
@@ -132,6 +134,19 @@ final class SessionUseCases: Sendable {
   func deleteExpired() async throws {
     while try await store.expire(at: expiry()) { try Task.checkCancellation() }
     while try await store.emptyUnusedMailboxes(at: expiry()) { try Task.checkCancellation() }
+  }
+
+  /// Applies what commands beside the server have changed: closes the sessions of users who are disabled or deleted, and
+  /// forgets what is remembered of accounts.
+  func applyForeignChanges() async throws {
+    guard hub.count > 0, let change = try await store.changesOfOthers(),
+      lastForeignChange.load(ordering: .relaxed) != change
+    else { return }
+    try await store.reloadAccounts()
+    directory.forgetAll()
+    let users = Set(hub.members.map(\.user))
+    for user in try await store.lacking(among: users) { hub.closeAll(of: user) }
+    lastForeignChange.store(change, ordering: .relaxed)
   }
 
   /// Forgets forums that are deleted or have changed, and closes a user's sessions of version 1.

@@ -116,7 +116,7 @@ internal import Platform
   @Test func messagesAreWritten() async throws {
     let client = try Self.client()
     func respond(to body: [UInt8]) async throws -> Response {
-      try await client.respond(to: body) { _ in
+      try await client.respond(to: body, from: nil) { _ in
         true
       } mayQuery: {
         true
@@ -172,7 +172,8 @@ internal import Platform
       _ fields: [String: String], isKnown: Bool
     ) async throws -> [String: Bool]? {
       let body = try JSONSerialization.data(withJSONObject: fields)
-      let response = try await client.respond(to: Array(body)) { [uid = vectors.uid] wanted in
+      let response = try await client.respond(to: Array(body), from: nil) {
+        [uid = vectors.uid] wanted in
         #expect(wanted == uid)
         return isKnown
       } mayQuery: {
@@ -232,6 +233,31 @@ internal import Platform
     for _ in 1...2 { #expect(try await register(wallets, token, uid: vectors.uid) == nil) }
     #expect(try await store.account(key)?.user.flags == .signed)
     #expect(try await store.accounts(uid: vectors.uid, behind: nil, max: 5).count == 1)
+  }
+
+  /// An account that version 1 gave away takes its name from who proves to have the key: that is a new name.
+  @Test func anAccountThatGivesWayTakesNoFaultyName() async throws {
+    let store = try await StoreFixture().open()
+    let clients = ClientAccounting(try Self.configuration().clients) { Self.now }
+    let accounts = AccountService(
+      store: store, identity: .open, clients: clients, log: Log(level: .error, descriptor: -1)
+    ) { Self.now }
+    func register(_ name: String, isProven: Bool) async throws -> ErrorCode {
+      do {
+        let new = RequestedAccount(
+          key: key, authenticationKey: signer, name: try #require(AccountName(name)), uid: "",
+          isProven: isProven)
+        _ = try await accounts.register(new, from: nil)
+        return .done
+      } catch let refusal as AccountService.Refusal { return refusal.error }
+    }
+    #expect(try await register("bank\u{fe0f}", isProven: false) == .badFilename)
+    #expect(try await register("bank", isProven: false) == .done)
+    #expect(try await register("bank\u{fe0f}", isProven: true) == .badFilename)
+    #expect(try await register("bank\u{fe0f}", isProven: false) == .badFilename)
+    #expect(try await store.name(of: key) == "bank")
+    #expect(try await register("the bank", isProven: true) == .done)
+    #expect(try await store.name(of: key) == "the bank")
   }
 
   @Test(.enabled(if: AccountChain.isThere, "needs eth-tester"))

@@ -7,7 +7,10 @@ internal import Testing
 @Suite(.ownThreads) struct WalletChatTests {
   @Test func twoOfThemTalk() async throws {
     let service = try await ChatService()
-    let (folder, chat) = (service.folder, service.chat)
+    let folder = service.folder
+    func chat(_ who: String, _ further: [String]) throws -> ChildProcess {
+      try service.chat(who, further)
+    }
 
     // Bob waits for Ann, who has no account yet.
     let bob = try chat("bob", ["--name", "Bob", "--with", "ann"])
@@ -201,7 +204,7 @@ internal import Testing
     try await ann.line(with: "* “awd wallet chat” wants to be linked", on: .output)
     let thief = try service.chat("thief", ["--link", second])
     #expect(try await thief.ended() == .exited(1))
-    try await thief.line(with: "the service doesn't take the link (status 409)")
+    try await thief.line(with: "the service refused the link (status 409)")
     ann.type("/link \(digits)")
     try await new.line(with: "* connected", on: .output)
     let count = ann.output.utf8.count
@@ -276,6 +279,118 @@ internal import Testing
     #expect(!new.output.contains(passphrase) && !new.output.contains(digits))
   }
 
+  /// A command beside the running server ends what a user does there.
+  @Test func aDisabledUserIsSentAway() async throws {
+    let service = try await ChatService()
+    let ann = try service.chat("ann", ["--name", "Ann"])
+    try await ann.line(with: "* connected", on: .output)
+    let bob = try service.chat("bob", ["--name", "Bob", "--with", "Ann"])
+    let key = try await bob.line(with: "* you talk to Ann", on: .output).suffix(64)
+    bob.type("hello")
+    try await ann.line(with: "> hello", on: .output)
+    #expect(try await service.run("apptimist", "user", "disable", String(key)) == 0)
+    #expect(try await ann.ended() == .exited(1))
+    try await ann.line(with: "* connection lost", on: .output)
+    bob.type("are you there?")
+    try await bob.line(with: "* not sent: no user and no forum has this key", on: .output)
+    #expect(try await service.run("apptimist", "user", "enable", String(key)) == 0)
+    let again = try service.chat("ann", [])
+    try await again.line(with: "* connected", on: .output)
+    bob.type("hello again")
+    try await again.line(with: "> hello again", on: .output)
+    #expect(!again.output.contains("are you there?"))
+    #expect(try await service.run("apptimist", "user", "remove", String(key)) == 0)
+    #expect(try await again.ended() == .exited(1))
+  }
+
+  @Test func repliesReactionsAndEdits() async throws {
+    let service = try await ChatService()
+    let ann = try service.chat("ann", ["--name", "Ann"])
+    try await ann.line(with: "* connected", on: .output)
+    let bob = try service.chat("bob", ["--name", "Bob", "--with", "Ann"])
+    try await bob.line(with: "* you talk to Ann", on: .output)
+    bob.type("/reply nothing")
+    try await bob.line(with: "* there is no such message", on: .output)
+    ann.type("/to Bob")
+    ann.type("hello")
+    try await bob.line(with: "Ann> hello", on: .output)
+    bob.type("/reply hello Ann")
+    try await ann.line(with: "Bob> (in reply to “hello”) hello Ann", on: .output)
+    bob.type("/react 👍")
+    try await ann.line(with: "Bob> (reacts with 👍 to “hello”)", on: .output)
+    bob.type("/react")
+    try await ann.line(with: "Bob> (takes the reaction to “hello” back)", on: .output)
+    bob.type("/react two words")
+    try await bob.line(with: "* a reaction is one emoji", on: .output)
+    ann.type("/edit #1 good morning")
+    try await ann.line(with: "* edited “hello”", on: .output)
+    try await bob.line(with: "Ann> (edits “hello”) good morning", on: .output)
+    bob.type("/edit #1 mine")
+    try await bob.line(with: "* #1 isn't yours", on: .output)
+    bob.type("/messages")
+    try await bob.line(with: "* #1 Ann: “good morning” (edited)", on: .output)
+    try await bob.line(with: "* #2 you: “(in reply to “hello”) hello Ann”", on: .output)
+    ann.type("/delete #1")
+    try await bob.line(with: "Ann> (has taken a message back)", on: .output)
+    bob.type("/messages")
+    try await bob.line(with: "* #2 you", on: .output)
+    bob.type("/reply #1 too late")
+    try await bob.line(
+      with: "* there is no such message", on: .output, after: bob.output.utf8.count / 2)
+    ann.type("/search b")
+    try await ann.line(with: "* /search takes at least two characters", on: .output)
+  }
+
+  /// Whole inputs that come at once, against each other.
+  @Test func pipesAreReadToTheirEnds() async throws {
+    let service = try await ChatService()
+    let count = 150
+    func lines(_ who: String) -> String {
+      (1...count).map { "\(who) says \($0).\n" }.joined()
+    }
+    let long = String(repeating: "long ", count: 12_000)
+    let ann = try service.chat("ann", ["--name", "Ann", "--with", "Bob"], input: lines("ann"))
+    let bob = try service.chat(
+      "bob", ["--name", "Bob", "--with", "Ann"], input: lines("bob") + "\(long)\n")
+    #expect(try await ann.ended() == .exited(0))
+    #expect(try await bob.ended() == .exited(0))
+    // What one of them didn't see before its input ended waits for the next time.
+    let again = try service.chat("ann", [])
+    try await again.line(with: "> \(long)", on: .output)
+    let shown = (ann.output + again.output).split(separator: "\n").filter {
+      $0.contains("> bob says ")
+    }
+    #expect(shown.map { $0.split(separator: " ").last } == (1...count).map { "\($0)." })
+    #expect(!ann.output.contains("not sent") && !bob.output.contains("not sent"))
+  }
+
+  /// The system's own editing would cut the line after 4,095 bytes.
+  @Test func longLinesAreTypedAtATerminal() async throws {
+    let service = try await ChatService()
+    let bob = try service.chat("bob", ["--name", "Bob"])
+    try await bob.line(with: "* connected", on: .output)
+    let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+      .appending(path: "Python/terminal.py").path
+    async let outcome = ChildProcess.run(
+      "/usr/bin/python3",
+      [
+        script, ChildProcess.built("awd"), service.url, "\(service.folder.path)/typist", "Bob",
+        "20000",
+      ], within: .seconds(120))
+    let line = try await bob.line(with: "longlong", on: .output)
+    #expect(line.hasSuffix("> \(String(repeating: "long", count: 5_000))"))
+    try await bob.line(with: "> right", on: .output)
+    bob.type("/to Typist")
+    bob.type("in between")
+    try await bob.line(with: "> half a line", on: .output)
+    let result = try await outcome
+    #expect(result.code == 0, "\(result)")
+    let expected = ["code": 0, "isRestored": 1, "interrupted": 1, "isGivenBack": 1, "isEchoed": 1]
+    let found = try JSONSerialization.jsonObject(with: Data(result.output.utf8)) as? [String: Int]
+    #expect(found == expected)
+    #expect(!bob.output.contains("never sent") && !bob.output.contains("wrong"))
+  }
+
   @Test func usage() async throws {
     let folder = TemporaryFolder()
     for words in [
@@ -310,14 +425,24 @@ private struct ChatService {
     url = "ws://127.0.0.1:\(port.prefix { $0.isNumber })/siren"
   }
 
+  /// Runs a command beside the server, and returns its exit code.
+  func run(_ words: String...) async throws -> Int32 {
+    let command = try ChildProcess.awd(
+      words + ["--config", "\(folder.path)/awd.toml"], home: folder.path)
+    guard case .exited(let code) = try await command.ended() else { return -1 }
+    return code
+  }
+
   /// What a chat has stored of whom its user allows and blocks.
   func people(of who: String) throws -> String {
     String(decoding: try folder.read("\(who)/people"), as: UTF8.self)
   }
 
-  func chat(_ who: String, _ further: [String]) throws -> ChildProcess {
+  func chat(
+    _ who: String, _ further: [String], input: String? = nil
+  ) throws -> ChildProcess {
     try .awd(
       ["wallet", "chat", "--server", url, "--folder", "\(folder.path)/\(who)"] + further,
-      home: folder.path, input: nil)
+      home: folder.path, input: input)
   }
 }

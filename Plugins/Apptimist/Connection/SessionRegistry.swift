@@ -18,10 +18,10 @@ extension Hub where User == EncryptionPublicKey, Member == SessionConnection {
     }
   }
 
-  /// Closes the sessions of a user whose account is deleted, but for the one that was asked for it.
+  /// Closes the sessions of a user whose account is deleted or disabled, but for the one that was asked for it.
   func closeAll(of user: EncryptionPublicKey, but session: SessionID? = nil) {
     for member in members(of: user) where member.id != session {
-      member.close(1008, reason: "the account is deleted")
+      member.close(1008, reason: "the account can't be used any more")
     }
   }
 }

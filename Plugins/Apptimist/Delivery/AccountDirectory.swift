@@ -4,9 +4,9 @@ internal import Platform
 /// Resolves recipients, mostly from memory: asking the store would take longer than to deliver a post to
 /// a few readers.
 ///
-/// A user stays one until the account is deleted: where another node has done that, no copy is made. All changes of forums go through this process: a change that is on disk is
-/// told here before its reply is sent, so that a device which has the reply finds the forum changed. Where other
-/// nodes share the store they don't, and each forum is read anew.
+/// A user stays one until the account is deleted: where another node has done that, no copy is made. All changes of forums
+/// go through this process: a change that is on disk is applied here before its reply is sent, so that a device which has the
+/// reply finds the forum changed. Where other nodes share the store they don't, and each forum is read anew.
 final class AccountDirectory: Sendable {
   private struct State {
     var users: Set<EncryptionPublicKey> = []
@@ -71,6 +71,18 @@ final class AccountDirectory: Sendable {
       state.changes += 1
       state.users.remove(account)
       state.forumKeys -= state.forums.removeValue(forKey: account)?.keyCount ?? 0
+    }
+  }
+}
+
+extension AccountDirectory {
+  /// Forgets all accounts, as another program may have changed any of them.
+  func forgetAll() {
+    state.withLock { state in
+      state.changes += 1
+      state.users = []
+      state.forums = [:]
+      state.forumKeys = 0
     }
   }
 }

@@ -79,7 +79,10 @@ struct AccountService: Sendable {
   private func attempt(
     _ new: RequestedAccount, from network: ClientNetwork?
   ) async throws -> [EncryptionPublicKey]? {
-    if let fault = NameFault.find(in: new.name.text), try await !store.exists(new.key) {
+    // An account that is there keeps its name, unless it gives way: then it gets the new one.
+    if let fault = NameFault.find(in: new.name.text),
+      try await store.name(of: new.key) != new.name.text
+    {
       throw Refusal.badName(fault)
     }
     if disk?.refusesStrangers == true, try await !store.exists(new.key) {

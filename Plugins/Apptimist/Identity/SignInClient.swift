@@ -72,10 +72,12 @@ struct SignInClient: Sendable {
   ///
   /// - Parameters:
   ///   - body: JSON with `address`, `chain`, `encryptionKey` and `authenticationKey`, or with `message` and `signature`.
+  ///   - network: the client's, whose site takes turns with others at a chain's endpoint.
   ///   - isKnown: tells whether there is an account with a uid for which its wallet has signed.
   ///   - mayQuery: says whether a chain's endpoint may be asked.
   func respond(
-    to body: [UInt8], isKnown: (String) async throws -> Bool, mayQuery: @Sendable () -> Bool
+    to body: [UInt8], from network: ClientNetwork?, isKnown: (String) async throws -> Bool,
+    mayQuery: @Sendable () -> Bool
   ) async throws -> Response {
     let fields = Claims(parsing: body)
     guard let signature = fields?.text("signature") else { return try text(for: fields) }
@@ -92,7 +94,7 @@ struct SignInClient: Sendable {
       chain = try rules.check(signed, nonce: signed.nonce, at: clock())
     } catch { throw HTTPError(.forbidden, error.rawValue) }
     switch await checker.evaluate(
-      bytes, of: signed.hash, by: signed.address, on: chain, mayQuery: mayQuery)
+      bytes, of: signed.hash, by: signed.address, on: chain, from: network, mayQuery: mayQuery)
     {
     case .key, .contract: break
     case .wrong: throw HTTPError(.forbidden, "the signature is wrong")

@@ -76,9 +76,11 @@ extension ApptimistStore {
         if givesWay {
           try transaction.execute(
             """
-            UPDATE apptimist_users SET authentication_key = ?, search_name = ?, uid = ?, name = ?
+            UPDATE apptimist_users
+            SET authentication_key = ?, search_name = ?, uid = ?, name = ?, site = ?
             WHERE id = ?
-            """, new.authenticationKey, searchName, uid, name, present.number)
+            """, new.authenticationKey, searchName, uid, name,
+            try number(ofSite: site, transaction), present.number)
         }
         if givesWay || proof != nil {
           try transaction.execute(
@@ -146,6 +148,14 @@ extension ApptimistStore {
       try snapshot.exists(
         "SELECT 1 FROM apptimist_users WHERE uid = ? AND kind = ? AND uid_proof <> 0 LIMIT 1",
         StoredUID(uid), StoredKind.user)
+    }
+  }
+
+  /// Looks up the name of a user or forum; nil if there is none.
+  func name(of key: EncryptionPublicKey) async throws -> String? {
+    try await store.read(isOneQuery: true) { snapshot in
+      try snapshot.value(
+        "SELECT name FROM apptimist_users WHERE key = ? AND kind <> ?", key, StoredKind.deleted)
     }
   }
 

@@ -237,6 +237,32 @@ extension ApptimistStore {
     }
   }
 
+  // MARK: - Commands beside a running server
+
+  /// The number of the newest change that another program made of a store that is this process's own; nil of one that nodes
+  /// share, where each of them looks at the accounts of its sessions anyway.
+  func changesOfOthers() async throws -> Int64? {
+    guard !store.isShared else { return nil }
+    // On the writer's connection: only what others have committed counts there.
+    return try await store.write { transaction in
+      try transaction.value("SELECT data_version FROM pragma_data_version")
+    }
+  }
+
+  /// Reads anew what is remembered of accounts and mailboxes, as another program may have changed them.
+  func reloadAccounts() async throws {
+    try await deliveries.write(isolation: .rowLocks) { [mailboxes] pending, transaction in
+      pending = try mailboxes.pending(transaction)
+    }
+  }
+
+  /// Finds those among some users who can't log in any more.
+  func lacking(among users: Set<EncryptionPublicKey>) async throws -> [EncryptionPublicKey] {
+    try await store.read { snapshot in
+      try users.filter { try userNumber(of: $0, snapshot) == nil }
+    }
+  }
+
   // MARK: - Invitations
 
   /// Lists the invitations that are good, the next to expire first.

@@ -11,16 +11,17 @@ extension ApptimistStore {
     let isClosed: Bool
   }
 
-  /// Looks up how far the mailboxes of users have got, and which of them have no version 1 any more.
+  /// Looks up how far the mailboxes of users have got, and which of them have no version 1 any more. Who can't log in any more
+  /// is left out.
   func states(of users: [EncryptionPublicKey]) async throws -> [UserState] {
     let keys = users.flatMap(\.bytes)
     return try await store.read { snapshot in
       try snapshot.all(
         """
         SELECT u.key, q.last_position, u.is_closed FROM generate_series(0, length(?1) / 32 - 1) i
-          JOIN apptimist_users u ON u.key = substr(?1, 32 * i + 1, 32)
+          JOIN apptimist_users u ON u.key = substr(?1, 32 * i + 1, 32) AND u.kind = ?2
           JOIN apptimist_queues q ON q.owner = u.id
-        """, keys
+        """, keys, StoredKind.user
       ) { row in UserState(user: try row[0], last: try row[1], isClosed: try row[2]) }
     }
   }
