@@ -1,6 +1,7 @@
 internal import HTTPProtocol
 internal import HTTPServer
 internal import Observability
+internal import Platform
 
 /// A handler with everything that is needed to call it, to count requests and to log failures, made once.
 final class Route: Sendable {
@@ -42,7 +43,10 @@ final class Route: Sendable {
       return .upload(bodyLimit: bodyLimit) { [self] request, body in
         let start = ContinuousClock.now
         do {
-          return finish(request, try await handler(request, body, parameters), start)
+          let response = try await taking(turnsOf: request) {
+            try await handler(request, body, parameters)
+          }
+          return finish(request, response, start)
         } catch { return fail(request, error, start) }
       }
     case .either(let isInline, let handler, let otherwise):
@@ -56,7 +60,9 @@ final class Route: Sendable {
       return .webSocket { [self] request in
         let start = ContinuousClock.now
         do {
-          let acceptance = try await accept(request, parameters)
+          let acceptance = try await taking(turnsOf: request) {
+            try await accept(request, parameters)
+          }
           _ = finish(request, Response(.switchingProtocols), start)
           return .accept(acceptance)
         } catch { return .refuse(fail(request, error, start)) }
@@ -81,9 +87,20 @@ final class Route: Sendable {
     .task(bodyLimit: bodyLimit) { [self] request in
       let start = ContinuousClock.now
       do {
-        return finish(request, try await handler(request, parameters), start)
+        let response = try await taking(turnsOf: request) {
+          try await handler(request, parameters)
+        }
+        return finish(request, response, start)
       } catch { return fail(request, error, start) }
     }
+  }
+
+  /// Runs a handler, whose work takes the turns of the request's client.
+  private func taking<Value>(
+    turnsOf request: Request, _ body: () async throws -> Value
+  ) async rethrows -> Value {
+    let owner = WorkOwner(client: request.origin.client)
+    return try await WorkOwner.$current.withValue(owner, operation: body)
   }
 
   /// Makes the response to a request that the handler doesn't get.

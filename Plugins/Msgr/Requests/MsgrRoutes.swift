@@ -255,10 +255,7 @@ struct MsgrRoutes: Sendable {
       router.on(methods, "\(prefix)\(path)") { request, parameters in
         let shared = try origins.check(request.head)
         do {
-          let owner = WorkOwner(client: request.origin.client)
-          var response = try await WorkOwner.$current.withValue(owner) {
-            try await act(request, parameters)
-          }
+          var response = try await act(request, parameters)
           response.fields.append(contentsOf: shared)
           return response
         } catch {

@@ -5,6 +5,7 @@ internal import HTTPServer
 internal import Observability
 internal import Push
 internal import Routing
+internal import Platform
 internal import Storage
 internal import Transport
 
@@ -250,9 +251,7 @@ extension MsgrRoutes {
         try await service.confirm(.token(hash, claiming: nil))
         throw error
       }
-      let beginning = try await WorkOwner.$current.withValue(WorkOwner(client: client)) {
-        try await service.beginStream(hash, since: position, from: client)
-      }
+      let beginning = try await service.beginStream(hash, since: position, from: client)
       var acceptance = WebSocketAcceptance { [service] session in
         MessageStream(session, service, beginning)
       }
@@ -313,7 +312,7 @@ extension MessageService {
       guard case .token(let token) = caller else { throw RequestRefusal.forbidden }
       return (token, try await store.lastID(as: caller))
     }
-    let place = try slots.acquire(for: network)
+    let place = try slots.acquire(for: network, token.name)
     if let position { try await store.recordSeen(upTo: position, by: token.name) }
     let id = newStream()
     let start = position ?? tail
