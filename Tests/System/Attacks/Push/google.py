@@ -11,6 +11,9 @@ import threading
 import time
 
 folder = tempfile.mkdtemp()
+BAD_TOKEN = json.dumps({"error": {
+    "code": 400, "status": "INVALID_ARGUMENT", "message": "The registration token is not a valid FCM registration token",
+    "details": [{"@type": "type.googleapis.com/google.firebase.fcm.v1.FcmError", "errorCode": "INVALID_ARGUMENT"}]}}).encode()
 
 
 class Server(http.server.ThreadingHTTPServer):
@@ -23,13 +26,15 @@ class Server(http.server.ThreadingHTTPServer):
 
 
 class Google:
-    """`mode` is what it does with pushes: `take`, `hang`, `garbage`, `redirect` or `close`."""
+    """`mode` is what it does with pushes: `take`, `hang`, `garbage`, `redirect` or `close`. In any mode it calls tokens that begin
+    with `bad` none of its own."""
 
     def __init__(self, delay: float = 0):
         self.delay, self.mode = delay, "take"
         self.arrived: collections.Counter[str] = collections.Counter()
         self.touched: set[str] = set()
         self.redirected = 0
+        self.refused = 0
         run = lambda line: subprocess.run(line, shell=True, check=True, cwd=folder, stderr=subprocess.DEVNULL)
         run("openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=push -keyout key.pem -out cert.pem"
             " -addext subjectAltName=IP:127.0.0.1")
@@ -49,6 +54,9 @@ class Google:
                 message = json.loads(body)["message"]
                 # Identifiers count in each inbox by itself.
                 identifier = message["token"].partition("_")[0] + " " + message["data"]["Id"]
+                if message["token"].startswith("bad"):
+                    google.refused += 1
+                    return self.answer(BAD_TOKEN, 400)
                 google.touched.add(identifier)
                 time.sleep(google.delay)
                 match google.mode:
