@@ -103,13 +103,8 @@ package final class RouteTable: Responder {
   /// Whether a browser asks for `/` alone. Programs that ask for JSON, XML or anything at all get a service's response, and
   /// so does a request with a query.
   private func isForFrontDoor(_ head: RequestHead) -> Bool {
-    guard head.path.elementsEqual("/".utf8), head.query == nil,
-      head.method == .get || head.method == .head, !isHostOfService(head)
-    else { return false }
-    let accept = AcceptList(head, .accept)
-    return ["application/json", "application/xml", "text/xml"].allSatisfy {
-      accept.prefers("text/html", to: $0)
-    }
+    head.path.elementsEqual("/".utf8) && head.query == nil && head.isForPage
+      && !isHostOfService(head)
   }
 
   private func isHostOfService(_ head: RequestHead) -> Bool {

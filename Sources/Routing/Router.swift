@@ -236,11 +236,27 @@ package enum ErrorStyle: Sendable {
   case own(@Sendable (HTTPError) -> Response)
 }
 
+extension RequestHead {
+  /// Whether a browser requests a page, and not a program JSON, XML or anything at all.
+  package var isForPage: Bool {
+    guard method == .get || method == .head else { return false }
+    let accept = AcceptList(self, .accept)
+    return ["application/json", "application/xml", "text/xml"].allSatisfy {
+      accept.prefers("text/html", to: $0)
+    }
+  }
+}
+
 extension ErrorStyle {
   /// Makes the response to a failure.
   func response(_ error: HTTPError, to head: RequestHead, adding fields: HeaderFields) -> Response {
     var response = Response(error.status)
     switch self {
+    // A person who has mistyped an address, whichever service's form it has.
+    case .json where error.status == .notFound && head.isForPage,
+      .own where error.status == .notFound && head.isForPage:
+      response = Self.html(error)
+      response.fields.append(.vary, "Accept")
     case .json: response = Self.json(error)
     case .own(let make): response = make(error)
     case .negotiated:

@@ -273,9 +273,15 @@ internal import WalletClient
       #expect(
         !String(decoding: try await page(site, "/", accept: "*/*").body, as: UTF8.self)
           .contains("What you can do here"))
-      let missing = try await page(site, "/no/such/page/here", accept: browser)
-      #expect(missing.status == .notFound)
-      #expect(String(decoding: missing.body, as: UTF8.self).contains("<a href=\"/\">"))
+      for path in ["/no/such/page/here", "/no/page", "/msgr/none", "/siren/none", "/v1/none"] {
+        let missing = try await page(site, path, accept: browser)
+        #expect(missing.status == .notFound, "\(path)")
+        #expect(
+          String(decoding: missing.body, as: UTF8.self).contains("<a href=\"/\">"), "\(path)")
+        let program = try await page(site, path, accept: "*/*")
+        #expect(program.status == .notFound, "\(path)")
+        #expect(!String(decoding: program.body, as: UTF8.self).contains("<a href"), "\(path)")
+      }
       #expect(child.output.contains("Open in a browser"))
       #expect(child.output.contains("\(site.url)/  what runs here"))
     }

@@ -42,6 +42,22 @@ internal import Testing
     #expect(response.text.isEmpty)
   }
 
+  @Test func aBrowserGetsThePageOfAMissingOne() async throws {
+    var router = Router(service: "x")
+    router.errorStyle = .own { Response($0.status, type: "text/plain", text: "own") }
+    router.get("/here") { _, _ in throw HTTPError(.notFound) }
+    let table = try table(router)
+    let browser = [("Accept", "text/html,application/xml;q=0.9,*/*;q=0.8")]
+    let page = try await table.send(.get, "/here", fields: browser)
+    #expect(page.status == .notFound && page.text.contains("<a href=\"/\">"))
+    for accept in ["*/*", "application/json", "text/html, application/json"] {
+      let answer = try await table.send(.get, "/here", fields: [("Accept", accept)])
+      #expect(answer.text == "own", "\(accept)")
+    }
+    let post = try await table.send(.post, "/here", fields: browser)
+    #expect(post.text == "own")
+  }
+
   static let json = #"{"error":"not <you> & \"yours\""}"#
   static let html = "<p>not &lt;you&gt; &amp; &quot;yours&quot;</p>"
 

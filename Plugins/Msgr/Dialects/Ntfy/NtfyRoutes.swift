@@ -148,6 +148,8 @@ struct NtfyRoutes: Sendable {
       response = try await WorkOwner.$current.withValue(owner) { try await act() }
     } catch {
       guard let failure = NtfyError(refusing: error) else { throw error }
+      // A person who has mistyped an address gets the page that leads to the front door.
+      if failure == .notFound, request.head.isForPage { throw HTTPError(.notFound) }
       response = failure.answering(request.head).response
     }
     if topics.configuration.hasCORS { response.fields.append(Self.allowOrigin, "*") }
