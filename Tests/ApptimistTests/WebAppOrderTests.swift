@@ -86,8 +86,11 @@ extension WebAppBrowserTests {
     try anna.say("hello")
     try bert.open(anna, in: "Requests")
     try bert.press("Allow")
-    try anna.browser.command(
-      "Storage.overrideQuotaForOrigin", ["origin": site.address, "quotaSize": 1])
+    try anna.run(
+      """
+      globalThis.put = IDBObjectStore.prototype.put;
+      IDBObjectStore.prototype.put = () => { throw new DOMException("full", "QuotaExceededError"); };
+      """)
     let letter = String(repeating: "a long letter ", count: 2_000)
     try anna.say(letter)
     try anna.wait("document.querySelector('#alarm').textContent.includes('no space')")
@@ -96,7 +99,7 @@ extension WebAppBrowserTests {
     let answer = String(repeating: "a long answer ", count: 2_000)
     try bert.say(answer)
     try bert.waitUntilSent()
-    try anna.browser.command("Storage.overrideQuotaForOrigin", ["origin": site.address])
+    try anna.run("IDBObjectStore.prototype.put = globalThis.put")
     try anna.press("Try again")
     try anna.wait("document.querySelector('#alarm').textContent === ''")
     try anna.sees(["hello", answer])

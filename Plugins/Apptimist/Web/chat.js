@@ -1,7 +1,7 @@
 // A chat: its messages, and what can be done with them.
 import { EDIT_TIME, FILE_MAX, fits, summary } from "./{{contents.js}}";
 import {
-  $, bdi, button, day, dayKey, dayTitle, element, face, icon, iconButton, linked, named, nodes, openMenu, sends, sure, t, time,
+  $, bdi, button, copy, day, dayKey, dayTitle, element, face, icon, iconButton, linked, named, nodes, openMenu, sends, sure, t, time,
 } from "./{{page.js}}";
 
 const PAGE = 100;
@@ -198,9 +198,10 @@ export class Chat {
     const { account, key } = this, id = `empty ${isForum} ${account.isAllowed(key)}`;
     if (!this.items.has(id)) {
       const invite = button(t("Invite people"), () => $("details-open").click());
+      const link = button(t("Copy the forum’s link"), () => copy(`${location.origin}${location.pathname}#chat=${key}`, link));
       const isMine = isForum && account.forums.isJoined(key);
       this.items.set(id, element("li", { className: "day", text: isMine ? t("Nothing was written here yet. Invite people, or send them the forum’s link.") : t("No messages yet. The first one asks whether you may write.") },
-        ...isMine ? [element("div", { className: "row" }, invite)] : []));
+        ...isMine ? [element("div", { className: "row" }, invite, link)] : []));
     }
     return this.items.get(id);
   }
@@ -422,10 +423,10 @@ export class Chat {
     this.shownPictures.delete(oldest);
   }
 
-  /** The bytes of a file; throws words for people. */
-  async fetched(message) {
+  /** The bytes of a file; `heard` is told how much is there. Throws words for people. */
+  async fetched(message, heard) {
     const { openPieces } = await import("./{{files.js}}");
-    const content = await this.account.fetch(message).then((pieces) => openPieces(message.file, pieces)).catch(() => null);
+    const content = await this.account.fetch(message, heard).then((pieces) => openPieces(message.file, pieces)).catch(() => null);
     if (!content) throw new Error(t("The file is not there any more, or the service can’t be reached."));
     return content;
   }
@@ -438,14 +439,39 @@ export class Chat {
     } catch (error) { failed.textContent = error.message; }
   }
 
+  /** Fetches a file with its progress in place of the button, and saves it unless that is cancelled. */
+  async saveFile(message, name, saving, failed) {
+    failed.textContent = "";
+    const bar = element("progress", { max: 1, value: 0 }), about = saving.parentElement.querySelector(".about");
+    bar.ariaLabel = t("Fetching {name}", { name });
+    const moving = new AbortController();
+    const cancel = iconButton("close", t("Cancel {name}", { name }), () => moving.abort());
+    about.append(bar);
+    saving.replaceWith(cancel);
+    try {
+      const content = await this.fetched(message, (part) => {
+        moving.signal.throwIfAborted();
+        bar.value = part;
+      });
+      const { save } = await import("./{{files.js}}");
+      moving.signal.throwIfAborted();
+      save(name, content);
+    } catch (error) {
+      if (!moving.signal.aborted) failed.textContent = error.message;
+    } finally {
+      bar.remove();
+      cancel.replaceWith(saving);
+    }
+  }
+
   /** A file: pictures of allowed people are shown, the rest is fetched when somebody asks for it, and nothing from a stranger. */
   file(message, isLive) {
     const { file } = message, name = nameOf(file), isPicture = pictures.includes(file.type);
     const failed = element("p", { className: "error", role: "alert" });
     if (message.state === "waiting") return this.sending(message, name, isPicture);
-    const saving = iconButton("save", t("Save {name}", { name }), () => this.savePicture(message, name, failed));
+    const saving = iconButton("save", t("Save {name}", { name }), () => this.saveFile(message, name, saving, failed));
     if (isPicture && isLive) return element("div", {}, this.picture(message, name, failed), failed);
-    const place = element("div", { className: "file" }, icon(isPicture ? "picture" : "file"),
+    const place = element("div", { className: "file" }, icon(shapeOf(file)),
       element("span", { className: "about" }, bdi(name), element("small", { text: sizeOf(file.size) })));
     if (isPicture) {
       const show = button(t("Show"), () => place.replaceWith(this.picture(message, name, failed)));
@@ -525,7 +551,7 @@ export class Chat {
     if (isPicture) {
       return element("div", {}, this.picture(message, name, element("p", {})), element("div", { className: "file" }, element("span", { className: "about" }, bar), cancel));
     }
-    return element("div", { className: "file" }, icon("file"),
+    return element("div", { className: "file" }, icon(shapeOf(message.file)),
       element("span", { className: "about" }, bdi(name), element("small", { text: sizeOf(message.file.size) }), bar), cancel);
   }
 
@@ -653,6 +679,13 @@ const isGroup = (one, next) => one && next && one.from === next.from && Math.abs
 
 const nameOf = ({ name }) =>
   [...name.split(/[/\\]/).at(-1)].slice(0, 64).join("").replace(/[\p{Cc}\p{Cf}]/gu, "") || t("file");
+
+/** The icon of a kind of file. */
+function shapeOf({ type }) {
+  const kind = type.split("/")[0];
+  if (/zip|tar|compressed|7z|rar/.test(type)) return "archive";
+  return { image: "picture", audio: "audio", video: "film", text: "text" }[kind] ?? "file";
+}
 
 function sizeOf(size) {
   if (size < 1024) return t("{count} bytes", { count: size });

@@ -53,6 +53,7 @@ export async function showForum(account, base, key, open) {
     $("forum-title").replaceChildren(...named(account, key));
     $("forum-title").toggleAttribute("data-verified", account.isVerified(key));
     $("forum-key").textContent = grouped(key);
+    $("forum-key-copy").onclick = () => copy(key, $("forum-key-copy"));
     dialog.dataset.readableBy = about.isEscrowed ? "members and service" : "members";
     $("forum-about").replaceChildren(
       about.isEscrowed ? t("Members and the service can read what is written here.") : t("Only members can read what is written here."),

@@ -33,10 +33,10 @@ export function finder(account, base, place, choose, everybody = true) {
     clear(!found ? t("The service can’t be reached.") : found.length ? "" : t("Nobody here has this name, address or key."));
     list.append(...found?.map((user) => {
       const key = globalThis.apptimist.hex(user.key), isForum = user.kind === 2;
-      const more = isForum ? t("Forum") : account.isAllowed(key) ? t("You know each other") : user.uid.slice(0, 80);
+      const more = isForum ? t("Forum") : account.isAllowed(key) ? t("You know each other") : user.uid.slice(0, 80) || t("New to you");
       const one = element("button", { type: "button" }, face(user.name, key, isForum ? "forum" : ""),
         element("span", { className: "name" }, bdi(user.name)), element("span", { text: "", className: "when" }),
-        element("span", { className: "last" }, more ? `${more} · ` : "", element("span", { text: key.slice(0, 8), className: "digits" })));
+        element("span", { className: "last" }, `${more} · `, element("span", { text: key.slice(0, 8), className: "digits" })));
       one.addEventListener("click", () => choose(user, key));
       return element("li", { data: { key } }, one);
     }) ?? []);

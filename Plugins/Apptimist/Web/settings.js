@@ -1,5 +1,5 @@
 // The settings, and what is done there.
-import { $, bdi, button, day, dayKey, element, face, grouped, icon, named, onSubmit, showChoices, sure, t } from "./{{page.js}}";
+import { $, bdi, button, copy, day, dayKey, element, face, grouped, icon, named, onSubmit, showChoices, sure, t } from "./{{page.js}}";
 
 /** Shows a dialog with a form, whose earlier words are gone. */
 function show(id) {
@@ -34,6 +34,7 @@ export function showSettings(account, base) {
   showWakes(account);
   $("myself").replaceChildren(face(account.self.name, account.me), bdi(account.self.name));
   $("my-key").textContent = grouped(account.me);
+  $("my-key-copy").onclick = () => copy(account.me, $("my-key-copy"));
   showChoices();
   drawBlocked(account);
   const devices = Object.entries(account.people.devices ?? {});

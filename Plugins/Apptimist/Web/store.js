@@ -141,7 +141,12 @@ export class Store {
       transaction.oncomplete = resolve;
       transaction.onabort = () => reject(transaction.error ?? new Error("the browser has not stored it"));
     });
-    act(...kinds.map((kind) => transaction.objectStore(kind)));
+    try { act(...kinds.map((kind) => transaction.objectStore(kind))); } catch (error) {
+      // All or nothing.
+      done.catch(() => {});
+      transaction.abort();
+      throw error;
+    }
     // Not left to the browser: the page may end before it would do so by itself.
     transaction.commit?.();
     return done;

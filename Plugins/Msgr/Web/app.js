@@ -11,6 +11,8 @@ import { prepareTopics, showTopic } from "./{{topics.js}}";
 applyScheme();
 placeIcons();
 translate();
+// Notifications on an iPhone need the page there.
+$("home-screen").hidden = !/iPhone|iPad/.test(navigator.userAgent) || (navigator.standalone ?? true);
 const alarm = (text) => { $("alarm").textContent = text; };
 const archive = await Archive.open().catch((error) => {
   alarm(t("This browser doesn’t let the page store anything, as in a private window. Without that, nobody can sign in here."));
@@ -37,6 +39,10 @@ const topicOf = (name) => name.startsWith("#") && (topics.some(({ Topic }) => To
 const hasTopic = (name) => [...messages.values()].some(({ Topic }) => Topic && `#${Topic}` === name);
 const drafts = () => archive.values.drafts ?? {};
 const GROUP = 300_000;
+/** From so many requests on they are folded. */
+const FOLDED = 9;
+// What is shown of the open conversation: whether its end is, what is new below, and the first unread one.
+let isAtEnd = true, below = 0, firstUnread, isUnfolded;
 
 const partnerOf = (message) => message.Topic ? `#${message.Topic}` : message.UserTo && message.UserFrom === me ? message.UserTo : message.UserFrom;
 const reads = () => archive.values.reads ?? {};
@@ -175,6 +181,7 @@ async function take(message) {
   await keep(message, true);
   if (message.AddRequest) refresh();
   if (partnerOf(message) === partner) {
+    if (message.UserFrom !== me && !isAtEnd) below += 1;
     if (message.UserFrom !== me) $("news").textContent = t("{name}: {text}", { name: message.UserFrom, text: message.Message });
     readUp().catch(() => {});
   }
@@ -270,6 +277,7 @@ onSubmit($("compose"), async () => {
   isAtEnd = true;
   show();
   deliver();
+  navigator.storage?.persist?.();
 });
 
 async function keepDraft(name, text) {
@@ -344,6 +352,9 @@ function show() {
   for (const message of waiting.values()) last.set(message.UserTo, { ...message, Id: "g" });
   const names = new Set([...last.keys(), ...lists.Friends, ...lists.Outgoing, ...topics.map(({ Topic }) => `#${Topic}`)]);
   for (const name of lists.Blocked) if (name !== partner) names.delete(name);
+  // Who only asks to be a friend stands among the requests.
+  const isAsking = (name) => [...messages.values()].every((message) => partnerOf(message) !== name || message.AddRequest);
+  for (const name of lists.Incoming) if (name !== partner && isAsking(name)) names.delete(name);
   const sorted = [...names].sort((a, b) =>
     (last.get(b)?.Id ?? "").localeCompare(last.get(a)?.Id ?? "") || a.localeCompare(b));
   $("people").replaceChildren(...sorted.map((name) => {
@@ -353,7 +364,9 @@ function show() {
     const button = element("button", {}, picture, element("span", { className: "name" }, bdi(name)),
       element("span", { className: "when", text: newest ? when(newest.Time) : "" }));
     const state = draft ? t("Draft: {text}", { text: draft.slice(0, 100) }) : lastWords(name, newest);
-    button.append(element("span", { className: "last", text: state, dir: "auto" }));
+    const isMuted = topics.some(({ Topic, Push }) => Topic === topic && !Push);
+    const marks = [...isMuted ? [icon("mute"), " "] : [], ...newest?.failure ? [icon("warning"), " "] : []];
+    button.append(element("span", { className: "last", dir: "auto" }, ...marks, state));
     if (counts.get(name)) {
       button.append(element("span", { className: "count", text: counts.get(name) },
         element("span", { className: "only-heard", text: ` ${t("unread")}` })));
@@ -365,12 +378,48 @@ function show() {
   const isEmpty = sorted.length + lists.Incoming.length === 0;
   if ($("nobody").hidden === isEmpty) $("adding").open = isEmpty;
   $("nobody").hidden = !isEmpty;
-  $("requests").replaceChildren(...lists.Incoming.map((name) => element(
+  $("search").hidden = !messages.size;
+  showRequests();
+  showTalk();
+}
+
+/** Who asks to be a friend stands below the conversations, folded where there are many. */
+function showRequests() {
+  const count = lists.Incoming.length, isOpen = isUnfolded ?? count < FOLDED, toggle = $("requests-toggle");
+  $("asking").hidden = !count;
+  toggle.replaceChildren(icon("chevron"), t("Requests {count}", { count }));
+  toggle.ariaExpanded = String(isOpen);
+  $("requests").hidden = !isOpen;
+  $("requests").replaceChildren(...!isOpen ? [] : lists.Incoming.map((name) => element(
     "li", {}, element("span", {}, ...nodes("{name} wants to add you", { name: [bdi(name)] })), element(
       "span", { className: "row" }, act(t("Accept"), () => msgr.post("add", { AddUser: name })),
       act(t("Decline"), () => msgr.post("unfriend", { User: name }), "second")))));
-  showTalk();
 }
+
+$("requests-toggle").addEventListener("click", () => {
+  isUnfolded = $("requests-toggle").ariaExpanded !== "true";
+  showRequests();
+});
+
+/** Searches what this device holds. */
+$("search-field").addEventListener("input", () => {
+  const term = $("search-field").value.trim().toLocaleLowerCase(), isSearching = term.length > 1;
+  $("people").hidden = isSearching;
+  $("hits").hidden = !isSearching;
+  if (!isSearching) return;
+  const textOf = ({ Title, Message }) => [Title, Message].filter(Boolean).join(": ");
+  const found = [...messages.values()].filter((message) => textOf(message).toLocaleLowerCase().includes(term))
+    .sort((a, b) => (a.Id < b.Id ? 1 : -1)).slice(0, 50);
+  $("hits").replaceChildren(...found.map((message) => {
+    const name = partnerOf(message), text = textOf(message), at = text.toLocaleLowerCase().indexOf(term);
+    const opener = element("button", { type: "button" }, topicOf(name) ? face(topicOf(name), name, "forum") : face(name),
+      element("span", { className: "name" }, bdi(name)), element("span", { className: "when", text: when(message.Time) }),
+      element("span", { className: "last", dir: "auto", text: text.slice(Math.max(0, at - 20), at + 120) }));
+    opener.addEventListener("click", () => { location.hash = encodeURIComponent(name); });
+    return element("li", {}, opener);
+  }));
+  if (!found.length) $("hits").append(element("li", { className: "quiet", text: t("Nothing found.") }));
+});
 
 function lastWords(name, newest) {
   if (lists.Outgoing.includes(name)) return t("asked to be a friend");
@@ -413,18 +462,36 @@ function showTalk() {
     const made = item(message);
     made.classList.toggle("follows", !isFirst && isGroup(all[index - 1], message));
     made.classList.toggle("last-of-group", !isGroup(message, all[index + 1]));
-    return isFirst ? [element("li", { className: "day", text: dayTitle(message.Time) }), made] : [made];
+    const before = isFirst ? [element("li", { className: "day", text: dayTitle(message.Time) })] : [];
+    if (message.Id && message.Id === firstUnread) before.push(element("li", { className: "mark", text: t("Unread messages") }));
+    return [...before, made];
   });
   if (!items.length) items.push(element("li", { className: "day" }, element("p", { text: t("No messages yet.") })));
   const stays = isAtEnd;
   list.replaceChildren(...items);
   if (stays) list.scrollTop = list.scrollHeight;
+  showDown();
 }
 
+/** The button that leads down, with the number of new messages there. */
+function showDown() {
+  if (isAtEnd) below = 0;
+  $("down").hidden = isAtEnd;
+  $("down").replaceChildren(icon("down"), element("span", { className: "only-heard", text: t("To the newest message") }),
+    ...below ? [element("span", { className: "count", text: below })] : []);
+}
+
+$("down").addEventListener("click", () => {
+  isAtEnd = true;
+  $("messages").scrollTop = $("messages").scrollHeight;
+  showDown();
+});
+
 // The end stays in sight when a keyboard takes a part of the window.
-let isAtEnd = true;
 $("messages").addEventListener("scroll", ({ target }) => {
+  const wasAtEnd = isAtEnd;
   isAtEnd = target.scrollHeight - target.scrollTop - target.clientHeight < 80;
+  if (isAtEnd !== wasAtEnd) showDown();
 });
 new ResizeObserver(([{ target }]) => { if (isAtEnd) target.scrollTop = target.scrollHeight; }).observe($("messages"));
 
@@ -457,7 +524,11 @@ function open(name) {
   const isOther = name !== partner;
   if (isOther) keepText();
   partner = name;
-  if (isOther) $("text").value = drafts()[name] ?? "";
+  if (isOther) {
+    $("text").value = drafts()[name] ?? "";
+    const isUnread = ({ Id, UserFrom }) => Id && UserFrom !== me && Id > (reads()[name] ?? "");
+    firstUnread = name ? conversation(name).find(isUnread)?.Id : undefined;
+  }
   show();
   if (!name) return;
   readUp();

@@ -38,7 +38,11 @@ export class Archive {
         transaction.oncomplete = resolve;
         transaction.onabort = () => reject(transaction.error ?? new Error("the browser has not stored it"));
       });
-      act(Object.fromEntries(names.map((name) => [name, transaction.objectStore(name)])));
+      try { act(Object.fromEntries(names.map((name) => [name, transaction.objectStore(name)]))); } catch (error) {
+        done.catch(() => {});
+        transaction.abort();
+        throw error;
+      }
       // Not left to the browser: the page may end before it would do so by itself.
       transaction.commit?.();
       await done;

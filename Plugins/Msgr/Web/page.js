@@ -12,6 +12,8 @@ export function onSubmit(form, act) {
     const buttons = form.querySelectorAll("button");
     if (error) error.textContent = "";
     buttons.forEach((button) => { button.disabled = true; });
+    const busy = event.submitter ?? buttons[0];
+    if (busy) busy.ariaBusy = "true";
     try {
       await act(Object.fromEntries(new FormData(form)), event.submitter?.value);
     } catch (failure) {
@@ -21,6 +23,7 @@ export function onSubmit(form, act) {
       if (error) error.textContent = failure instanceof MsgrError ? words(failure, refused) : t("That did not work: {reason}", { reason: failure.message });
     } finally {
       buttons.forEach((button) => { button.disabled = false; });
+      if (busy) busy.ariaBusy = null;
     }
   });
 }

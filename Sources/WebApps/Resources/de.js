@@ -282,6 +282,8 @@ export default {
   "The account is deleted with all its messages, for good.": "Das Konto wird mit allen Nachrichten für immer gelöscht.",
   "The topic is removed with all that is in it.": "Das Thema wird mit allem, was darin ist, entfernt.",
   "The program that wrote this asks for a {method} request to {host}.": "Das Programm, das dies geschrieben hat, möchte eine {method}-Anfrage an {host}.",
+  "New to you": "Dir noch nicht bekannt",
+  "Fetching {name}": "{name} wird geholt",
   "You may not write there.": "Du darfst dort nicht schreiben.",
   "There is no such person any more.": "Diese Person gibt es nicht mehr.",
   "It is too large, or there is no room for it.": "Sie ist zu groß, oder es ist kein Platz dafür.",

@@ -287,6 +287,8 @@ export default {
   "The account is deleted with all its messages, for good.": "La cuenta se borra con todos sus mensajes, para siempre.",
   "The topic is removed with all that is in it.": "El tema se elimina con todo lo que contiene.",
   "The program that wrote this asks for a {method} request to {host}.": "El programa que escribió esto pide una solicitud {method} a {host}.",
+  "New to you": "Aún no le conoces",
+  "Fetching {name}": "Descargando {name}",
   "You may not write there.": "No puedes escribir ahí.",
   "There is no such person any more.": "Esta persona ya no existe.",
   "It is too large, or there is no room for it.": "Es demasiado grande, o no hay sitio para él.",
