@@ -59,11 +59,15 @@ struct PostgreSQLEngine: Engine {
     return connection
   }
 
-  /// Makes a connection for calls. Its plans are kept, as planning a call by the lengths of its arrays would take longer than
-  /// running it.
+  /// Makes a connection for calls. Its plans are kept for a while, as planning a call by the lengths of its arrays would take
+  /// longer than running it. A call has few rows, each of which is looked up by an index, however few rows a table has yet.
   private func connectLane() throws(StoreError) -> PostgreSQLConnection {
     let connection = try connect()
-    try connection.run("SET plan_cache_mode = force_generic_plan")
+    try connection.run(
+      """
+      SET plan_cache_mode = force_generic_plan; SET enable_hashjoin = off;
+      SET enable_mergejoin = off; SET enable_material = off
+      """)
     try connection.run(
       "SET lock_timeout = \(PostgreSQLWorker<Transaction>.lockPatience.milliseconds)")
     return connection

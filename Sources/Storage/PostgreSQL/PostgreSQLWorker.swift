@@ -40,12 +40,16 @@ struct PostgreSQLWorker<Context: ~Copyable>: ~Copyable {
   /// The time that a call waits for a lock, before those of its inputs that don't need it are done without it; longer than
   /// most calls take.
   static var lockPatience: Duration { .milliseconds(25) }
+  /// The time after which statements are planned anew. A plan that was made for an empty table is kept otherwise, until the
+  /// server has counted the table's rows, which may take it a minute.
+  private static var planAge: Duration { .seconds(2) }
   /// The time in which others may end what they do with a row, before it is tried again.
   private static var lockPause: Duration { .milliseconds(5) }
 
   private let pool: WorkerPool<Context>
   private let clock = ContinuousClock()
   private var connection: PostgreSQLConnection?
+  private var plannedAt: ContinuousClock.Instant
   /// The number of tasks that may ask next: those of the last call, and those that were queued behind it.
   private var expected = 1
   /// The time to wait for them.
@@ -56,6 +60,7 @@ struct PostgreSQLWorker<Context: ~Copyable>: ~Copyable {
   init(_ pool: WorkerPool<Context>, _ connection: PostgreSQLConnection?) {
     self.pool = pool
     self.connection = connection
+    plannedAt = clock.now
     if connection != nil { pool.availability.connected() }
   }
 
@@ -180,6 +185,10 @@ struct PostgreSQLWorker<Context: ~Copyable>: ~Copyable {
   private mutating func attempt(_ job: Job<Context>) throws(StoreError) -> Duration? {
     let connection = try connected()
     if let refusal = pool.fence?.refusal { throw refusal }
+    if clock.now - plannedAt > Self.planAge {
+      try connection.run("DISCARD PLANS")
+      plannedAt = clock.now
+    }
     defer { connection.rollBack() }
     connection.begin(begin(job.isolation))
     job.run(in: pool.context(connection))
