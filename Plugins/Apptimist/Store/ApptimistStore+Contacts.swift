@@ -73,8 +73,9 @@ extension Mailboxes {
     guard let site else { return }
     let moved = try transaction.all(
       """
-      SELECT e.position, e.size FROM apptimist_entries e JOIN apptimist_contents c ON c.id = e.content
-      WHERE e.owner = ?1 AND e.sender = ?2 AND c.sender = ?3
+      SELECT e.position, e.size FROM apptimist_entries e
+      WHERE e.owner = ?1 AND e.sender = ?2
+        AND (SELECT c.sender FROM apptimist_contents c WHERE c.id = e.content) = ?3
         AND e.position > (SELECT last_position FROM apptimist_queues WHERE owner = ?1) - ?4
       ORDER BY e.position
       """, owner, site, contact, newest

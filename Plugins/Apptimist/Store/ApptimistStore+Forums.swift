@@ -197,25 +197,34 @@ extension ApptimistStore {
   /// an interval.
   func nextGate(at now: Timestamp, every interval: Duration) async throws -> DueGate? {
     try await store.write(isolation: .rowLocks) { transaction in
-      let next = try transaction.one(
-        // A clock that was set back keeps no forum from being checked.
-        """
-        SELECT g.forum, u.key, a.key, a.site
-        FROM (
-          SELECT forum, author FROM apptimist_gates WHERE due_at <= ?1 OR due_at > ?2
-          ORDER BY due_at LIMIT 1 /*postgresql FOR UPDATE SKIP LOCKED */
-        ) AS g JOIN apptimist_users u ON u.id = g.forum JOIN apptimist_users a ON a.id = g.author
-        """, now, now + interval
-      ) { row in
-        (
-          number: try row[0] as AccountNumber,
-          gate: DueGate(forum: try row[1], author: try row[2], site: try row[3])
-        )
-      }
+      // A clock that was set back keeps no forum from being checked.
+      let next =
+        try dueGate(from: Timestamp(milliseconds: .min), upTo: now, transaction)
+        ?? dueGate(
+          from: now + interval + .milliseconds(1), upTo: Timestamp(milliseconds: .max), transaction)
       guard let next else { return nil }
       try transaction.execute(
         "UPDATE apptimist_gates SET due_at = ? WHERE forum = ?", now + interval, next.number)
       return next.gate
+    }
+  }
+
+  private func dueGate(
+    from first: Timestamp, upTo last: Timestamp, _ transaction: borrowing Transaction
+  ) throws -> (number: AccountNumber, gate: DueGate)? {
+    try transaction.one(
+      """
+      SELECT g.forum, u.key, a.key, a.site
+      FROM (
+        SELECT forum, author FROM apptimist_gates WHERE due_at >= ? AND due_at <= ?
+        ORDER BY due_at LIMIT 1 /*postgresql FOR UPDATE SKIP LOCKED */
+      ) AS g JOIN apptimist_users u ON u.id = g.forum JOIN apptimist_users a ON a.id = g.author
+      """, first, last
+    ) { row in
+      (
+        number: try row[0],
+        gate: DueGate(forum: try row[1], author: try row[2], site: try row[3])
+      )
     }
   }
 

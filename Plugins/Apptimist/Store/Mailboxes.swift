@@ -238,12 +238,13 @@ struct Mailboxes: Sendable {
     var emptyPlace: MailboxPosition?
     try transaction.forEach(
       """
-      SELECT e.position, e.size, c.sender
+      SELECT e.position, e.size,
+        (SELECT c.sender FROM apptimist_contents c WHERE c.id = e.content)
       FROM (
         SELECT position, size, content FROM apptimist_entries
         WHERE owner = ?1 AND sender = ?2 AND position >= ?3 AND position < ?3 + 1024
-        ORDER BY position LIMIT 256
-      ) AS e LEFT JOIN apptimist_contents c ON c.id = e.content ORDER BY e.position
+        ORDER BY position LIMIT 256) AS e
+      ORDER BY e.position
       """, user, site, oldest
     ) { row in
       let position: MailboxPosition = try row[0]

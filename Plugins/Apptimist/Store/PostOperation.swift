@@ -130,6 +130,9 @@ private struct PostBatch {
 
   /// Locks the mailboxes, then the recipients' devices, each in one order, and reads what the plan needs. What is read after
   /// a lock has a statement of its own, so that it sees what was committed before.
+  ///
+  /// Everything is looked up for each row by itself (`LATERAL`, kept apart by `OFFSET 0` or a lock). A plain join of a table
+  /// that was nearly empty when the statement was planned would go through all of it, long after it has grown.
   mutating func read(_ transaction: borrowing Transaction) throws {
     var facts = DeliveryFacts()
     var closed: Set<AccountNumber> = []
@@ -147,11 +150,15 @@ private struct PostBatch {
     var statements = [
       PipelinedStatement(
         """
-        SELECT k.n, q.owner, q.last_position, q.entries, q.bytes, u.is_closed
-        FROM unnest(?) WITH ORDINALITY AS k (key, n)
-          JOIN apptimist_users u ON u.key = k.key AND u.kind = 0
-          JOIN apptimist_queues q ON q.owner = u.id
-        ORDER BY q.owner FOR NO KEY UPDATE OF q
+        SELECT o.n, q.owner, q.last_position, q.entries, q.bytes, o.is_closed
+        FROM (
+          SELECT k.n, u.id, u.is_closed
+          FROM unnest(?) WITH ORDINALITY AS k (key, n) CROSS JOIN LATERAL (
+            SELECT id, is_closed FROM apptimist_users WHERE key = k.key AND kind = 0 OFFSET 0) u
+          ORDER BY u.id) o
+        CROSS JOIN LATERAL (
+          SELECT owner, last_position, entries, bytes FROM apptimist_queues
+          WHERE owner = o.id FOR NO KEY UPDATE) q
         """, keys
       ) { row in
         let mailbox = DeliveryFacts.Mailbox(
@@ -165,17 +172,24 @@ private struct PostBatch {
       statements.append(
         PipelinedStatement(
           """
-          SELECT 1 FROM unnest(?) k (key) JOIN apptimist_users u ON u.key = k.key
-            JOIN apptimist_addresses a ON a.owner = u.id
-          ORDER BY a.owner, a.device FOR NO KEY UPDATE OF a
+          SELECT 1
+          FROM (
+            SELECT u.id FROM unnest(?) AS k (key) CROSS JOIN LATERAL (
+              SELECT id FROM apptimist_users WHERE key = k.key OFFSET 0) u
+            ORDER BY u.id) o
+          CROSS JOIN LATERAL (
+            SELECT 1 FROM apptimist_addresses WHERE owner = o.id
+            ORDER BY device FOR NO KEY UPDATE) a
           """, keys))
       statements.append(
         PipelinedStatement(
           """
           SELECT a.owner, a.device, a.woken, a.woken_at, a.is_waiting, a.is_open, a.outbox, a.kind,
             a.address, a.tag, a.flags, a.keys
-          FROM unnest(?) k (key) JOIN apptimist_users u ON u.key = k.key
-            JOIN apptimist_sleepers a ON a.owner = u.id
+          FROM unnest(?) AS k (key) CROSS JOIN LATERAL (
+            SELECT id FROM apptimist_users WHERE key = k.key OFFSET 0) u
+          CROSS JOIN LATERAL (
+            SELECT * FROM apptimist_sleepers WHERE owner = u.id OFFSET 0) a
           ORDER BY a.owner, a.device
           """, keys
         ) { row in devices.append(try WakePlan.Device(row)) })
@@ -183,19 +197,29 @@ private struct PostBatch {
     statements.append(
       PipelinedStatement(
         """
-        SELECT DISTINCT s.owner, s.node FROM unnest(?) k (key)
-          JOIN apptimist_users u ON u.key = k.key JOIN apptimist_sessions s ON s.owner = u.id
+        SELECT u.id, s.node
+        FROM unnest(?) AS k (key) CROSS JOIN LATERAL (
+          SELECT id FROM apptimist_users WHERE key = k.key OFFSET 0) u
+        CROSS JOIN LATERAL (
+          SELECT node FROM apptimist_sessions WHERE owner = u.id OFFSET 0) s
         """, keys
-      ) { row in nodes[try row[0], default: []].append(try row[1]) })
+      ) { row in
+        let node: NodeID = try row[1]
+        if nodes[try row[0], default: []].contains(node) { return }
+        nodes[try row[0], default: []].append(node)
+      })
     var messages = PostgreSQLParameters()
     try messages.append(blobs: copies.map(\.recipient.bytes))
     try messages.append(blobs: copies.map { KnownID($0.id).bytes })
     statements.append(
       PipelinedStatement(
         """
-        SELECT u.id, m.message_id, m.position
-        FROM unnest(?, ?) k (key, message) JOIN apptimist_users u ON u.key = k.key
-          JOIN apptimist_message_ids m ON m.owner = u.id AND m.message_id = k.message
+        SELECT u.id, k.message, m.position
+        FROM unnest(?, ?) AS k (key, message) CROSS JOIN LATERAL (
+          SELECT id FROM apptimist_users WHERE key = k.key OFFSET 0) u
+        CROSS JOIN LATERAL (
+          SELECT position FROM apptimist_message_ids
+          WHERE owner = u.id AND message_id = k.message OFFSET 0) m
         """, messages
       ) { row in
         let message = DeliveryFacts.KnownMessage(id: try row[1], user: try row[0])
@@ -209,10 +233,14 @@ private struct PostBatch {
         """
         SELECT p.n, s.id, s.authentication_key, s.is_closed, s.kind,
           CASE WHEN r.id = s.id OR c.contact IS NOT NULL THEN s.id ELSE -s.site END
-        FROM unnest(?, ?) WITH ORDINALITY AS p (recipient, sender, n)
-          JOIN apptimist_users s ON s.key = p.sender
-          LEFT JOIN apptimist_users r ON r.key = p.recipient
-          LEFT JOIN apptimist_contacts c ON c.owner = r.id AND c.contact = s.id
+        FROM unnest(?, ?) WITH ORDINALITY AS p (recipient, sender, n) CROSS JOIN LATERAL (
+          SELECT id, authentication_key, is_closed, kind, site FROM apptimist_users
+          WHERE key = p.sender OFFSET 0) s
+        LEFT JOIN LATERAL (
+          SELECT id FROM apptimist_users WHERE key = p.recipient OFFSET 0) r ON true
+        LEFT JOIN LATERAL (
+          SELECT contact FROM apptimist_contacts
+          WHERE owner = r.id AND contact = s.id OFFSET 0) c ON true
         """, sides
       ) { row in
         let pair = pairs[try row[0] as Int - 1]

@@ -160,16 +160,16 @@ struct Wakes: Sendable {
   /// - Returns: the number of wakes.
   func queue(_ news: [WakePlan.News], _ transaction: borrowing Transaction) throws -> Int {
     let now = clock()
-    let owners = Set(news.map(\.user.rawValue)).sorted().map { "\"\($0)\":0" }
-    let devices = try transaction.all(
-      """
-      SELECT a.owner, a.device, a.woken, a.woken_at, a.is_waiting, a.is_open, a.outbox, a.kind,
-        a.address, a.tag, a.flags, a.keys
-      FROM json_each(?1 /*postgresql ::json */) n
-        JOIN apptimist_sleepers a ON a.owner = CAST(n.key AS BIGINT)
-      ORDER BY a.owner, a.device
-      """, "{\(owners.joined(separator: ","))}"
-    ) { try WakePlan.Device($0) }
+    var devices: [WakePlan.Device] = []
+    for owner in Set(news.map(\.user.rawValue)).sorted() {
+      devices += try transaction.all(
+        """
+        SELECT a.owner, a.device, a.woken, a.woken_at, a.is_waiting, a.is_open, a.outbox, a.kind,
+          a.address, a.tag, a.flags, a.keys
+        FROM apptimist_sleepers a WHERE a.owner = ? ORDER BY a.device
+        """, owner
+      ) { try WakePlan.Device($0) }
+    }
     let plan = WakePlan(news, devices, kinds: queue.kinds, at: now, limits)
     for renewal in plan.renewals {
       try transaction.execute(
