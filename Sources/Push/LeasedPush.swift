@@ -87,7 +87,10 @@ package struct PushAddress: Hashable, Sendable {
   package let bytes: [UInt8]
 
   /// Takes a stored address, which was checked before it was stored.
-  package init(stored kind: PushKind, _ bytes: [UInt8]) { (self.kind, self.bytes) = (kind, bytes) }
+  package init(stored kind: PushKind, _ bytes: [UInt8]) {
+    self.kind = kind
+    self.bytes = bytes
+  }
 
   /// Checks an address.
   ///

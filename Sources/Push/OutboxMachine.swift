@@ -18,6 +18,8 @@ struct OutboxMachine: Sendable {
     case queued
     /// The store has leased pushes; the next push that it has not leased is due at a moment, if there is one.
     case leased([LeasedPush], next: Timestamp?)
+    /// Services have leased pushes as they queued them.
+    case received([LeasedPush])
     /// The store can't be read now.
     case storeFailed
     /// A push was tried.
@@ -111,6 +113,8 @@ struct OutboxMachine: Sendable {
   /// The number of leases made in doubt.
   private var doubtfulLeases = 0
   private var isLeasing = false
+  /// False once nothing is known to be due that isn't under way.
+  private var hasBacklog = true
   private var hasNews = true
   private var nextDue: Timestamp?
   private var nextPoll = Timestamp(milliseconds: 0)
@@ -154,9 +158,13 @@ struct OutboxMachine: Sendable {
       case .leased(let pushes, let next):
         isLeasing = false
         nextDue = next
+        hasBacklog = next.map { $0 <= now } ?? false
+        for push in pushes { begin(push, now, &actions) }
+      case .received(let pushes):
         for push in pushes { begin(push, now, &actions) }
       case .storeFailed:
         isLeasing = false
+        hasBacklog = true
         hasNews = true
         // No longer: the store's failure says nothing of the push service.
         if !isPaused(at: now) { pausedUntil = now + limits.firstPause }
@@ -176,6 +184,13 @@ struct OutboxMachine: Sendable {
   ///
   /// After a pause it is one after the other, until one is accepted.
   private var room: Int { (pauses == 0 ? limits.inFlight : 1) - inFlight.count }
+
+  /// Returns how many pushes may be leased as they are queued: none while others wait that are due longer, or the push service
+  /// is in doubt. While some that were leased so are on their way here, more may be under way than at once otherwise.
+  func freePlaces(at now: Timestamp) -> Int {
+    guard !hasBacklog, pauses == 0, !isPaused(at: now), doubtfulAccounts.isEmpty else { return 0 }
+    return max(0, room)
+  }
 
   /// Returns whether all pushes are paused, which never lasts longer than a pause if the clock was set back.
   private func isPaused(at now: Timestamp) -> Bool {

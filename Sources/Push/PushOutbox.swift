@@ -24,8 +24,9 @@ final class PushOutbox: Sendable {
   private let limits: OutboxMachine.Limits
   private let log: Log
   private let metrics: PushMetrics
-  /// The name that this outbox leases pushes under, unlike that of any other process or earlier run.
-  private let owner: [UInt8]
+  /// The places for pushes that are leased as they are queued, under the same name as those that this outbox leases, which is
+  /// unlike that of any other process or earlier run.
+  private let leases: DirectLeases
   private let services: [String: Service]
   private let lines: AttemptTable
   /// The reasons for which pushes wait that were reported lately.
@@ -39,23 +40,26 @@ final class PushOutbox: Sendable {
   /// - Parameters:
   ///   - services: the services whose pushes it carries, by their names.
   ///   - limits: the number of pushes at once, and the times to wait.
-  ///   - owner: random bytes.
+  ///   - leases: the places for pushes that services lease.
   init(
     _ kind: PushKind, store: PushStore, provider: (any PushProvider)?,
     services: [String: Service], limits: OutboxMachine.Limits,
-    owner: [UInt8] = SecureRandom.bytes(16), log: Log, metrics: PushMetrics
+    leases: DirectLeases = DirectLeases(), log: Log, metrics: PushMetrics
   ) {
     self.kind = kind
     self.store = store
     self.provider = provider
     self.services = services
     self.limits = limits
-    self.owner = owner
+    self.leases = leases
     self.log = log
     self.metrics = metrics
     lines = AttemptTable(span: .seconds(60), size: 64, clock: store.clock)
     waits = AttemptTable(span: .seconds(600), size: 64, clock: store.clock)
   }
+
+  /// The name that this outbox leases pushes under.
+  private var owner: [UInt8] { leases.owner }
 
   /// The name of the push service, for its proof.
   private var target: String { provider?.target ?? "log" }
@@ -67,6 +71,11 @@ final class PushOutbox: Sendable {
     events.put(.queued)
   }
 
+  /// Sends pushes that were leased for this outbox as they were queued, and committed.
+  func send(_ pushes: [LeasedPush]) {
+    if !pushes.isEmpty { events.put(.received(pushes)) }
+  }
+
   /// Pushes until the task is cancelled.
   func run() async {
     guard let isProven = await isProven() else { return }
@@ -76,8 +85,10 @@ final class PushOutbox: Sendable {
       while !Task.isCancelled {
         for action in machine.advance(arrived, at: store.clock()) { perform(action, in: &group) }
         let now = store.clock()
+        leases.offer(machine.freePlaces(at: now))
         arrived = await events.next(within: now.duration(to: machine.wakeTime(at: now)))
       }
+      leases.offer(0)
       // The attempts under way end with the group.
       group.cancelAll()
       for event in arrived { events.put(event) }

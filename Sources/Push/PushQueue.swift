@@ -50,6 +50,8 @@ package struct PushQueue: Sendable {
   var loggedKinds: Set<PushKind> = []
   /// Counts pushes that go because too many wait.
   var dropped: Counter?
+  /// The places for pushes that are leased as they are queued.
+  var direct: [PushKind: DirectLeases] = [:]
 
   /// Queues a push, in the transaction of what it tells of.
   ///
@@ -61,14 +63,40 @@ package struct PushQueue: Sendable {
   ///   - due: the moment before which it isn't sent.
   ///   - expires: the moment from which it isn't sent.
   ///   - most: the pushes that may wait for the device, of which the oldest go first; nil to look at none.
-  package func queue(
+  ///   - mayLease: whether the push may be leased at once. The caller hands it to ``Pushes/send(_:)`` after the commit.
+  /// - Returns: the push if it was leased.
+  @discardableResult package func queue(
     _ content: [UInt8], to address: PushAddress, of device: [UInt8], for account: [UInt8],
     urgency: PushUrgency = .high, collapseKey: String? = nil, position: Int64 = 0,
     created: Timestamp, due: Timestamp, expires: Timestamp, atMost most: Int?,
+    mayLease: Bool = false, _ transaction: borrowing Transaction
+  ) throws -> LeasedPush? {
+    let push = QueuedPush(
+      content, to: address, of: device, for: account, urgency: urgency, collapseKey: collapseKey,
+      position: position, due: due, isFirst: true)
+    var leased: LeasedPush?
+    if mayLease, due <= created, let direct = direct[address.kind], direct.take() {
+      leased = try insert(push, created, expires, for: direct.owner, transaction)
+    } else {
+      try insert(push, created, expires, transaction)
+    }
+    guard let most else { return leased }
+    try transaction.execute(
+      """
+      DELETE FROM push_outbox
+      WHERE service = ?1 AND device = ?2 AND lease_owner IS NULL AND id <= (
+        SELECT id FROM push_outbox WHERE service = ?1 AND device = ?2
+        ORDER BY id /*postgresql + 0 */ DESC LIMIT 1 OFFSET ?3)
+      """, service, device, most)
+    countDropped(transaction.changes)
+    return leased
+  }
+
+  /// Writes a push.
+  private func insert(
+    _ push: QueuedPush, _ created: Timestamp, _ expires: Timestamp,
     _ transaction: borrowing Transaction
   ) throws {
-    // Without it, each identifier would open the system's source of randomness.
-    var generator = SystemRandomNumberGenerator()
     try transaction.execute(
       """
       INSERT INTO push_outbox (
@@ -78,18 +106,59 @@ package struct PushQueue: Sendable {
         CASE WHEN EXISTS (
           SELECT 1 FROM push_outbox WHERE service = ?1 AND device = ?2
           ORDER BY id /*postgresql + 0 */ DESC LIMIT 1 /*postgresql FOR KEY SHARE */) THEN 0 ELSE 1 END)
-      """, service, device, account, address.kind, address.bytes,
-      UUID.random(using: &generator).uuidString.lowercased(), content, urgency, collapseKey,
-      position, created, expires, due)
-    guard let most else { return }
-    try transaction.execute(
+      """, service, push.device, push.account, push.address.kind, push.address.bytes,
+      Self.newIdentifier(), push.content, push.urgency, push.collapseKey, push.position, created,
+      expires, push.due)
+  }
+
+  /// Writes a push, and leases it if no other one waits for its device and its account may have one more under way.
+  ///
+  /// - Returns: the push if it is leased.
+  private func insert(
+    _ push: QueuedPush, _ created: Timestamp, _ expires: Timestamp, for owner: [UInt8],
+    _ transaction: borrowing Transaction
+  ) throws -> LeasedPush? {
+    let pushID = Self.newIdentifier()
+    // The limits keep what they stand in from being evaluated more than once.
+    let row = try transaction.one(
       """
-      DELETE FROM push_outbox
-      WHERE service = ?1 AND device = ?2 AND lease_owner IS NULL AND id <= (
-        SELECT id FROM push_outbox WHERE service = ?1 AND device = ?2
-        ORDER BY id /*postgresql + 0 */ DESC LIMIT 1 OFFSET ?3)
-      """, service, device, most)
-    countDropped(transaction.changes)
+      INSERT INTO push_outbox (
+        service, device, account, kind, address, push_id, content, urgency, collapse_key,
+        position, created_at, expires_at, due_at, is_next, attempts, lease_owner, lease_end)
+      SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, n.is_next, n.is_leased,
+        CASE WHEN n.is_leased = 1 THEN ?14 END, CASE WHEN n.is_leased = 1 THEN ?15 ELSE 0 END
+      FROM (
+        SELECT m.is_next, CASE WHEN m.is_next = 1 AND (
+          SELECT count(*) FROM push_outbox l
+          WHERE l.account = ?3 AND l.is_next = 1 AND l.service = ?1 AND l.lease_end > ?11
+        ) < ?16 THEN 1 ELSE 0 END AS is_leased
+        FROM (
+          SELECT CASE WHEN EXISTS (
+            SELECT 1 FROM push_outbox WHERE service = ?1 AND device = ?2
+            ORDER BY id /*postgresql + 0 */ DESC LIMIT 1 /*postgresql FOR KEY SHARE */
+          ) THEN 0 ELSE 1 END AS is_next LIMIT 1) m LIMIT 1) n
+      RETURNING id, attempts
+      """, service, push.device, push.account, push.address.kind, push.address.bytes, pushID,
+      push.content, push.urgency, push.collapseKey, push.position, created, expires, push.due,
+      owner, created + PushStore.lease, PushStore.ofAccount
+    ) { row in (id: try row[0] as Int64, isLeased: try row[1] as Bool) }
+    guard let row, row.isLeased else { return nil }
+    return leasedPush(push, row.id, pushID, created, expires)
+  }
+
+  private func leasedPush(
+    _ push: QueuedPush, _ id: Int64, _ pushID: String, _ created: Timestamp, _ expires: Timestamp
+  ) -> LeasedPush {
+    LeasedPush(
+      id: id, service: service, device: push.device, account: push.account,
+      address: push.address, pushID: pushID, content: push.content, urgency: push.urgency,
+      collapseKey: push.collapseKey, created: created, expires: expires, attempts: 1)
+  }
+
+  private static func newIdentifier() -> String {
+    // Without it, each identifier would open the system's source of randomness.
+    var generator = SystemRandomNumberGenerator()
+    return UUID.random(using: &generator).uuidString.lowercased()
   }
 
   /// Makes the statement of PostgreSQL's that queues many pushes.
@@ -98,13 +167,18 @@ package struct PushQueue: Sendable {
   ///   - pushes: the pushes, in the order of the bytes of their devices, whose newest waiting pushes are locked in it.
   ///   - created: the time.
   ///   - expires: the moment from which they aren't sent.
+  ///   - leased: receives the pushes that were leased at once, each with its index, once the statement has run. The caller hands
+  ///     them to ``Pushes/send(_:)`` after the commit.
   package func insertion(
-    of pushes: [QueuedPush], created: Timestamp, expires: Timestamp
+    of pushes: [QueuedPush], created: Timestamp, expires: Timestamp,
+    leased: @escaping (Int, LeasedPush) -> Void
   ) throws(StoreError) -> PipelinedStatement {
-    var generator = SystemRandomNumberGenerator()
-    var identifiers: [String] = []
-    for _ in pushes {
-      identifiers.append(UUID.random(using: &generator).uuidString.lowercased())
+    let identifiers = pushes.map { _ in Self.newIdentifier() }
+    let owners = pushes.map { push -> [UInt8]? in
+      guard push.isFirst, push.due <= created, let direct = direct[push.address.kind],
+        direct.take()
+      else { return nil }
+      return direct.owner
     }
     var parameters = PostgreSQLParameters()
     try parameters.append(service)
@@ -121,7 +195,51 @@ package struct PushQueue: Sendable {
     try parameters.append(integers: pushes.map(\.position))
     try parameters.append(integers: pushes.map(\.due.milliseconds))
     try parameters.append(booleans: pushes.map(\.isFirst))
+    guard owners.contains(where: { $0 != nil }) else { return insertion(parameters) }
+    // The pushes of its account that are before it, and may be leased with it.
+    var before: [[UInt8]: Int64] = [:]
+    var ranks: [Int64] = []
+    for (push, owner) in zip(pushes, owners) {
+      ranks.append(before[push.account] ?? 0)
+      if owner != nil { before[push.account, default: 0] += 1 }
+    }
+    try parameters.append(blobs: owners)
+    try parameters.append(integers: ranks)
+    try parameters.append(created + PushStore.lease)
+    try parameters.append(PushStore.ofAccount)
+    let indices = Dictionary(uniqueKeysWithValues: zip(identifiers, pushes.indices))
     return PipelinedStatement(
+      """
+      INSERT INTO push_outbox (
+        service, created_at, expires_at, device, account, kind, address, push_id, content, urgency,
+        collapse_key, position, due_at, is_next, attempts, lease_owner, lease_end)
+      SELECT ?1, ?2, ?3, p.device, p.account, p.kind, p.address, p.push_id, p.content, p.urgency,
+        p.collapse_key, p.position, p.due_at, n.is_next, l.is_leased,
+        CASE WHEN l.is_leased = 1 THEN p.owner END,
+        CASE WHEN l.is_leased = 1 THEN ?17 ELSE 0 END
+      FROM unnest(?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16) AS p (
+        device, account, kind, address, push_id, content, urgency, collapse_key, position, due_at,
+        is_first, owner, rank)
+      CROSS JOIN LATERAL (
+        SELECT CASE WHEN p.is_first AND NOT EXISTS (
+          SELECT 1 FROM push_outbox o WHERE o.service = ?1 AND o.device = p.device
+          ORDER BY o.id + 0 DESC LIMIT 1 FOR KEY SHARE) THEN 1 ELSE 0 END AS is_next OFFSET 0) n
+      CROSS JOIN LATERAL (
+        SELECT CASE WHEN p.owner IS NOT NULL AND n.is_next = 1 AND p.rank + (
+          SELECT count(*) FROM push_outbox a
+          WHERE a.account = p.account AND a.is_next = 1 AND a.service = ?1 AND a.lease_end > ?2
+        ) < ?18 THEN 1 ELSE 0 END AS is_leased OFFSET 0) l
+      RETURNING id, push_id, attempts
+      """, parameters
+    ) { row in
+      guard try row[2] as Bool, let index = indices[try row[1]] else { return }
+      leased(index, leasedPush(pushes[index], try row[0], identifiers[index], created, expires))
+    }
+  }
+
+  /// Makes the statement that queues pushes of which none is leased.
+  private func insertion(_ parameters: PostgreSQLParameters) -> PipelinedStatement {
+    PipelinedStatement(
       """
       INSERT INTO push_outbox (
         service, created_at, expires_at, device, account, kind, address, push_id, content, urgency,

@@ -256,7 +256,9 @@ struct PushStore: Sendable {
     _ push: LeasedPush, _ owner: [UInt8], target: String? = nil, retry: Timestamp? = nil
   ) async throws {
     try await store.perform(
-      CompleteOperation.Input(push: push.id, owner: owner, target: target, retry: retry),
+      CompleteOperation.Input(
+        push: push.id, owner: owner, target: target, retry: retry,
+        place: CompleteOperation.DevicePlace(service: push.service, device: push.device)),
       by: CompleteOperation.self)
   }
 
@@ -288,6 +290,21 @@ enum CompleteOperation: BatchOperation {
     let target: String?
     /// The moment from which the push is tried again, or nil if it is done with.
     let retry: Timestamp?
+    /// The push's device, by which pushes are locked.
+    let place: DevicePlace
+  }
+
+  /// The place of a device in the order of the locks.
+  struct DevicePlace: Sendable, Comparable {
+    let service: String
+    let device: [UInt8]
+
+    static func < (left: DevicePlace, right: DevicePlace) -> Bool {
+      guard left.service == right.service else {
+        return left.service.utf8.lexicographicallyPrecedes(right.service.utf8)
+      }
+      return left.device.lexicographicallyPrecedes(right.device)
+    }
   }
 
   static func run(_ input: Input, _ transaction: borrowing Transaction) throws {
@@ -310,28 +327,40 @@ enum CompleteOperation: BatchOperation {
   static func run(
     _ inputs: [Input], in transaction: borrowing Transaction
   ) throws -> [Result<Void, any Error>] {
-    var pushes = PostgreSQLParameters()
-    try pushes.append(integers: inputs.map { $0.push })
-    var ends = pushes
-    try ends.append(blobs: inputs.map { $0.owner })
-    try ends.append(integers: inputs.map { $0.retry?.milliseconds })
+    var locks = PostgreSQLParameters()
+    try locks.append(integers: inputs.sorted { $0.place < $1.place }.map { $0.push })
+    // A lost lease is another process's, or nobody's: the outboxes of this one lease pushes of different kinds.
+    let owners = Array(Set(inputs.map { $0.owner }))
     var statements = [
       PipelinedStatement(
         """
-        SELECT 1 FROM push_outbox WHERE id = ANY (?) ORDER BY service, device FOR UPDATE
-        """, pushes),
-      PipelinedStatement(
-        """
-        UPDATE push_outbox o SET due_at = s.due, lease_owner = NULL, lease_end = 0
-        FROM unnest(?, ?, ?) AS s (id, owner, due)
-        WHERE o.id = s.id AND o.lease_owner = s.owner AND s.due IS NOT NULL
-        """, ends),
-      PipelinedStatement(
-        """
-        DELETE FROM push_outbox o USING unnest(?, ?, ?) AS s (id, owner, due)
-        WHERE o.id = s.id AND o.lease_owner = s.owner AND s.due IS NULL
-        """, ends),
+        SELECT 1 FROM unnest(?) AS p (id) CROSS JOIN LATERAL (
+          SELECT 1 FROM push_outbox WHERE id = p.id FOR UPDATE) o
+        """, locks)
     ]
+    let retries = inputs.filter { $0.retry != nil }
+    if !retries.isEmpty {
+      var parameters = PostgreSQLParameters()
+      try parameters.append(integers: retries.map { $0.push })
+      try parameters.append(integers: retries.map { $0.retry?.milliseconds })
+      try parameters.append(blobs: owners)
+      statements.append(
+        PipelinedStatement(
+          """
+          UPDATE push_outbox SET due_at = (?2)[array_position(?1, id)], lease_owner = NULL,
+            lease_end = 0
+          WHERE id = ANY (?1) AND lease_owner = ANY (?3)
+          """, parameters))
+    }
+    let ends = inputs.filter { $0.retry == nil }
+    if !ends.isEmpty {
+      var parameters = PostgreSQLParameters()
+      try parameters.append(integers: ends.map { $0.push })
+      try parameters.append(blobs: owners)
+      statements.append(
+        PipelinedStatement(
+          "DELETE FROM push_outbox WHERE id = ANY (?1) AND lease_owner = ANY (?2)", parameters))
+    }
     let targets = Set(inputs.compactMap { $0.target }).sorted()
     if !targets.isEmpty {
       var parameters = PostgreSQLParameters()

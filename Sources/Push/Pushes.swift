@@ -36,6 +36,9 @@ package final class Pushes: Sendable {
   private let metrics: PushMetrics
   private let publicURL: String?
   private let logProvider: LogProvider
+  /// The places for pushes that are leased as they are queued.
+  private let direct = Dictionary(
+    uniqueKeysWithValues: PushKind.allCases.map { ($0, DirectLeases()) })
   private let state = Lock(State())
 
   /// Makes the pushes of a process. Nothing is pushed before ``run()``.
@@ -90,7 +93,7 @@ package final class Pushes: Sendable {
     if browsers == .log { logged.insert(.web) }
     return PushQueue(
       service: service, kinds: kinds, loggedKinds: logged,
-      dropped: metrics.dropped(of: service, for: "too many"))
+      dropped: metrics.dropped(of: service, for: "too many"), direct: direct)
   }
 
   private func kinds(in mode: PushMode) -> Set<PushKind> {
@@ -154,6 +157,14 @@ package final class Pushes: Sendable {
     for outbox in state.withLock(\.outboxes) where kinds.contains(outbox.kind) { outbox.wake() }
   }
 
+  /// Sends pushes that were leased as they were queued, and committed.
+  package func send(_ pushes: [LeasedPush]) {
+    guard !pushes.isEmpty else { return }
+    for outbox in state.withLock(\.outboxes) {
+      outbox.send(pushes.filter { $0.address.kind == outbox.kind })
+    }
+  }
+
   /// Reads credentials again that may be others by now.
   ///
   /// - Throws: ``PushSetupError`` that says what is wrong with some; then the former ones stay.
@@ -197,6 +208,7 @@ package final class Pushes: Sendable {
     let most = kind == .web ? PushServiceLoad.all + Self.mostWaiting : configuration.streams
     return PushOutbox(
       kind, store: store, provider: state.providers[kind], services: services,
-      limits: .init(inFlight: most, of: kind), log: log, metrics: metrics)
+      limits: .init(inFlight: most, of: kind), leases: direct[kind] ?? DirectLeases(), log: log,
+      metrics: metrics)
   }
 }

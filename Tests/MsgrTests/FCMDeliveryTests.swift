@@ -57,7 +57,7 @@ internal import Platform
     limits.poll = .milliseconds(20)
     return PushOutbox(
       kind, store: fixture.outbox, provider: provider, services: fixture.services,
-      limits: limits, owner: owner, log: log,
+      limits: limits, leases: DirectLeases(owner: owner), log: log,
       metrics: PushMetrics(metrics, clock: fixture.store.clock))
   }
 
@@ -67,7 +67,7 @@ internal import Platform
   ) async throws {
     try await withThrowingTaskGroup { group in
       group.addTask { await outbox.run() }
-      try await waitUntil {
+      try await waitUntil(pausingAtMost: .milliseconds(2)) {
         if try await fixture.count("push_outbox") == 0 { return true }
         if try await fixture.leased(by: owner) == 0 { fixture.clock.advance(by: step) }
         outbox.wake()
@@ -304,7 +304,7 @@ internal import Platform
     try await runUntilEmpty(
       PushOutbox(
         .fcm, store: fixture.outbox, provider: provider, services: fixture.services,
-        limits: limits, owner: [1],
+        limits: limits, leases: DirectLeases(owner: [1]),
         log: Log(level: .error, descriptor: -1),
         metrics: PushMetrics(Metrics(), clock: fixture.store.clock)))
     #expect(try await fixture.count("msgr_devices") == 1)

@@ -41,7 +41,7 @@ internal import Platform
     limits.poll = .milliseconds(20)
     return PushOutbox(
       .apns, store: fixture.outbox, provider: provider, services: fixture.services,
-      limits: limits, owner: owner,
+      limits: limits, leases: DirectLeases(owner: owner),
       log: Log(level: .error, descriptor: -1),
       metrics: PushMetrics(metrics, clock: fixture.store.clock))
   }
@@ -53,7 +53,7 @@ internal import Platform
   ) async throws {
     try await withThrowingTaskGroup { group in
       group.addTask { await outbox.run() }
-      try await waitUntil {
+      try await waitUntil(pausingAtMost: .milliseconds(2)) {
         if try await fixture.count("push_outbox") == 0 { return true }
         if try await fixture.leased(by: owner) == 0 { fixture.clock.advance(by: step) }
         outbox.wake()
@@ -215,13 +215,13 @@ internal import Platform
     let outboxes = [left, right].enumerated().map { index, fixture in
       PushOutbox(
         .apns, store: fixture.outbox, provider: provider, services: fixture.services,
-        limits: limits, owner: [UInt8(index)],
+        limits: limits, leases: DirectLeases(owner: [UInt8(index)]),
         log: Log(level: .error, descriptor: -1),
         metrics: PushMetrics(Metrics(), clock: fixture.store.clock))
     }
     try await withThrowingTaskGroup { group in
       for outbox in outboxes { group.addTask { await outbox.run() } }
-      try await waitUntil {
+      try await waitUntil(pausingAtMost: .milliseconds(2)) {
         for outbox in outboxes { outbox.wake() }
         return try await left.count("push_outbox") == 0
       }

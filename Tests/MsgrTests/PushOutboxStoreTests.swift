@@ -302,7 +302,7 @@ struct PushOutboxStoreTests {
     let now = fixture.clock.now
     for number in 0..<4 {
       try await store.write { transaction in
-        try other.queue(
+        _ = try other.queue(
           [UInt8(number)], to: address, of: [1], for: [2], position: Int64(number), created: now,
           due: now + .seconds(60), expires: now + .seconds(600), atMost: 3, transaction)
       }

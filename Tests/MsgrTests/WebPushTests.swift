@@ -78,7 +78,7 @@ internal import Platform
       services: [
         MsgrService.name: .init(source: MsgrPushes(store: fixture.store, page: page), log: nil)
       ],
-      limits: limits, owner: [1],
+      limits: limits, leases: DirectLeases(owner: [1]),
       log: Log(level: .error, descriptor: -1),
       metrics: PushMetrics(Metrics(), clock: fixture.store.clock))
   }
@@ -122,7 +122,7 @@ internal import Platform
   private func run(_ outbox: PushOutbox, untilEmptyFor name: String? = nil) async throws {
     try await withThrowingTaskGroup { group in
       group.addTask { await outbox.run() }
-      try await waitUntil {
+      try await waitUntil(pausingAtMost: .milliseconds(2)) {
         if try await waiting(name) == 0 { return true }
         if try await fixture.leased(by: [1]) == 0 { fixture.clock.advance(by: .milliseconds(200)) }
         outbox.wake()

@@ -52,8 +52,8 @@ struct OutboxFixture: Sendable {
   ) async throws {
     let now = clock.now
     let address = PushAddress(stored: kind, Array(device.utf8))
-    try await store.write { [queue] transaction in
-      try queue.queue(
+    _ = try await store.write { [queue] transaction in
+      _ = try queue.queue(
         [], to: address, of: Array(device.utf8), for: Array(account.utf8), created: now, due: now,
         expires: now + life, atMost: nil, transaction)
     }

@@ -53,8 +53,10 @@ struct SendReceipt: Sendable {
   var isStored: Bool
   /// The entries that were written into users' logs, for their streams.
   var entries: [LogEntry] = []
-  /// The kinds of push services that it is pushed to.
+  /// The kinds of push services that it is pushed to, as far as the pushes aren't leased yet.
   var pushes: Set<PushKind> = []
+  /// The pushes that were leased as they were queued.
+  var leased: [LeasedPush] = []
   /// The identifier of the sender's own copy, if there is one.
   var own: MessageID?
   /// The number by which Gotify's clients know the message.

@@ -102,8 +102,8 @@ extension MsgrStore {
         SendFacts.Device(device: device, start: streams.starts[device.id])
       }
     }
-    let plan = plan(batch, facts, now: now, sendLimits)
-    try write(plan, transaction)
+    var plan = plan(batch, facts, now: now, sendLimits)
+    plan.record(try write(plan, transaction))
     return plan.outcomes[0]
   }
 
@@ -250,7 +250,11 @@ extension MsgrStore {
   // MARK: - Writing
 
   /// Writes a plan, row by row.
-  private func write(_ plan: SendPlan, _ transaction: borrowing Transaction) throws {
+  ///
+  /// - Returns: the pushes that were leased, by their indices.
+  private func write(
+    _ plan: SendPlan, _ transaction: borrowing Transaction
+  ) throws -> [Int: LeasedPush] {
     for (name, counters) in plan.accounts {
       try transaction.execute(
         """
@@ -261,7 +265,10 @@ extension MsgrStore {
         counters.number, name)
     }
     for row in plan.inbox { try insert(row, transaction) }
-    for push in plan.pushes { try enqueue(push, transaction) }
+    var leased: [Int: LeasedPush] = [:]
+    for (index, push) in plan.pushes.enumerated() {
+      leased[index] = try enqueue(push, transaction)
+    }
     for copy in plan.copies {
       try transaction.execute(
         """
@@ -298,6 +305,7 @@ extension MsgrStore {
       try transaction.execute(
         "DELETE FROM msgr_client_ids WHERE sender = ? AND number <= ?", sender, number)
     }
+    return leased
   }
 
   private func insert(_ row: SendPlan.InboxRow, _ transaction: borrowing Transaction) throws {
@@ -311,20 +319,21 @@ extension MsgrStore {
       message.isAddRequest, message.parts.stored, message.number, row.topic?.topic, row.topic?.id)
   }
 
-  private func enqueue(_ push: SendPlan.PushRow, _ transaction: borrowing Transaction) throws {
+  private func enqueue(
+    _ push: SendPlan.PushRow, _ transaction: borrowing Transaction
+  ) throws -> LeasedPush? {
     var mostWaiting: Int?
     if push.device.address.kind == .web {
       mostWaiting = webPushLimit
     } else if push.isFull {
       mostWaiting = limits.inbox
     }
-    try pushes.queue(
+    return try pushes.queue(
       push.content, to: push.device.address, of: Array(push.device.id.text.utf8),
       for: Array(push.recipient.text.utf8), urgency: push.urgency,
       position: push.message.id.rawValue, created: push.message.time, due: push.due,
       expires: push.message.time + limits.messageAge,
-      atMost: mostWaiting,
-      transaction)
+      atMost: mostWaiting, mayLease: true, transaction)
   }
 }
 

@@ -38,17 +38,20 @@ enum SendOperation: BatchOperation {
     let now = store.now
     var reading = SendReading(SendBatch(posts), callers, store, at: now)
     try reading.read(transaction)
-    let plan = plan(reading.batch, reading.facts, now: now, store.sendLimits)
-    let statements = try SendWriting(plan, store, at: now).statements()
+    var plan = plan(reading.batch, reading.facts, now: now, store.sendLimits)
+    var leased: [Int: LeasedPush] = [:]
+    let statements = try SendWriting(plan, store, at: now).statements { leased[$0] = $1 }
     if !statements.isEmpty { try transaction.pipeline(statements, commits: commits) }
+    plan.record(leased)
     return plan.outcomes
   }
 }
 
 /// The first trip: locks accounts, then devices, each in one order, and reads what the plan needs.
 ///
-/// What is read after a lock needs a statement of its own, which sees what was committed until then. What is looked up by
-/// `LIMIT 1` is looked up for each row, and never for the whole table.
+/// A read after a lock needs a statement of its own, which sees what was committed until then. Everything is looked up for each
+/// row by itself (`LATERAL`, kept apart by `OFFSET 0` or a lock, or a subquery): a plain join of a table that was nearly empty
+/// when the statement was planned would go through all of it, long after it has grown.
 private struct SendReading {
   let batch: SendBatch
   private(set) var facts: SendFacts
@@ -107,32 +110,43 @@ private struct SendReading {
       isSender[sender] = true
       if post.personal?.clientID != nil { isNeeded[sender] = true }
     }
+    let order = inOrder(batch.accounts.indices)
     var parameters = PostgreSQLParameters()
-    try parameters.append(texts: batch.accounts.map(\.text))
-    try parameters.append(booleans: isNeeded)
-    try parameters.append(booleans: isSender)
+    try parameters.append(texts: order.map { batch.accounts[$0].text })
+    try parameters.append(booleans: order.map { isNeeded[$0] })
+    try parameters.append(booleans: order.map { isSender[$0] })
+    try parameters.append(integers: order.map { Int64($0) })
     return PipelinedStatement(
       """
       SELECT u.messages, u.unread, u.last_id, u.sent, u.named, u.last_number, r.n,
         CASE WHEN s.streams THEN 1 ELSE 0 END
-      FROM unnest(?, ?, ?) WITH ORDINALITY AS r (name, is_needed, is_sender, n)
+      FROM unnest(?, ?, ?, ?) AS r (name, is_needed, is_sender, n)
         CROSS JOIN LATERAL (
           SELECT CASE WHEN r.is_sender THEN EXISTS (
             SELECT 1 FROM msgr_devices d
             WHERE d.username = r.name AND substr(d.device_id, 1, 7) = 'stream:')
           ELSE false END AS streams OFFSET 0) s
-        JOIN msgr_users u ON u.username = r.name
-      WHERE r.is_needed OR s.streams ORDER BY u.username FOR NO KEY UPDATE OF u
+        CROSS JOIN LATERAL (
+          SELECT messages, unread, last_id, sent, named, last_number FROM msgr_users
+          WHERE username = r.name AND (r.is_needed OR s.streams) FOR NO KEY UPDATE) u
       """, parameters
     ) { row in
       rows.accounts.append(
-        (index: try row[6] - 1, account: try SendFacts.Account(row), streams: try row[7]))
+        (index: try row[6], account: try SendFacts.Account(row), streams: try row[7]))
     }
   }
 
-  /// The devices of the recipients, locked, with their streams, which are under the accounts' locks.
+  /// The indices of accounts in the order of the locks, which is that of their names' bytes.
+  private func inOrder(_ indices: some Sequence<Int>) -> [Int] {
+    indices.sorted { left, right in
+      batch.accounts[left].text.utf8.lexicographicallyPrecedes(batch.accounts[right].text.utf8)
+    }
+  }
+
+  /// The devices of the recipients, locked, with their streams, which are under the accounts' locks. They are ordered by an
+  /// expression, so that no index in their order is walked through for it.
   private func devices(into rows: Rows) throws -> PipelinedStatement {
-    let recipients = Set(batch.recipients).sorted()
+    let recipients = inOrder(Set(batch.recipients))
     var parameters = PostgreSQLParameters()
     try parameters.append(texts: recipients.map { batch.accounts[$0].text })
     try parameters.append(integers: recipients.map { Int64($0) })
@@ -141,8 +155,9 @@ private struct SendReading {
       SELECT d.device_id, d.endpoint, d.p256dh, d.auth, d.is_declarative, r.n,
         (SELECT min(s.start) FROM msgr_streams s WHERE s.device_id = d.device_id),
         (SELECT string_agg(s.node::text, ' ') FROM msgr_streams s WHERE s.device_id = d.device_id)
-      FROM unnest(?, ?) AS r (name, n) JOIN msgr_devices d ON d.username = r.name
-      ORDER BY d.device_id FOR NO KEY UPDATE OF d
+      FROM unnest(?, ?) AS r (name, n) CROSS JOIN LATERAL (
+        SELECT device_id, endpoint, p256dh, auth, is_declarative FROM msgr_devices
+        WHERE username = r.name ORDER BY device_id || '' FOR NO KEY UPDATE) d
       """, parameters
     ) { row in
       let nodes: String? = try row[7]
@@ -165,8 +180,10 @@ private struct SendReading {
     try parameters.append(integers: senders.map { Int64($0) })
     return PipelinedStatement(
       """
-      SELECT DISTINCT r.n, s.node FROM unnest(?, ?) AS r (name, n)
-        JOIN msgr_devices d ON d.username = r.name JOIN msgr_streams s USING (device_id)
+      SELECT DISTINCT r.n, s.node FROM unnest(?, ?) AS r (name, n) CROSS JOIN LATERAL (
+        SELECT device_id FROM msgr_devices WHERE username = r.name OFFSET 0) d
+      CROSS JOIN LATERAL (
+        SELECT node FROM msgr_streams WHERE device_id = d.device_id OFFSET 0) s
       """, parameters
     ) { row in rows.nodes.append((index: try row[0], node: try row[1])) }
   }
@@ -286,7 +303,11 @@ private struct SendWriting {
   }
 
   /// Returns the statements of all tables that change. The accounts' counters come before what triggers count.
-  func statements() throws -> [PipelinedStatement] {
+  ///
+  /// - Parameter leased: receives the pushes that were leased, with their indices.
+  func statements(
+    leased: @escaping (Int, LeasedPush) -> Void
+  ) throws -> [PipelinedStatement] {
     var statements: [PipelinedStatement] = []
     if !plan.tokens.isEmpty { statements.append(try tokens()) }
     if !plan.accounts.isEmpty { statements.append(try accounts()) }
@@ -294,7 +315,7 @@ private struct SendWriting {
     if !plan.copies.isEmpty { statements.append(try copies()) }
     if !plan.names.isEmpty { statements.append(try names()) }
     if !plan.acquaintances.isEmpty { statements.append(try acquaintances()) }
-    if !plan.pushes.isEmpty { statements.append(try pushes()) }
+    if !plan.pushes.isEmpty { statements.append(try pushes(leased: leased)) }
     if !plan.copiesToDrop.isEmpty { statements.append(try copiesToDrop()) }
     if !plan.namesToDrop.isEmpty { statements.append(try namesToDrop()) }
     let browsers = plan.pushes.filter { $0.isFirst && $0.device.address.kind == .web }
@@ -419,7 +440,9 @@ private struct SendWriting {
       """, parameters)
   }
 
-  private func pushes() throws -> PipelinedStatement {
+  private func pushes(
+    leased: @escaping (Int, LeasedPush) -> Void
+  ) throws -> PipelinedStatement {
     let pushes = plan.pushes.map { push in
       QueuedPush(
         push.content, to: push.device.address, of: Array(push.device.id.text.utf8),
@@ -427,7 +450,7 @@ private struct SendWriting {
         position: push.message.id.rawValue, due: push.due, isFirst: push.isFirst)
     }
     return try store.pushes.insertion(
-      of: pushes, created: now, expires: now + store.limits.messageAge)
+      of: pushes, created: now, expires: now + store.limits.messageAge, leased: leased)
   }
 
   private func copiesToDrop() throws -> PipelinedStatement {

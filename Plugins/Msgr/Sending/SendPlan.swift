@@ -124,6 +124,8 @@ struct SendPlan: Sendable {
   }
 
   struct PushRow: Sendable {
+    /// The index of the message among those of the batch.
+    let post: Int
     let message: Message
     let recipient: UserName
     let device: PushedDevice
@@ -165,6 +167,19 @@ struct SendPlan: Sendable {
   var copiesToDrop: [(sender: UserName, count: Int)] = []
   /// The senders who have too many names, and the last one to forget.
   var namesToDrop: [(sender: UserName, upTo: Int)] = []
+
+  /// Records which pushes were leased as they were queued, by their indices: the outbox need not look for these.
+  mutating func record(_ leased: [Int: LeasedPush]) {
+    guard !leased.isEmpty else { return }
+    let rows = Dictionary(grouping: pushes.indices, by: { pushes[$0].post })
+    for (post, rows) in rows {
+      guard case .sent(var receipt) = outcomes[post] else { continue }
+      receipt.leased = rows.compactMap { leased[$0] }
+      receipt.pushes = Set(
+        rows.filter { leased[$0] == nil }.map { pushes[$0].device.address.kind })
+      outcomes[post] = .sent(receipt)
+    }
+  }
 
   /// True if some messages have to be sent by themselves.
   var hasRest: Bool {
@@ -254,7 +269,7 @@ private struct SendPlanner {
     case .untouched: break
     }
     if let token = fact.token { plan.tokens.append(token) }
-    var receipt = store(post, fact, in: recipient, isFull: isFull, hasRoom: hasRoom)
+    var receipt = store(index, fact, in: recipient, isFull: isFull, hasRoom: hasRoom)
     if let sender = batch.senders[index] {
       keepCopy(of: post, fact, sender: sender, recipient: recipient, &receipt)
       if !fact.hasWritten, sender != recipient {
@@ -269,8 +284,9 @@ private struct SendPlanner {
   /// Gives a message the next identifier of its recipient's log, above all earlier ones whatever the clock does; puts it into
   /// the inbox, and pushes it, unless the recipient blocks the sender.
   private mutating func store(
-    _ post: InboxPost, _ fact: SendFacts.Post, in recipient: Int, isFull: Bool, hasRoom: Bool
+    _ index: Int, _ fact: SendFacts.Post, in recipient: Int, isFull: Bool, hasRoom: Bool
   ) -> SendReceipt {
+    let post = batch.posts[index]
     var account = accounts[recipient] ?? SendFacts.Account()
     defer { accounts[recipient] = account }
     let predecessor = account.last
@@ -301,7 +317,7 @@ private struct SendPlanner {
       receipt.pushes.insert(device.device.address.kind)
       plan.pushes.append(
         SendPlan.PushRow(
-          message: message, recipient: post.recipient, device: device.device,
+          post: index, message: message, recipient: post.recipient, device: device.device,
           badge: account.unread, due: isHeld ? now + limits.pushHold : now,
           isFirst: pushedDevices.insert(device.device.id).inserted, isFull: isFull))
     }

@@ -141,6 +141,7 @@ extension MessageService {
   func publishEffects(_ delivery: SendReceipt) {
     if delivery.isStored { accepted.add() }
     for entry in delivery.entries { publish(entry) }
+    pushes.send(delivery.leased)
     pushes.wake(delivery.pushes)
   }
 
