@@ -2,10 +2,10 @@
 """msgr_benchmark.py AWD MESSAGE_BENCHMARK NODE [SECONDS] [ROUNDS]: `/message` with 64 keep-alive clients. Each response is
 sent after the fsync that made its message durable. awd, by password (the verified pair is cached, so that Argon2id doesn't
 run again) and by bearer token, against Node's `http` and `node:sqlite` (message_server.mjs) and against the store alone
-writing the same rows, in turn, each over a fresh database with the same 4,096 recipients of one device each. A message is
-a row of the inbox and one of the outbox. The push service can't be reached, so that the outbox grows as Node's does; the
+writing the same rows, in turn, each over a fresh database with the same 4,096 recipients of one device each, to whom the
+senders have written before. A message is a row of the inbox and one of the outbox. The push service can't be reached, so that the outbox grows as Node's does; the
 last row pushes too, to the log. The table shows the medians of the rounds. All processes share the machine's cores."""
-import json, os, shutil, sqlite3, statistics, subprocess, sys, tempfile, time, urllib.error, urllib.request
+import contextlib, json, os, shutil, sqlite3, statistics, subprocess, sys, tempfile, time, urllib.error, urllib.request
 from support import awd_command, cpu_seconds, free_port, running, spread, temporary_folder, wrk
 
 AWD, STORE, NODE = (os.path.abspath(path) for path in sys.argv[1:4])
@@ -72,6 +72,13 @@ def load(port, process, tokens=None):
     return *figures, (cpu_seconds(process.pid) - before) / count * 1e6
 
 
+def acquaint(path):
+    """Makes the senders people who have written to the recipients before."""
+    with contextlib.closing(sqlite3.connect(path, timeout=30)) as database, database:
+        database.executemany("INSERT INTO msgr_acquaintances (username, other, written_at) VALUES (?, ?, 0)",
+                             [(f"sender{number % CLIENTS}", f"user{number}") for number in range(RECIPIENTS)])
+
+
 def run(case):
     folder = tempfile.mkdtemp(dir=work)
     # With the keys beside it, on which rows depend.
@@ -96,6 +103,8 @@ def run(case):
                                          "DeviceID": f"{prefix}{number:064x}"}).get("Token")
                 for number in range(CLIENTS)
             ]
+            if case.startswith("awd"):
+                acquaint(database)
             return load(port, process, tokens if case == "awd token" else None)
     finally:
         shutil.rmtree(folder)

@@ -8,13 +8,16 @@ struct Outcome {
   var times: Samples
   /// The server's CPU time for each message that arrived, in microseconds.
   let cost: Double
+  /// The same of its database, if that was measured.
+  let databaseCost: Double
 
   /// The result as one line of JSON.
   var line: String {
     var times = times
     let (middle, late) = (times.quantile(0.5), times.quantile(0.99))
     return """
-      {"rate": \(rate), "p50": \(middle), "p99": \(late), "cost": \(cost), "samples": \(times.count)}
+      {"rate": \(rate), "p50": \(middle), "p99": \(late), "cost": \(cost), \
+      "database": \(databaseCost), "samples": \(times.count)}
       """
   }
 }
@@ -31,6 +34,29 @@ func processorTime(of process: Int) -> Double {
     return 0
   }
   return (user + system) / Double(sysconf(Int32(_SC_CLK_TCK)))
+}
+
+/// The processes whose CPU time is measured.
+struct MeasuredProcesses {
+  let server: Int
+  /// PostgreSQL's first process, whose children serve the connections.
+  var database: Int?
+
+  /// The CPU time that they have used, in seconds.
+  var times: (server: Double, database: Double) {
+    (processorTime(of: server), children.reduce(0) { $0 + processorTime(of: $1) })
+  }
+
+  private var children: [Int] {
+    guard let database, let file = fopen("/proc/\(database)/task/\(database)/children", "r") else {
+      return []
+    }
+    defer { fclose(file) }
+    var text = [CChar](repeating: 0, count: 8192)
+    fgets(&text, Int32(text.count), file)
+    return String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+      .split(separator: " ").compactMap { Int($0) }
+  }
 }
 
 /// The data of messages: the time of sending, a number that makes it unique, and filling.
@@ -68,9 +94,9 @@ struct Payload {
 ///   - count: the number of pairs.
 ///   - window: the number of messages of a pair that are on the way.
 ///   - seconds: the duration.
-///   - server: the process whose CPU time is measured.
+///   - processes: the processes whose CPU time is measured.
 func measurePairs(
-  _ broker: some Broker, count: Int, window: Int, seconds: Double, server: Int
+  _ broker: some Broker, count: Int, window: Int, seconds: Double, processes: MeasuredProcesses
 ) throws -> Outcome {
   let loop = LoadLoop()
   let pairs = try broker.pairs(count, on: loop)
@@ -87,14 +113,17 @@ func measurePairs(
   let warm = nanoseconds() + 500_000_000
   try loop.run { nanoseconds() > warm }
   isMeasuring = true
-  let (start, before) = (nanoseconds(), processorTime(of: server))
+  let start = nanoseconds()
+  let before = processes.times
   let end = start + UInt64(seconds * 1e9)
   try loop.run { nanoseconds() > end }
   isMeasuring = false
   let taken = Double(nanoseconds() - start) / 1e9
+  let after = processes.times
   return Outcome(
     rate: Double(times.count) / taken, times: times,
-    cost: (processorTime(of: server) - before) * 1e6 / Double(max(1, times.count)))
+    cost: (after.server - before.server) * 1e6 / Double(max(1, times.count)),
+    databaseCost: (after.database - before.database) * 1e6 / Double(max(1, times.count)))
 }
 
 /// Measures messages to many receivers. The next is sent when all have received one.
@@ -104,9 +133,9 @@ func measurePairs(
 ///   - count: the number of receivers.
 ///   - window: the number of messages that are on the way.
 ///   - seconds: the duration.
-///   - server: the process whose CPU time is measured.
+///   - processes: the processes whose CPU time is measured.
 func measureFanOut(
-  _ broker: some Broker, count: Int, window: Int, seconds: Double, server: Int
+  _ broker: some Broker, count: Int, window: Int, seconds: Double, processes: MeasuredProcesses
 ) throws -> Outcome {
   let loop = LoadLoop()
   let (sender, receivers) = try broker.audience(count, on: loop)
@@ -130,11 +159,14 @@ func measureFanOut(
   let warm = nanoseconds() + 500_000_000
   try loop.run { nanoseconds() > warm }
   isMeasuring = true
-  let (start, before) = (nanoseconds(), processorTime(of: server))
+  let start = nanoseconds()
+  let before = processes.times
   let end = start + UInt64(seconds * 1e9)
   try loop.run { nanoseconds() > end }
   let taken = Double(nanoseconds() - start) / 1e9
+  let after = processes.times
   return Outcome(
     rate: Double(arrivals) / taken, times: times,
-    cost: (processorTime(of: server) - before) * 1e6 / Double(max(1, arrivals)))
+    cost: (after.server - before.server) * 1e6 / Double(max(1, arrivals)),
+    databaseCost: (after.database - before.database) * 1e6 / Double(max(1, arrivals)))
 }

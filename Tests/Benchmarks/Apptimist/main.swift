@@ -8,8 +8,10 @@
 //     apptimist-benchmark sessions PORT PROCESS SESSIONS
 //     apptimist-benchmark login PORT PROCESS MESSAGES
 //
-// PORT is PORT,PORT for pairs who are at two nodes. SERVER is apptimist, apptimist-2 (version 2 of the protocol), mqtt, nats (one stream for all pairs) or nats-streams (a stream for each pair). With
-// "-ephemeral" behind them the last two have ephemeral consumers in place of durable ones.
+// PORT is PORT,PORT for pairs who are at two nodes. PROCESS is PROCESS,PROCESS where PostgreSQL's time is measured too, by its
+// first process. SERVER is apptimist, apptimist-2 (version 2 of the protocol), mqtt, nats (one stream for all pairs) or
+// nats-streams (a stream for each pair). With "-ephemeral" behind them the last two have ephemeral consumers in place of
+// durable ones.
 internal import Glibc
 
 signal(SIGPIPE, SIG_IGN)
@@ -20,6 +22,12 @@ func number(_ index: Int) throws -> Int {
     throw LoadError("argument \(index) is not a number")
   }
   return number
+}
+
+func processes() throws -> MeasuredProcesses {
+  let numbers = arguments[3].split(separator: ",").compactMap { Int($0) }
+  guard let server = numbers.first else { throw LoadError("argument 3 is not a number") }
+  return MeasuredProcesses(server: server, database: numbers.dropFirst().first)
 }
 
 func broker() throws -> any Broker {
@@ -41,11 +49,13 @@ do {
   switch arguments.first {
   case "pairs":
     let outcome = try measurePairs(
-      broker(), count: number(4), window: number(5), seconds: Double(number(6)), server: number(3))
+      broker(), count: number(4), window: number(5), seconds: Double(number(6)),
+      processes: processes())
     print(outcome.line)
   case "fanout":
     let outcome = try measureFanOut(
-      broker(), count: number(4), window: number(5), seconds: Double(number(6)), server: number(3))
+      broker(), count: number(4), window: number(5), seconds: Double(number(6)),
+      processes: processes())
     print(outcome.line)
   case "limit":
     let limit = try await Limit.measure()
