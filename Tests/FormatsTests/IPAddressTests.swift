@@ -82,7 +82,14 @@ internal import Testing
   }
 
   @Test func aSiteIsWhatSomebodyMayHaveAllOf() throws {
-    #expect(try network("192.0.2.1").site == "192.0.2.1")
+    #expect(try network("192.0.2.1").site == "192.0.2.0/24")
+    #expect(try network("192.0.2.1").subscriber == "192.0.2.1")
+    #expect(try network("2001:db8:1:2::1").subscriber == "2001:db8:1::/48")
+    for text in ["192.0.2.1", "2001:db8:1:2::1"] {
+      let network = try network(text)
+      #expect(ClientNetwork(words: network.description) == network)
+    }
+    #expect(ClientNetwork(words: "a device") == nil)
     #expect(try network("192.0.2.1").siteKey == network("192.0.2.255").siteKey)
     #expect(try network("192.0.2.1").siteKey != network("192.0.3.1").siteKey)
     #expect(try network("2001:db8:1:2::1").site == "2001:db8:1::/48")

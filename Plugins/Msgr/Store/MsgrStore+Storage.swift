@@ -11,11 +11,16 @@ extension MsgrStore {
 
   /// Looks up the site that made an account; nil if the operator did.
   fileprivate func site(of account: UserName) async throws -> String? {
-    try await store.read(isOneQuery: true) { snapshot in
-      let site: String?? = try snapshot.value(
-        "SELECT site FROM msgr_users WHERE username = ?", account)
-      return site ?? nil
-    }
+    try await store.read(isOneQuery: true) { try site(of: account, $0) }
+  }
+
+  /// Looks up the site that made an account; nil if the operator did.
+  func site(
+    of account: UserName, _ database: borrowing some Queryable & ~Copyable
+  ) throws -> String? {
+    let site: String?? = try database.value(
+      "SELECT site FROM msgr_users WHERE username = ?", account)
+    return site ?? nil
   }
 
   /// Adds up the bytes that each site has stored. A message is charged to its sender, and the copy of a topic's message to the
@@ -51,18 +56,26 @@ extension MsgrStore {
         guard let site = try Self.site(ofAccount: row[0], network: row[1]) else { return }
         bytes[site, default: 0] &+= try row[2]
       }
-      try snapshot.forEach(
-        """
-        SELECT u.site, f.site, CAST(sum(f.size) AS BIGINT)
-        FROM msgr_topic_files f LEFT JOIN msgr_users u ON u.username = f.account
-        GROUP BY u.site, f.site
-        """
-      ) { row in
-        guard let site = try Self.site(ofAccount: row[0], network: row[1]) else { return }
-        bytes[site, default: 0] &+= try row[2]
-      }
-      return bytes
+      return bytes.merging(try fileBytesBySite(snapshot)) { $0 &+ $1 }
     }
+  }
+
+  /// Adds up the bytes of files that each site has.
+  func fileBytesBySite(
+    _ database: borrowing some Queryable & ~Copyable
+  ) throws -> [String: Int] {
+    var bytes: [String: Int] = [:]
+    try database.forEach(
+      """
+      SELECT u.site, f.site, CAST(sum(f.size) AS BIGINT)
+      FROM msgr_topic_files f LEFT JOIN msgr_users u ON u.username = f.account
+      GROUP BY u.site, f.site
+      """
+    ) { row in
+      guard let site = try Self.site(ofAccount: row[0], network: row[1]) else { return }
+      bytes[site, default: 0] &+= try row[2]
+    }
+    return bytes
   }
 
   private static func site(ofAccount site: String?, network: String?) -> String? {

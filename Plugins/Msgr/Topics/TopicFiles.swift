@@ -56,9 +56,9 @@ extension TopicStore {
       let all: Int? = try transaction.value(
         "SELECT coalesce(CAST(sum(size) AS BIGINT), 0) FROM msgr_topic_files")
       let share = account == nil ? limits.perAddress : limits.perAccount
-      guard own + file.size <= share, (all ?? 0) + file.size <= limits.all else {
-        return false
-      }
+      guard own + file.size <= share, (all ?? 0) + file.size <= limits.all,
+        try hasShare(of: requester, for: file.size, transaction)
+      else { return false }
       try transaction.execute(
         """
         INSERT INTO msgr_topic_files
@@ -68,6 +68,21 @@ extension TopicStore {
         now + Self.receiving, false)
       return true
     }
+  }
+
+  /// Returns whether the requester's site may have some bytes more of all room for files.
+  private func hasShare(
+    of requester: TopicRequester, for bytes: Int, _ transaction: borrowing Transaction
+  ) throws -> Bool {
+    let site =
+      if let account = requester.caller.account {
+        try msgr.site(of: account, transaction)
+      } else {
+        requester.site.flatMap(ClientNetwork.init(words:))?.site
+      }
+    guard let site else { return true }
+    let share = max(files.perAccount, files.all / TopicLimits.sites)
+    return try msgr.fileBytesBySite(transaction)[site, default: 0] + bytes <= share
   }
 
   /// Returns the bytes of files that are kept for an account, or for an address without one.

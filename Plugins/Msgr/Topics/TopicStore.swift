@@ -12,9 +12,11 @@ struct TopicLimits: Sendable {
   let topicsPerAddress: Int
   let topics: Int
   let waiting: Int
-  let subscribers = 1000
+  var subscribers = 1000
   let wakesPhones: Bool
 
+  /// The number of sites that it takes to have all topics, or all room for files.
+  static let sites = 10
   /// The time for which the name of a deleted account's topic is barred.
   static let barred = Duration.seconds(30 * 86_400)
   /// The time after which an empty topic of nobody's goes.
@@ -50,7 +52,7 @@ struct LockedTopic: Sendable {
 /// The topics that a service keeps, and who may use them.
 struct TopicStore: Sendable {
   let msgr: MsgrStore
-  let limits: TopicLimits
+  var limits: TopicLimits
   let files: TopicFileLimits
 
   var store: Store { msgr.store }
@@ -137,6 +139,7 @@ extension TopicStore {
     guard count ?? 0 < limit else { throw TopicRefusal.tooManyTopics }
     let all: Int? = try transaction.value("SELECT count(*) FROM msgr_topics")
     guard all ?? 0 < limits.topics else { throw TopicRefusal.tooManyTopics }
+    if let owner { try requireShare(of: owner, transaction) }
     let everyone = TopicAccess.everyone(ofNew: name, owner: owner, configured: limits.everyone)
     try transaction.execute(
       """
@@ -144,6 +147,18 @@ extension TopicStore {
       VALUES (?1, ?2, ?3, ?4, ?4, ?5) ON CONFLICT DO NOTHING
       """, name, owner, everyone, now, owner == nil ? site ?? "" : nil)
     try transaction.execute("DELETE FROM msgr_barred_topics WHERE topic = ?", name)
+  }
+
+  /// Refuses one more topic to a site whose accounts have their part of all topics.
+  private func requireShare(of owner: UserName, _ transaction: borrowing Transaction) throws {
+    let ofSite: Int? = try transaction.value(
+      """
+      SELECT count(*) FROM msgr_users o JOIN msgr_users u ON u.site = o.site
+        JOIN msgr_topics t ON t.owner = u.username
+      WHERE o.username = ?
+      """, owner)
+    let share = max(limits.topicsPerAccount, limits.topics / TopicLimits.sites)
+    guard ofSite ?? 0 < share else { throw TopicRefusal.tooManyTopics }
   }
 
   /// Returns the facts of a topic, without locking it.
@@ -330,7 +345,9 @@ extension TopicStore {
       let count: Int? = try transaction.value(
         "SELECT count(*) FROM msgr_topic_subscriptions WHERE topic = ? AND username <> ?", name,
         account)
-      guard count ?? 0 < limits.subscribers else { throw TopicRefusal.tooManySubscribers }
+      if count ?? 0 >= limits.subscribers {
+        try makeRoom(for: account, among: name, transaction)
+      }
       try transaction.execute(
         """
         INSERT INTO msgr_topic_subscriptions (topic, username, is_pushed) VALUES (?, ?, ?)
@@ -343,6 +360,32 @@ extension TopicStore {
       }
       return summary
     }
+  }
+
+  /// Ends a subscription of the site that has most of a topic's: that of the account that was made last.
+  ///
+  /// - Throws: `.tooManySubscribers` if the account's own site would have as many.
+  private func makeRoom(
+    for account: UserName, among topic: TopicName, _ transaction: borrowing Transaction
+  ) throws {
+    let victim: UserName? = try transaction.value(
+      """
+      WITH subscribers AS (
+        SELECT u.username, u.created_at, coalesce(u.site, u.username) AS site
+        FROM msgr_topic_subscriptions s JOIN msgr_users u ON u.username = s.username
+        WHERE s.topic = ?1),
+      own AS (
+        SELECT count(*) AS subscribers FROM subscribers
+        WHERE site = (SELECT coalesce(site, username) FROM msgr_users WHERE username = ?2)),
+      largest AS (
+        SELECT site FROM subscribers GROUP BY site
+        HAVING count(*) > (SELECT subscribers FROM own) + 1 ORDER BY count(*) DESC, site LIMIT 1)
+      SELECT username FROM subscribers WHERE site = (SELECT site FROM largest)
+      ORDER BY created_at DESC, username LIMIT 1
+      """, topic, account)
+    guard let victim else { throw TopicRefusal.tooManySubscribers }
+    try transaction.execute(
+      "DELETE FROM msgr_topic_subscriptions WHERE topic = ? AND username = ?", topic, victim)
   }
 
   /// Ends an account's subscription.

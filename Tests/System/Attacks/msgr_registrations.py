@@ -20,6 +20,7 @@ level = "warning"
 password_memory = "16MiB"
 password_passes = 2
 password_cache = "0s"
+registrations_burst = 5
 """
 SECONDS = 12
 
@@ -65,7 +66,7 @@ def main():
             attackers.start()
             attackers.join(SECONDS)
         attackers.kill()
-        verdict("msgr_registrations", canary, made_by_one=(made.value, 5))
+        verdict("msgr_registrations", canary, made_by_one=(made.value, 6))
 
 
 if __name__ == "__main__":

@@ -15,6 +15,8 @@ CREATE TABLE msgr_users (
   last_number BIGINT NOT NULL DEFAULT 0
 ) WITH (fillfactor = 50);
 
+CREATE INDEX msgr_users_by_site ON msgr_users (site) WHERE site IS NOT NULL;
+
 CREATE TABLE msgr_contacts (
   username TEXT COLLATE "C" NOT NULL REFERENCES msgr_users ON DELETE CASCADE,
   friend TEXT COLLATE "C" NOT NULL REFERENCES msgr_users ON DELETE CASCADE,

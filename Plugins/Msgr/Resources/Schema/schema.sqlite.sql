@@ -21,6 +21,8 @@ CREATE TABLE msgr_users (
   last_number INTEGER NOT NULL DEFAULT 0
 ) STRICT, WITHOUT ROWID;
 
+CREATE INDEX msgr_users_by_site ON msgr_users (site) WHERE site IS NOT NULL;
+
 -- Who has added whom; two are friends if each has added the other.
 CREATE TABLE msgr_contacts (
   username TEXT NOT NULL REFERENCES msgr_users ON DELETE CASCADE,

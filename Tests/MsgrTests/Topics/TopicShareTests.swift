@@ -1,0 +1,87 @@
+internal import Foundation
+internal import HTTPProtocol
+internal import TestSupport
+internal import Testing
+
+@testable import Msgr
+
+/// No site takes all topics, all places of those who subscribe, or all room for files.
+@Suite struct TopicShareTests {
+  private func register(
+    _ name: String, from peer: String, _ fixture: Fixture
+  ) async throws {
+    let fields = ["Username": name, "Password": "pw", "DeviceID": Fixture.device(name)]
+    #expect(try await fixture.post("/register", fields, from: peer).status == 200)
+  }
+
+  private func put(
+    _ path: String, _ body: String, by name: String, _ fixture: Fixture,
+    _ fields: [(name: String, value: String)] = []
+  ) async throws -> TestResponse {
+    let password = Data("\(name):pw".utf8).base64EncodedString()
+    return try await fixture.request(
+      .put, path, body: Array(body.utf8), fields: [("Authorization", "Basic \(password)")] + fields,
+      isDialect: true)
+  }
+
+  @Test func aSiteHasATenthOfAllTopics() async throws {
+    let fixture = try await Fixture("[msgr.topics]\ntopics = 30\ntopics_per_account = 2\n")
+    for number in 1...4 { try await register("free\(number)", from: "192.0.2.\(number)", fixture) }
+    try await register("other", from: "198.51.100.1", fixture)
+    var statuses: [Int] = []
+    for number in 1...4 {
+      statuses.append(try await put("/topic\(number)", "x", by: "free\(number)", fixture).status)
+    }
+    #expect(statuses == [200, 200, 200, 429])
+    #expect(try await put("/others", "x", by: "other", fixture).status == 200)
+  }
+
+  @Test func aSiteHasATenthOfTheRoomForFiles() async throws {
+    let fixture = try await Fixture(
+      "[msgr.topics]\nattachments = \"100KiB\"\nattachments_per_account = \"8KiB\"\n")
+    for number in 1...2 { try await register("free\(number)", from: "192.0.2.\(number)", fixture) }
+    try await register("other", from: "198.51.100.1", fixture)
+    func keeps(_ name: String) async throws -> Bool {
+      let file = String(repeating: "x", count: 8000)
+      let response = try await put(
+        "/files-\(name)", file, by: name, fixture, [("Filename", "a.txt")])
+      return response.object["attachment"] != nil
+    }
+    #expect(try await keeps("free1"))
+    #expect(try await !keeps("free2"))
+    #expect(try await keeps("other"))
+  }
+
+  @Test func newcomersOfOtherSitesFindAPlaceAmongSubscribers() async throws {
+    let fixture = try await Fixture()
+    try await register("owner", from: "198.51.100.1", fixture)
+    for number in 1...3 { try await register("free\(number)", from: "192.0.2.\(number)", fixture) }
+    for name in ["bert", "cleo"] { try await register(name, from: "203.0.113.1", fixture) }
+    var store = TopicStore(
+      msgr: fixture.service.service.store, limits: fixture.service.topics.store.limits,
+      files: fixture.service.topics.store.files)
+    store.limits.subscribers = 3
+    let topic = try #require(TopicName("news"))
+    func subscribe(_ name: String) async throws {
+      let account = try UserName(name, in: .username)
+      let requester = TopicRequester(caller: .account(account), credential: .nothing, site: nil)
+      _ = try await store.subscribe(account, to: topic, isPushed: false, by: requester)
+    }
+    func isSubscribed(_ name: String) async throws -> Bool {
+      let account = try UserName(name, in: .username)
+      return try await store.topics(of: account).contains { $0.Topic == "news" && $0.Subscribed }
+    }
+    let owner = try UserName("owner", in: .username)
+    _ = try await store.make(topic, everyone: .read, by: owner)
+    for number in 1...3 { try await subscribe("free\(number)") }
+    try await subscribe("bert")
+    #expect(try await isSubscribed("bert"))
+    #expect(try await !isSubscribed("free3"))
+    await #expect(throws: TopicRefusal.tooManySubscribers) { try await subscribe("free3") }
+    // Both sites would have two.
+    await #expect(throws: TopicRefusal.tooManySubscribers) { try await subscribe("cleo") }
+    // Who has a place keeps it.
+    try await subscribe("bert")
+    #expect(try await isSubscribed("free1"))
+  }
+}
