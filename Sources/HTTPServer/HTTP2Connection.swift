@@ -149,13 +149,19 @@ final class HTTP2Connection: ServedProtocol {
         if stream.state != .closed { refuse(failure, stream) }
       case .body(let stream, let bytes): receive(bytes, of: stream)
       case .end(let stream):
-        if case .whole = stream.state, stream.exchange != nil { begin(stream) }
+        guard case .whole = stream.state else { break }
+        if let upload = stream.upload.take() {
+          upload.finish()
+        } else if stream.exchange != nil {
+          begin(stream)
+        }
       case .wrote(let stream):
         _ = stream.charge(HTTP2Stream.overhead + stream.remaining)
         if stream.remaining == 0 { stream.piecesWait.take()?(true) }
       case .closed(let stream):
         stream.exchange?.release(on: server)
         stream.exchange = nil
+        stream.upload.take()?.cut()
         stream.piecesWait.take()?(false)
         stream.piecesTask.take()?.cancel()
         _ = stream.charge(0)
@@ -181,14 +187,57 @@ final class HTTP2Connection: ServedProtocol {
       }
       stream.exchange = exchange
       if case .length(let length) = head.framing, length > limit {
-        refuse(RequestFailure(.contentTooLarge, "the body is longer than the limit"), stream)
-      } else if hasBody, head.expectsContinue {
-        machine.requestBody(of: stream)
+        return refuse(RequestFailure(.contentTooLarge, "the body is longer than the limit"), stream)
       }
+      if hasBody, head.expectsContinue { machine.requestBody(of: stream) }
+      if hasBody, case .upload = exchange.plan { beginUpload(of: stream) }
     }
   }
 
+  /// Starts the task that takes a body while it comes.
+  private func beginUpload(of stream: HTTP2Stream) {
+    let connectionID = connection.id
+    let id = stream.id
+    let body = RequestBody { [loop] in
+      loop.execute {
+        let connection = loop.connection(connectionID)?.protocolHandler as? HTTP2Connection
+        connection?.uploadHasRoom(id)
+      }
+    }
+    stream.upload = body
+    stream.uploadLimit = stream.exchange?.plan.bodyLimit ?? 0
+    stream.isHeldBack = true
+    runningTasks += 1
+    stream.exchange?.start(taking: body, on: server) { [loop] response in
+      let connection = loop.connection(connectionID)?.protocolHandler as? HTTP2Connection
+      connection?.deliver(response, to: id)
+    }
+    stream.exchange = nil
+  }
+
+  /// Lets the client send more of a body whose handler has taken some.
+  private func uploadHasRoom(_ id: Int32) {
+    guard let stream = machine.streams[id], let upload = stream.upload, !upload.isFull else {
+      return
+    }
+    machine.takeBody(of: stream)
+    pump()
+  }
+
+  /// Hands bytes to the handler of an upload.
+  private func receive(_ bytes: [UInt8], of stream: HTTP2Stream, for upload: RequestBody) {
+    guard stream.received <= stream.uploadLimit else {
+      return refuse(RequestFailure(.contentTooLarge, "the body is longer than the limit"), stream)
+    }
+    upload.append(bytes)
+    guard stream.charge(HTTP2Stream.overhead + upload.count) else {
+      return refuse(server.core.refusal(of: stream.memory), stream)
+    }
+    if !upload.isFull { machine.takeBody(of: stream) }
+  }
+
   private func receive(_ bytes: [UInt8], of stream: HTTP2Stream) {
+    if let upload = stream.upload { return receive(bytes, of: stream, for: upload) }
     guard stream.exchange != nil else { return machine.discard(bytes.count, of: stream) }
     guard stream.received <= stream.exchange?.plan.bodyLimit ?? 0 else {
       return refuse(RequestFailure(.contentTooLarge, "the body is longer than the limit"), stream)
@@ -245,7 +294,10 @@ final class HTTP2Connection: ServedProtocol {
   /// Sends the response of a task.
   private func deliver(_ response: Response, to id: Int32) {
     runningTasks -= 1
-    if let stream = machine.streams[id] { respond(response, to: stream) }
+    if let stream = machine.streams[id] {
+      // The body of an upload may have been refused meanwhile.
+      if case .responded = stream.state {} else { respond(response, to: stream) }
+    }
     pump()
   }
 
@@ -257,6 +309,8 @@ final class HTTP2Connection: ServedProtocol {
     // Not kept until the peer takes the response.
     stream.exchange?.release(on: server)
     stream.exchange = nil
+    stream.upload.take()?.cut()
+    machine.takeBody(of: stream)
     let payload = machine.payload(of: response, to: stream)
     if stream.memory == nil { stream.memory = memory }
     guard stream.charge(HTTP2Stream.overhead + payload) || payload == 0 else {

@@ -142,6 +142,11 @@ final class HTTP2Machine {
 
   private func isBodyTooSlow(of stream: HTTP2Stream) -> Bool {
     guard case .body = stream.state else { return false }
+    guard stream.unconsumed == 0 else {
+      // The handler lets the client wait.
+      stream.bodyWindow = RateWindow(now: now, count: stream.received)
+      return false
+    }
     return stream.bodyWindow.isTooSlow(for: limits.rate, count: stream.received, now: now)
   }
 
@@ -284,10 +289,23 @@ extension HTTP2Machine {
   }
 
   func receivedBody(_ bytes: UnsafeBufferPointer<UInt8>, of id: Int32) {
+    session?.consumeOnConnection(bytes.count)
     guard let stream = streams[id] else { return }
-    guard case .body = stream.state else { return discard(bytes.count, of: stream) }
+    stream.unconsumed += bytes.count
+    guard case .body = stream.state else {
+      takeBody(of: stream)
+      return discard(bytes.count, of: stream)
+    }
+    if !stream.isHeldBack { takeBody(of: stream) }
     stream.received += bytes.count
     unsafe actions.append(.body(stream, Array(bytes)))
+  }
+
+  /// Lets the peer send more of a body, in the place of what was taken.
+  func takeBody(of stream: HTTP2Stream) {
+    guard stream.unconsumed > 0 else { return }
+    session?.consume(stream.unconsumed, of: stream.id)
+    stream.unconsumed = 0
   }
 
   /// Drops what comes of a request after its response.

@@ -101,6 +101,16 @@ final class HTTP2Session {
     }
   }
 
+  /// Lets the peer send as many bytes more on the connection.
+  func consumeOnConnection(_ count: Int) {
+    unsafe nghttp2_session_consume_connection(pointer, count)
+  }
+
+  /// Lets the peer send as many bytes more on a stream.
+  func consume(_ count: Int, of stream: Int32) {
+    unsafe nghttp2_session_consume_stream(pointer, stream, count)
+  }
+
   /// Returns whether all of a stream's request has come.
   func hasEnded(_ stream: Int32) -> Bool {
     unsafe nghttp2_session_get_stream_remote_close(pointer, stream) != 0
@@ -160,6 +170,8 @@ final class HTTP2Session {
     // The machine counts resets by itself, and says what is wrong.
     unsafe nghttp2_option_set_stream_reset_rate_limit(options, .max, .max)
     unsafe nghttp2_option_set_no_closed_streams(options, 1)
+    // A body that is handled while it comes makes its client wait.
+    unsafe nghttp2_option_set_no_auto_window_update(options, 1)
     // Frames of unknown types would be skipped without a call.
     for type in UInt8(NGHTTP2_ALTSVC.rawValue)...UInt8.max {
       unsafe nghttp2_option_set_user_recv_extension_type(options, type)
@@ -265,6 +277,10 @@ final class HTTP2Stream {
   /// The number of bytes of the body that have come, and the measure of their rate.
   var received = 0
   var bodyWindow = RateWindow()
+  /// True if the peer may send more only when the server says so.
+  var isHeldBack = false
+  /// The bytes for which the peer may not send others yet.
+  var unconsumed = 0
   /// The moment by which the rest of the request must come, once the response has been sent before it.
   var lingerDeadline: Int64?
   /// True if the response is to have no body.
@@ -281,6 +297,9 @@ final class HTTP2Stream {
 
   /// The request, from the end of its head until it is given to a handler or refused.
   var exchange: Exchange?
+  /// The body that a handler takes while it comes, and the most bytes of it.
+  var upload: RequestBody?
+  var uploadLimit = 0
   /// The memory of the client whose request this is, and what is charged to it; nil before the end of the head.
   var memory: MemoryCharge?
   var charged = 0

@@ -2,7 +2,7 @@ internal import Formats
 internal import MsgrResources
 internal import Platform
 
-/// What a message of a publisher or a topic may have beside its text. People's messages have none of it.
+/// The parts that a message of a publisher or a topic may have beside its text. People's messages have none of them.
 ///
 /// It is one column of the store, and a part of a push's content: JSON with the names that Msgr's responses have. Everything
 /// here was checked when it was published.
@@ -22,7 +22,7 @@ struct MessageParts: Hashable, Sendable {
   var attachment: MessageAttachment?
   /// The name under which later messages of the topic replace this one.
   var sequence: String?
-  /// What Gotify's clients have sent beside the rest, given back as it came.
+  /// The extras of Gotify's clients, given back as they came.
   var extras: JSONValue?
   /// The topic that a message came by.
   var topic: String?

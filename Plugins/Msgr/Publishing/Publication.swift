@@ -10,7 +10,7 @@ struct Publication: Hashable, Sendable {
   var notes: [String] = []
 }
 
-/// What a program gave, in any form, before it is validated.
+/// A program's message, in any form, before it is validated.
 ///
 /// All dialects translate to this, and ``publication(upTo:identifier:)`` is the one place that decides what is taken. A wrong
 /// part never loses the message: it is cut or dropped, with a note.

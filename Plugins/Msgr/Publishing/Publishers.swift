@@ -237,7 +237,7 @@ extension MsgrStore {
   }
 }
 
-/// What identifies a published message: in the first inbox, and for Gotify's clients there.
+/// The identifiers of a published message: in the first inbox, and for Gotify's clients there.
 struct PublishedID: Hashable, Sendable {
   let id: MessageID
   let number: Int64

@@ -57,7 +57,12 @@ struct PublishingParameters: Sendable {
 
   /// Returns whether the value of `Priority` is that of RFC 9218, which browsers and proxies add.
   private static func isOfHTTP(priority text: String) -> Bool {
-    text.trimmingBlanks.wholeMatch(of: /u=[0-7](, *i(=\?[01])?)?|i(=\?[01])?(, *u=[0-7])?/) != nil
+    let members = text.split(separator: ",").map { $0.trimmingBlanks }
+    return !members.isEmpty
+      && members.allSatisfy { member in
+        ["i", "i=?0", "i=?1"].contains(member)
+          || member.hasPrefix("u=") && (0...7).contains(Int(member.dropFirst(2)) ?? -1)
+      }
   }
 
   private mutating func accept(_ value: String, of name: Name, named key: String, _ base: Int) {

@@ -10,6 +10,8 @@ private struct ExportedAccount: Sendable, Encodable {
   let Devices: [Device]
   let Tokens: [PublisherToken]
   let Wallets: [String]
+  let Topics: [Topic]
+  let Waiting: [WaitingMessage]
 
   struct Device: Sendable, Encodable {
     let DeviceID: String
@@ -20,6 +22,22 @@ private struct ExportedAccount: Sendable, Encodable {
   struct PublisherToken: Sendable, Encodable {
     let Name: String
     let To: [String]
+  }
+
+  struct Topic: Sendable, Encodable {
+    let Topic: String
+    let Owner: String?
+    let Everyone: TopicLevel
+    /// The rights of others by name, on a topic of the account's own.
+    let Users: [String: TopicLevel]?
+    let Subscribed: Bool
+  }
+
+  /// A message to a topic that waits for its time.
+  struct WaitingMessage: Sendable, Encodable {
+    let Topic: String
+    let Message: String
+    let Time: String
   }
 }
 
@@ -52,10 +70,19 @@ extension MsgrStore {
             publisher.hash))
       }
       let wallets = try wallets(of: name, snapshot)
+      let topics = try exportedTopics(of: name, snapshot)
+      let waiting: [ExportedAccount.WaitingMessage] = try snapshot.all(
+        "SELECT topic, text, due_at FROM msgr_topic_waiting WHERE account = ? ORDER BY due_at", name
+      ) { row in
+        let due: Timestamp = try row[2]
+        return ExportedAccount.WaitingMessage(
+          Topic: try row[0], Message: try row[1], Time: due.description)
+      }
       return try snapshot.one("SELECT created_at FROM msgr_users WHERE username = ?", name) {
         ExportedAccount(
           Username: name.text, Created: (try $0[0] as Timestamp).description, Contacts: contacts,
-          Sessions: sessions, Devices: devices, Tokens: tokens, Wallets: wallets)
+          Sessions: sessions, Devices: devices, Tokens: tokens, Wallets: wallets, Topics: topics,
+          Waiting: waiting)
       }
     }
     guard let account else { throw OutdatedCaller() }
@@ -64,17 +91,84 @@ extension MsgrStore {
     let export = Export(self, caller, beginning: json + Array(#","Messages":["#.utf8))
     return AsyncThrowingStream { try await export.piece() }
   }
+
+  /// Returns the topics that an account owns, may use by name, or has subscribed to.
+  private func exportedTopics(
+    of name: UserName, _ snapshot: borrowing Snapshot
+  ) throws -> [ExportedAccount.Topic] {
+    let rows: [(topic: String, owner: UserName?, everyone: TopicLevel, isSubscribed: Int)] =
+      try snapshot.all(
+        """
+        SELECT t.topic, t.owner, t.everyone,
+          (SELECT count(*) FROM msgr_topic_subscriptions s
+            WHERE s.topic = t.topic AND s.username = ?1)
+        FROM msgr_topics t
+        WHERE t.topic IN (
+          SELECT topic FROM msgr_topics WHERE owner = ?1
+          UNION SELECT topic FROM msgr_topic_access WHERE username = ?1
+          UNION SELECT topic FROM msgr_topic_subscriptions WHERE username = ?1)
+        ORDER BY t.topic
+        """, name
+      ) { (try $0[0], try $0[1], try $0[2], try $0[3]) }
+    return try rows.map { row in
+      let users: [(UserName, TopicLevel)] =
+        row.owner == name
+        ? try snapshot.all(
+          "SELECT username, level FROM msgr_topic_access WHERE topic = ?", row.topic
+        ) { (try $0[0], try $0[1]) }
+        : []
+      let named = Dictionary(users.map { ($0.0.text, $0.1) }, uniquingKeysWith: { $1 })
+      return ExportedAccount.Topic(
+        Topic: row.topic, Owner: row.owner?.text, Everyone: row.everyone,
+        Users: row.owner == name ? named : nil, Subscribed: row.isSubscribed > 0)
+    }
+  }
+
+  /// Returns the next messages of the topics that an account owns: of one topic after the other, oldest first.
+  fileprivate func topicLog(
+    of name: UserName, after position: Export.TopicPlace, _ snapshot: borrowing Snapshot
+  ) throws -> [TopicEntry] {
+    let topic: TopicName? =
+      try snapshot.value(
+        """
+        SELECT min(t.topic) FROM msgr_topics t WHERE t.owner = ?1 AND t.topic >= ?2
+          AND EXISTS (SELECT 1 FROM msgr_topic_entries e WHERE e.topic = t.topic
+            AND (t.topic > ?2 OR e.number > ?3))
+        """, name, position.topic, position.number) ?? nil
+    guard let topic else { return [] }
+    let number = topic.text == position.topic ? position.number : .zero
+    return try snapshot.all(
+      """
+      SELECT number, topic, id, event, time, expires_at, is_transient, sequence, text, parts,
+        is_base64
+      FROM msgr_topic_entries WHERE topic = ? AND number > ? ORDER BY number LIMIT 100
+      """, topic, number, transform: TopicStore.entry)
+  }
 }
 
 /// An export that is under way.
 private actor Export {
+  /// A position in the messages of all topics of an account.
+  struct TopicPlace {
+    var topic = ""
+    var number = TopicPosition.zero
+  }
+
+  /// The part that comes next.
+  private enum Part {
+    case messages(after: MessageID)
+    case topics(after: TopicPlace)
+    case end
+  }
+
   private let store: MsgrStore
   private let caller: Caller
   private let owner = WorkOwner.current
-  /// The position before the next page.
+  /// The text before the next page.
   private var beginning: [UInt8]
-  /// The message after which the next page begins; nil after the end.
-  private var position: MessageID? = .zero
+  private var part = Part.messages(after: .zero)
+  /// True if the list that is written has an element.
+  private var hasElements = false
 
   init(_ store: MsgrStore, _ caller: Caller, beginning: [UInt8]) {
     self.store = store
@@ -83,19 +177,50 @@ private actor Export {
   }
 
   func piece() async throws -> [UInt8]? {
-    guard let position else { return nil }
-    let page = try await WorkOwner.$current.withValue(owner) {
-      try await store.read(as: caller) { [store, caller] snapshot in
+    var json = beginning
+    beginning = []
+    switch part {
+    case .messages(let position):
+      let page = try await read { [store, caller] snapshot in
         try store.log(of: caller.name, after: position, snapshot)
       }
+      for message in page { try append(message, to: &json) }
+      if let last = page.last {
+        part = .messages(after: last.id)
+      } else {
+        part = .topics(after: TopicPlace())
+        hasElements = false
+        json += Array(#"],"TopicMessages":["#.utf8)
+      }
+    case .topics(let place):
+      let page = try await read { [store, caller] snapshot in
+        try store.topicLog(of: caller.name, after: place, snapshot)
+      }
+      for entry in page where entry.event == .message {
+        try append(TopicMessage(entry), to: &json)
+      }
+      if let last = page.last {
+        part = .topics(after: TopicPlace(topic: last.topic.text, number: last.number))
+      } else {
+        part = .end
+        json += Array("]}".utf8)
+      }
+    case .end: return nil
     }
-    var json = beginning
-    for message in page {
-      if json.count != beginning.count || position > .zero { json.append(UInt8(ascii: ",")) }
-      json += try JSONText.of(message)
+    return json
+  }
+
+  private func append(_ element: some Encodable, to json: inout [UInt8]) throws {
+    if hasElements { json.append(UInt8(ascii: ",")) }
+    hasElements = true
+    json += try JSONText.of(element)
+  }
+
+  private func read<Page: Sendable>(
+    _ body: @escaping @Sendable (borrowing Snapshot) throws -> Page
+  ) async throws -> Page {
+    try await WorkOwner.$current.withValue(owner) {
+      try await store.read(as: caller, body)
     }
-    beginning = []
-    self.position = page.last?.id
-    return page.isEmpty ? json + Array("]}".utf8) : json
   }
 }

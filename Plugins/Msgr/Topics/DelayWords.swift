@@ -93,13 +93,22 @@ enum DelayWords {
 
   /// Reads a time of the day: `10am`, `3:30pm`, `15:30`.
   private static func clock(_ text: String) -> (hour: Int, minute: Int)? {
-    guard let match = text.wholeMatch(of: /(\d{1,2})(?::(\d{2}))? ?(am|pm)?/),
-      let hour = Int(match.1), let minute = Int(match.2 ?? "0"), minute < 60
-    else { return nil }
-    switch match.3 {
-    case nil: return match.2 != nil && hour < 24 ? (hour, minute) : nil
+    let hour = text.prefix { $0.isASCII && $0.isNumber }
+    var rest = text[hour.endIndex...]
+    var minute = 0
+    let hasMinute = rest.first == ":"
+    if hasMinute {
+      let digits = rest.dropFirst().prefix { $0.isASCII && $0.isNumber }
+      guard digits.utf8.count == 2, let number = Int(digits), number < 60 else { return nil }
+      minute = number
+      rest = rest[digits.endIndex...]
+    }
+    guard (1...2).contains(hour.utf8.count), let hour = Int(hour) else { return nil }
+    switch rest.trimmingBlanks {
+    case "": return hasMinute && hour < 24 ? (hour, minute) : nil
     case "am": return (1...12).contains(hour) ? (hour % 12, minute) : nil
-    default: return (1...12).contains(hour) ? (hour % 12 + 12, minute) : nil
+    case "pm": return (1...12).contains(hour) ? (hour % 12 + 12, minute) : nil
+    default: return nil
     }
   }
 }

@@ -44,7 +44,7 @@ enum TopicRight: Sendable {
   case read, write
 }
 
-/// Whoever asks for a topic.
+/// The sender of a request about a topic.
 enum TopicCaller: Sendable, Hashable {
   /// A request without credentials.
   case nobody
@@ -63,12 +63,12 @@ enum TopicCaller: Sendable, Hashable {
   }
 }
 
-/// What is stored of a topic that decides who may use it.
+/// The stored facts of a topic that decide who may use it.
 struct TopicFacts: Sendable, Hashable {
   /// Nil for nobody's topic.
   let owner: UserName?
   let everyone: TopicLevel
-  /// What the caller's account may do by name; nil if nothing is said of it.
+  /// The rights of the caller's account by name; nil if it isn't named.
   var own: TopicLevel?
 }
 

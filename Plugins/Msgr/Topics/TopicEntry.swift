@@ -101,7 +101,7 @@ enum TopicCredential: Sendable, Hashable {
   case password(UserName, hash: String)
 }
 
-/// Whoever asks, and where from.
+/// The sender of a request, and its network.
 struct TopicRequester: Sendable, Hashable {
   let caller: TopicCaller
   let credential: TopicCredential
@@ -122,7 +122,7 @@ struct TopicSummary: Sendable, Encodable, Hashable {
   let Push: Bool
 }
 
-/// What the owner of a topic has allowed. The members' names are those in JSON.
+/// The rights that the owner of a topic has given. The members' names are those in JSON.
 struct TopicPermissions: Sendable, Encodable, Hashable {
   let Topic: String
   let Owner: String?

@@ -5,7 +5,7 @@ internal import HTTPProtocol
 /// The credentials that a client of another program gives.
 enum GivenCredentials: Sendable {
   case nothing
-  /// What can't be anybody's.
+  /// Credentials that can't be anybody's.
   case malformed
   case token(TokenHash)
   /// An account's name with its password, or with one of the account's tokens.

@@ -4,7 +4,7 @@ internal import HTTPServer
 internal import Platform
 internal import Storage
 
-/// What was published to a topic, and what was cut or dropped of it.
+/// A message that was published to a topic, with notes of what was cut or dropped.
 struct TopicPublication: Sendable {
   let entry: TopicEntry
   let notes: [String]

@@ -26,7 +26,7 @@ final class TopicService: Sendable {
   let log: Log
   let streamSlots: TopicStreamSlots
   let upstream: UpstreamWaker?
-  let linkBox = Mutex<NodeLink<TopicRegistry>?>(nil)
+  private let storedLink = LazyReference<NodeLink<TopicRegistry>>()
   private let publishing: RefillTable
   private let reading: RefillTable
   private let fileBytes: AttemptTable
@@ -70,14 +70,12 @@ final class TopicService: Sendable {
   var isOn: Bool { configuration.access != .off }
   var now: Timestamp { store.now }
 
+  /// The other nodes that share the store, if there are any.
   private var link: NodeLink<TopicRegistry> {
-    linkBox.withLock { box in
-      if let link = box { return link }
-      let link = NodeLink(
-        hub, TopicRegistry(service: self), of: "msgr-topics", node: node, bus: bus, log: log)
-      box = link
-      return link
-    }
+    storedLink.value
+      ?? storedLink.keep(
+        NodeLink(
+          hub, TopicRegistry(service: self), of: "msgr-topics", node: node, bus: bus, log: log))
   }
 
   // MARK: - Publishing
@@ -269,7 +267,6 @@ final class TopicService: Sendable {
       }
       await group.waitForAll()
     }
-    linkBox.withLock { $0 = nil }
   }
 
   private func repeatWork(

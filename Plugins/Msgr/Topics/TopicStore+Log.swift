@@ -11,7 +11,7 @@ struct TopicReceipt: Sendable {
   let entry: TopicEntry
   /// The position before it in the topic's log; nil for a message that waits.
   let predecessor: TopicPosition?
-  /// What was sent to the inboxes of those who have subscribed.
+  /// The copies in the inboxes of those who have subscribed.
   var inboxes: [SendReceipt] = []
   /// The users whose streams are told that a sequence was deleted or read.
   var subscribers: [UserName] = []
@@ -312,7 +312,7 @@ extension TopicStore {
     }
   }
 
-  fileprivate static func entry(_ row: borrowing Row) throws -> TopicEntry {
+  static func entry(_ row: borrowing Row) throws -> TopicEntry {
     TopicEntry(
       number: try row[0], topic: try row[1], id: try row[2], event: try row[3], time: try row[4],
       expires: try row[5], isTransient: try row[6], sequence: try row[7], text: try row[8],

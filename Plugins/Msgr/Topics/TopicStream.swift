@@ -28,7 +28,7 @@ final class TopicSeat: HubMember {
     stream?.accept(updates, of: topic)
   }
 
-  /// Whoever reads, for another look at the right to.
+  /// The stream that reads, whose right is checked again.
   var reader: TopicStream? { stream }
 }
 
@@ -238,7 +238,8 @@ final class TopicStreamLease: Sendable {
 
 /// Compares the streams of this node with the store.
 struct TopicRegistry: MemberRegistry {
-  let service: TopicService
+  /// Unowned, as the service has the link that holds this.
+  unowned let service: TopicService
 
   func key(of topic: TopicName) -> [UInt8] { Array(topic.text.utf8) }
 

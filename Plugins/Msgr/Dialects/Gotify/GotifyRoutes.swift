@@ -21,7 +21,7 @@ struct GotifyRoutes: Sendable {
 
   private typealias Answer = @Sendable (Request, RouteParameters) async throws -> Response
 
-  /// Whoever asks: an account, and the client by whose token, if by one.
+  /// The account that requests, and the client by whose token, if by one.
   private struct Caller: Sendable {
     let account: UserName
     /// The client's token as it was shown.
