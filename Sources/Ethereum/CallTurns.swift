@@ -81,27 +81,27 @@ package final class CallTurns: Sendable {
 
   /// Begins a call, or has it wait.
   private func begin(_ waiter: Waiter, _ site: ClientSite?) {
-    let refused: Waiter? = state.withLock { state in
+    let (isStarted, refused) = state.withLock { state -> (Bool, Waiter?) in
       let isFree = state.running < width && state.runningOfSite[site, default: 0] < widthOfSite
       if isFree, state.waiting[site] == nil {
         start(site, &state)
-        waiter.resume.resume(returning: true)
-        return nil
+        return (true, nil)
       }
       var refused: Waiter?
       if state.count >= queueLimit {
         let own = state.waiting[site]?.count ?? 0
         guard let largest = state.waiting.max(by: { $0.value.count < $1.value.count }),
           largest.value.count > own + 1
-        else { return waiter }
+        else { return (false, waiter) }
         refused = state.waiting[largest.key]?.popLast()
         state.count -= 1
       }
       if state.waiting[site] == nil { state.order.append(site) }
       state.waiting[site, default: []].append(waiter)
       state.count += 1
-      return refused
+      return (false, refused)
     }
+    if isStarted { waiter.resume.resume(returning: true) }
     refused?.resume.resume(returning: false)
   }
 

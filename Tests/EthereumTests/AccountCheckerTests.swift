@@ -78,7 +78,7 @@ struct AccountCheckerTests {
     let checker = try checker(chain.url)
     let wallet = try #require(EthereumAddress(chain.wallet))
     let future = try #require(EthereumAddress(chain.future))
-    func evaluate(_ signature: [UInt8], _ address: EthereumAddress) async -> AccountChecker.Verdict
+    func evaluate(_ signature: [UInt8], _ address: EthereumAddress) async -> AccountChecker.Outcome
     {
       await checker.evaluate(signature, of: hash, by: address, on: .main) { true }
     }
@@ -106,7 +106,7 @@ struct AccountCheckerTests {
   private static let good = "1626ba7e" + String(repeating: "0", count: 56)
 
   @Test(arguments: [
-    (#"{"jsonrpc":"2.0","id":0,"result":"0x\#(good)"}"#, AccountChecker.Verdict.contract),
+    (#"{"jsonrpc":"2.0","id":0,"result":"0x\#(good)"}"#, AccountChecker.Outcome.contract),
     (#"{"jsonrpc":"2.0","id":0,"result":"0x1626ba7e"}"#, .wrong),
     (#"{"jsonrpc":"2.0","id":0,"result":"0x\#(good)00"}"#, .wrong),
     (#"{"jsonrpc":"2.0","id":0,"result":"0x\#(good.dropLast())1"}"#, .wrong),
@@ -127,7 +127,7 @@ struct AccountCheckerTests {
     ),
     ("<html>", .unknown("the endpoint’s response is no JSON-RPC")),
   ])
-  func answersAreRead(_ text: String, _ verdict: AccountChecker.Verdict) async throws {
+  func answersAreRead(_ text: String, _ verdict: AccountChecker.Outcome) async throws {
     let endpoint = Endpoint(text)
     try await withServer(endpoint) { url in
       let checker = try checker(url)

@@ -129,10 +129,20 @@ final class MsgrStreamExchange: Sendable {
     var isOpen: Bool { if case .open = self { true } else { false } }
   }
 
+  /// A text to send, and the promise of its reply.
+  private struct Send {
+    let text: [UInt8]
+    let reply: Promise<Reply>
+  }
+
   private struct State {
     var messages: [MsgrMessage] = []
-    /// The sends in their order, which is that of the replies.
-    var sends: [Promise<Reply>] = []
+    /// The replies that are to come, in the order in which the texts were sent.
+    var replies: [Promise<Reply>] = []
+    /// The texts that wait for the task that sends.
+    var outgoing: [Send] = []
+    /// True while a task hands texts to the socket: one at a time, so that replies keep the order.
+    var isSending = false
     var taker: CheckedContinuation<Void, Never>?
     var reader: CheckedContinuation<Void, Never>?
     var phase = Phase.open
@@ -190,9 +200,11 @@ final class MsgrStreamExchange: Sendable {
       onRead(notice.read)
       return true
     }
-    let send = state.withLock { state in state.sends.isEmpty ? nil : state.sends.removeFirst() }
-    send?.fulfill(reply)
-    return send != nil
+    let promise = state.withLock { state in
+      state.replies.isEmpty ? nil : state.replies.removeFirst()
+    }
+    promise?.fulfill(reply)
+    return promise != nil
   }
 
   private func waitForRoom() async {
@@ -218,12 +230,14 @@ final class MsgrStreamExchange: Sendable {
   }
 
   private func finish(_ error: MsgrError?) {
-    let (sends, taker) = state.withLock { state in
+    let (replies, taker) = state.withLock { state in
       state.phase = .ended(error)
-      defer { state.sends = [] }
-      return (state.sends, state.taker.take())
+      let replies = state.replies + state.outgoing.map(\.reply)
+      state.replies = []
+      state.outgoing = []
+      return (replies, state.taker.take())
     }
-    for send in sends { send.fulfill(.failure(error ?? .disconnected(.closed))) }
+    for reply in replies { reply.fulfill(.failure(error ?? .disconnected(.closed))) }
     taker?.resume()
   }
 
@@ -264,23 +278,50 @@ final class MsgrStreamExchange: Sendable {
   /// Sends a text, and waits for its reply.
   func send(_ text: [UInt8], on socket: WebSocket) async throws(MsgrError) -> MsgrMessageID {
     let reply = Promise<Reply>()
-    try state.withLock { state throws(MsgrError) in
+    let isFirst = try state.withLock { state throws(MsgrError) in
       if case .ended(let error) = state.phase { throw error ?? .disconnected(.closed) }
-      guard state.sends.count < Self.mostSends else { throw .tooOften(retryAfter: nil) }
-      do throws(WebSocketError) {
-        // Under the lock, so that sends wait in the order in which they go.
-        try socket.enqueue(.text(text))
-      } catch { throw .disconnected(error) }
-      state.sends.append(reply)
+      guard state.replies.count + state.outgoing.count < Self.mostSends else {
+        throw .tooOften(retryAfter: nil)
+      }
+      state.outgoing.append(Send(text: text, reply: reply))
+      defer { state.isSending = true }
+      return !state.isSending
     }
+    if isFirst { sendWaiting(on: socket) }
     return try await reply.value.get()
+  }
+
+  /// Hands the waiting texts to the socket, also those that other tasks add meanwhile.
+  private func sendWaiting(on socket: WebSocket) {
+    while let send = nextSend() {
+      do throws(WebSocketError) {
+        try socket.enqueue(.text(send.text))
+      } catch {
+        // Nobody else appends replies meanwhile.
+        state.withLock { state in state.replies.removeAll { $0 === send.reply } }
+        send.reply.fulfill(.failure(.disconnected(error)))
+      }
+    }
+  }
+
+  /// Removes the next text that waits, whose reply is the last that is to come; nil ends the sending.
+  private func nextSend() -> Send? {
+    state.withLock { state in
+      guard !state.outgoing.isEmpty else {
+        state.isSending = false
+        return nil
+      }
+      let send = state.outgoing.removeFirst()
+      state.replies.append(send.reply)
+      return send
+    }
   }
 }
 
 /// The WebSockets of a server's streams, all on one thread, which starts with the first of them.
 final class MsgrSockets: Sendable {
   private let options: WebSocketOptions
-  private let client = Lock<WebSocketClient?>(nil)
+  private let client = LazyReference<WebSocketClient>()
 
   /// - Parameter options: give the certificate authorities and the time to connect.
   init(_ options: HTTPClientOptions) {
@@ -301,11 +342,11 @@ final class MsgrSockets: Sendable {
     guard url.hasPrefix("http"), let address = WebSocketURL("ws" + url.dropFirst(4)) else {
       throw WebSocketError(.unknownHost, "the server's URL must begin with http or https")
     }
-    let opener = try client.withLock { client throws(WebSocketError) in
-      if let client { return client }
-      let new = try WebSocketClient(options)
-      client = new
-      return new
+    let opener: WebSocketClient
+    if let made = client.value {
+      opener = made
+    } else {
+      opener = client.keep(try WebSocketClient(options))
     }
     var fields = HeaderFields()
     fields.append(.authorization, "Bearer \(token)")

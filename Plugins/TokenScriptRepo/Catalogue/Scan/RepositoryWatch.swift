@@ -64,12 +64,12 @@ final class RepositoryWatch: Sendable {
       let events = IN_CLOSE_WRITE | IN_MODIFY | IN_DELETE_SELF | IN_MOVE_SELF
       self.add(Array(self.root.utf8) + below, events, to: pass, name: nil)
     }
-    watches.withLock { watches in
-      for old in watches.keys where !pass.found.contains(old) {
-        inotify_rm_watch(descriptor, old)
-        watches[old] = nil
-      }
+    let old = watches.withLock { watches in
+      let old = watches.keys.filter { !pass.found.contains($0) }
+      for number in old { watches[number] = nil }
+      return old
     }
+    for number in old { inotify_rm_watch(descriptor, number) }
     return (listing, pass.unwatched)
   }
 
@@ -82,15 +82,13 @@ final class RepositoryWatch: Sendable {
   private func add(_ path: [UInt8], _ events: CInt, to pass: Pass, name: [UInt8]?) {
     let bytes = path.map { CChar(bitPattern: $0) } + [0]
     let mask = UInt32(events | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_ONLYDIR)
-    // The thread looks the watch up under the lock, so it never finds an event of a watch that is not recorded yet.
-    watches.withLock { watches in
-      let number = unsafe inotify_add_watch(descriptor, bytes, mask)
-      if number >= 0 {
-        watches[number] = .some(name)
-        pass.found.insert(number)
-      } else if errno == ENOSPC {
-        pass.unwatched += 1
-      }
+    // Not under the lock, as it blocks on the disk. Events of a watch that is not recorded yet count, whatever their names.
+    let number = unsafe inotify_add_watch(descriptor, bytes, mask)
+    if number >= 0 {
+      watches.withLock { $0[number] = .some(name) }
+      pass.found.insert(number)
+    } else if errno == ENOSPC {
+      pass.unwatched += 1
     }
   }
 
@@ -118,7 +116,7 @@ final class RepositoryWatch: Sendable {
       watches.withLock { watches in
         while let event = Event(&rest) {
           guard let name = watches[event.watch] else {
-            counts = counts || event.isOverflow
+            counts = counts || !event.isEndOfWatch
             continue
           }
           counts = counts || name == nil || name == event.name
@@ -134,7 +132,8 @@ final class RepositoryWatch: Sendable {
   /// An `inotify_event` and the name behind it, which is padded with zeros.
   private struct Event {
     let watch: CInt
-    let isOverflow: Bool
+    /// True if the watch was removed: the last event of its number.
+    let isEndOfWatch: Bool
     let name: [UInt8]
 
     init?(_ bytes: inout ArraySlice<UInt8>) {
@@ -143,7 +142,7 @@ final class RepositoryWatch: Sendable {
       let event = unsafe bytes.withUnsafeBytes { unsafe $0.loadUnaligned(as: inotify_event.self) }
       guard bytes.count >= size + Int(event.len) else { return nil }
       watch = event.wd
-      isOverflow = event.mask & UInt32(IN_Q_OVERFLOW) != 0
+      isEndOfWatch = event.mask & UInt32(IN_IGNORED) != 0
       name = Array(bytes.dropFirst(size).prefix(Int(event.len)).prefix { $0 != 0 })
       bytes = bytes.dropFirst(size + Int(event.len))
     }
