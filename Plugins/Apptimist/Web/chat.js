@@ -19,6 +19,8 @@ export class Chat {
     this.items = new Map();
     // The addresses of pictures that were fetched, or chosen here, by message.
     this.shownPictures = new Map();
+    // How much of a file is there already, by message.
+    this.moved = new Map();
     this.isAtEnd = true;
     $("back").onclick = close;
     $("earlier").onclick = () => { this.count += PAGE; this.show(); };
@@ -544,7 +546,7 @@ export class Chat {
 
   /** A file that is on its way. */
   sending(message, name, isPicture) {
-    const bar = element("progress", { max: 1, value: this.account.uploaded?.get(message.id) ?? 0 });
+    const bar = element("progress", { max: 1, value: this.moved.get(message.id) ?? 0 });
     bar.ariaLabel = t("Sending {name}", { name });
     bar.dataset.upload = message.id;
     const cancel = iconButton("close", t("Cancel {name}", { name }), () => this.account.cancel(message));
@@ -556,6 +558,8 @@ export class Chat {
   }
 
   progressed(id, part) {
+    this.moved.set(id, part);
+    if (part === 1) this.moved.delete(id);
     const bar = document.querySelector(`progress[data-upload="${id}"]`);
     if (bar) bar.value = part;
   }

@@ -8,10 +8,21 @@ const lookalikes = {
   հ: "h", ո: "n", ց: "g", զ: "q", "0": "o", "1": "l", "|": "l", i: "l", "!": "l", "5": "s", "$": "s", "@": "a", "3": "e", "８": "8",
 };
 
+// Lists compare each name with all others: each is folded once.
+const folded = new Map();
+
 /** What two names that look alike have in common. */
 export function skeleton(name) {
+  if (!folded.has(name)) {
+    if (folded.size >= 5_000) folded.clear();
+    folded.set(name, fold(name));
+  }
+  return folded.get(name);
+}
+
+function fold(name) {
   const clear = name.normalize("NFKD").toLowerCase().normalize("NFKD")
     .replace(/[\p{M}\p{Cf}\p{Cc}\p{Z}\s\p{Default_Ignorable_Code_Point}\u2800\u3164\uffa0\u115f\u1160]/gu, "");
-  const folded = [...clear].map((sign) => lookalikes[sign] ?? sign).join("");
-  return folded.replace(/rn/g, "m").replace(/vv/g, "w").replace(/[-‐-―−_.·']/gu, "");
+  const plain = [...clear].map((sign) => lookalikes[sign] ?? sign).join("");
+  return plain.replace(/rn/g, "m").replace(/vv/g, "w").replace(/[-‐-―−_.·']/gu, "");
 }

@@ -4,7 +4,7 @@ import { Archive } from "./{{archive.js}}";
 import {
   $, applyScheme, bdi, day, dayTitle, element, face, icon, onSubmit, nodes, placeIcons, say, sends, showUnread, t, time, translate, when, words,
 } from "./{{page.js}}";
-import { parts } from "./{{rich.js}}";
+import { knownSigns, parts } from "./{{rich.js}}";
 import { prepareSettings, registration } from "./{{settings.js}}";
 import { prepareTopics, showTopic } from "./{{topics.js}}";
 
@@ -123,7 +123,10 @@ async function forget(reason) {
   waiting.clear();
   lists = nobody;
   partner = location.hash = "";
-  for (const id of ["me", "sessions", "blocked", "news"]) $(id).replaceChildren();
+  for (const id of ["me", "sessions", "blocked", "news", "hits"]) $(id).replaceChildren();
+  $("search-field").value = "";
+  $("people").hidden = false;
+  $("hits").hidden = true;
   for (const form of document.forms) form.reset();
   show();
   await leave(reason);
@@ -357,6 +360,7 @@ function show() {
   for (const name of lists.Incoming) if (name !== partner && isAsking(name)) names.delete(name);
   const sorted = [...names].sort((a, b) =>
     (last.get(b)?.Id ?? "").localeCompare(last.get(a)?.Id ?? "") || a.localeCompare(b));
+  const focused = document.activeElement?.closest("#people li")?.dataset.name;
   $("people").replaceChildren(...sorted.map((name) => {
     const newest = last.get(name);
     const topic = topicOf(name), draft = name === partner ? "" : drafts()[name];
@@ -373,8 +377,10 @@ function show() {
     }
     button.setAttribute("aria-current", String(name === partner));
     button.addEventListener("click", () => { location.hash = encodeURIComponent(name); });
-    return element("li", {}, button);
+    return element("li", { data: { name } }, button);
   }));
+  // Who goes through the list by keyboard stays where they are.
+  if (focused !== undefined) [...$("people").children].find(({ dataset }) => dataset.name === focused)?.firstChild.focus();
   const isEmpty = sorted.length + lists.Incoming.length === 0;
   if ($("nobody").hidden === isEmpty) $("adding").open = isEmpty;
   $("nobody").hidden = !isEmpty;
@@ -452,7 +458,10 @@ function showTalk() {
   $("befriend").hidden = isFriend || lists.Outgoing.includes(partner) || partner.includes("/");
   $("unfriend").hidden = !isFriend;
   const list = $("messages");
-  if (list.dataset.name !== partner) isAtEnd = true;
+  if (list.dataset.name !== partner) {
+    isAtEnd = true;
+    shownItems.clear();
+  }
   list.dataset.name = partner;
   const shown = [...conversation(partner), ...[...waiting.values()].filter(({ UserTo }) => UserTo === partner)];
   const isGroup = (one, next) => Boolean(one && next) && one.UserFrom === next.UserFrom
@@ -462,15 +471,28 @@ function showTalk() {
     const made = item(message);
     made.classList.toggle("follows", !isFirst && isGroup(all[index - 1], message));
     made.classList.toggle("last-of-group", !isGroup(message, all[index + 1]));
-    const before = isFirst ? [element("li", { className: "day", text: dayTitle(message.Time) })] : [];
-    if (message.Id && message.Id === firstUnread) before.push(element("li", { className: "mark", text: t("Unread messages") }));
+    const before = isFirst ? [line(`day ${keyOf(message)}`, "day", dayTitle(message.Time))] : [];
+    if (message.Id && message.Id === firstUnread) before.push(line("mark", "mark", t("Unread messages")));
     return [...before, made];
   });
   if (!items.length) items.push(element("li", { className: "day" }, element("p", { text: t("No messages yet.") })));
   const stays = isAtEnd;
-  list.replaceChildren(...items);
+  // What has the focus keeps it where only something new is added.
+  const old = list.children;
+  let same = 0;
+  while (same < old.length && old[same] === items[same]) same++;
+  if (same < old.length) list.replaceChildren(...items); else list.append(...items.slice(same));
   if (stays) list.scrollTop = list.scrollHeight;
   showDown();
+}
+
+// What is shown of the open conversation, by message; a message that has changed is drawn anew.
+const shownItems = new Map();
+const keyOf = ({ Id, ClientId }) => ClientId ?? Id;
+
+function line(key, className, text) {
+  if (shownItems.get(key)?.textContent !== text) shownItems.set(key, element("li", { className, text }));
+  return shownItems.get(key);
 }
 
 /** The button that leads down, with the number of new messages there. */
@@ -496,8 +518,13 @@ $("messages").addEventListener("scroll", ({ target }) => {
 new ResizeObserver(([{ target }]) => { if (isAtEnd) target.scrollTop = target.scrollHeight; }).observe($("messages"));
 
 function item(message) {
+  const key = keyOf(message), known = shownItems.get(key);
+  const mark = JSON.stringify([message.Id, message.failure, message.Tags && knownSigns()]);
+  if (known?.mark === mark) return known;
   const isOwn = message.UserFrom === me;
   const made = element("li", { className: isOwn ? "own" : "" });
+  made.mark = mark;
+  shownItems.set(key, made);
   made.append(element("span", { className: "only-heard", text: isOwn ? t("You:") : t("{name}:", { name: message.UserFrom }) }), ...parts(message, say, showSoon));
   const state = !isOwn ? "" : message.failure ? t("not sent: {reason}", { reason: message.failure }) : message.Id ? t("sent") : t("waiting");
   const shape = !isOwn ? "" : message.failure ? "warning" : message.Id ? "check" : "clock";

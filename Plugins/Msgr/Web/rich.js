@@ -68,6 +68,9 @@ export function markdown(text) {
   return blocks;
 }
 
+/** How many short codes are known: a message with tags is shown anew when it has changed. */
+export const knownSigns = () => emojis.size;
+
 /** The emoji of the tags, and the tags that are words. */
 export function tagsOf({ Tags = [] }) {
   const known = Tags.filter((tag) => emojis.has(tag)).map((tag) => emojis.get(tag));
