@@ -1,5 +1,6 @@
 internal import ApptimistProtocol
 internal import Cryptography
+internal import Foundation
 internal import Testing
 internal import WalletClient
 
@@ -79,6 +80,35 @@ internal import WalletClient
     // Times that anybody can state.
     transcript.add(id(3), in: bob, by: bob, at: .max, "late", copies: [])
     #expect(transcript.apply(.init(of: id(3), text: "x"), by: bob, in: bob, at: 5) != nil)
+  }
+
+  /// What counts as an edit, held to the vectors that other apps are written by.
+  @Test func editsCountAsInTheVectors() throws {
+    struct Vectors: Decodable {
+      struct Edit: Decodable {
+        let written: UInt64
+        let edited: UInt64
+        let at: UInt64
+        let isAuthors: Bool
+        let counts: Bool
+      }
+      struct Contents: Decodable { let edits: [Edit] }
+      let contents: Contents
+    }
+    let url = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+      .appending(path: "../ApptimistProtocolTests/Vectors/people.json")
+    let vectors = try JSONDecoder().decode(Vectors.self, from: Data(contentsOf: url))
+    #expect(vectors.contents.edits.count == 7)
+    for edit in vectors.contents.edits {
+      var transcript = ChatTranscript()
+      transcript.add(id(1), in: bob, by: bob, at: edit.written, "one", copies: [])
+      if edit.edited > 0 {
+        _ = transcript.apply(.init(of: id(1), text: "two"), by: bob, in: bob, at: edit.edited)
+      }
+      let author = edit.isAuthors ? bob : ann
+      let old = transcript.apply(.init(of: id(1), text: "x"), by: author, in: bob, at: edit.at)
+      #expect((old != nil) == edit.counts, "\(edit)")
+    }
   }
 
   @Test func messagesAreNamedByNumbers() throws {

@@ -36,5 +36,9 @@ internal import TestSupport
       "../../ApptimistProtocolTests/Vectors/make_version2.py", "--check",
     ])
     #expect(version2.code == 0, "\(version2)")
+    let people = try Self.run([
+      "../../ApptimistProtocolTests/Vectors/make_people.py", "--check",
+    ])
+    #expect(people.code == 0, "\(people)")
   }
 }

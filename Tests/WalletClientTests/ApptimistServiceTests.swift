@@ -1,5 +1,6 @@
 internal import ApptimistProtocol
 internal import Cryptography
+internal import Formats
 internal import HTTPClient
 internal import TestSupport
 internal import Testing

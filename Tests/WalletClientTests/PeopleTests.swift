@@ -1,5 +1,6 @@
 internal import ApptimistProtocol
 internal import Cryptography
+internal import Formats
 internal import Foundation
 internal import Testing
 internal import HTTPClient
@@ -160,6 +161,45 @@ internal import HTTPClient
     let deep = String(repeating: "[", count: 200_000)
     #expect(MessageContent(Array(deep.utf8))?.text == deep)
     #expect(MessageContent(Array("{\"later\":\(deep)".utf8))?.id == "")
+  }
+}
+
+/// Contents, held to the vectors.
+extension PeopleTests {
+  @Test func contentsOfOthers() throws {
+    let cases = vectors["contents"]["read"].elements
+    #expect(cases.count > 25)
+    for one in cases {
+      let content = try #require(MessageContent(Array(one["content"].string.utf8)))
+      var members = try #require(CanonicalJSON.decode([String: JSONValue].self, content.data))
+      members["id"] = nil
+      #expect(
+        CanonicalJSON.encode(members) == CanonicalJSON.encode(one["members"]),
+        "\(one["content"].string)")
+    }
+  }
+
+  @Test func filesOfOthers() throws {
+    let cases = vectors["contents"]["files"].elements
+    #expect(cases.count == 2)
+    for one in cases {
+      let file = try #require(
+        CanonicalJSON.decode(MessageContent.File.self, CanonicalJSON.encode(one["about"])))
+      let boxes = one["boxes"].elements.map(\.bytes)
+      #expect(file.files.count == boxes.count)
+      #expect(file.open(boxes) == one["plain"].bytes)
+      #expect(file.open(boxes.dropLast()) == nil)
+      #expect(file.open(boxes + boxes) == nil)
+      for index in boxes.indices {
+        var changed = boxes
+        changed[index][0] ^= 1
+        #expect(file.open(changed) == nil)
+      }
+      guard boxes.count > 1 else { continue }
+      var swapped = boxes
+      swapped.swapAt(0, 1)
+      #expect(file.open(swapped) == nil)
+    }
   }
 }
 

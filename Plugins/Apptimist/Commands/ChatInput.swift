@@ -14,6 +14,9 @@ final class ChatInput: Sendable {
   private let print: @Sendable (String) -> Void
   private let waiting = Monitor(0)
   /// The line that is being typed, if the input is a terminal.
+  ///
+  /// The terminal is written to under the lock, so that what is typed and what is shown don't mix. A program for one person
+  /// may wait for the person's terminal.
   private let editor = Lock(LineEditor())
   private let isTerminal: Bool
   /// True if what is typed and what is shown are on the same screen.
