@@ -9,6 +9,8 @@ package struct TokenScriptConfiguration: ServiceConfiguration {
   let repository: String
   /// True if the configuration names the root; otherwise it is below the data folder, and starts as a demo.
   let isRepositoryConfigured: Bool
+  /// True if the root lies below the data folder, where the service makes it if it isn't there.
+  let isRepositoryInData: Bool
   /// The path of the folder of schemas, or an empty string.
   let schemas: String
   /// The path of the folder of schemas that are used by default, if it is there.
@@ -46,6 +48,7 @@ package struct TokenScriptConfiguration: ServiceConfiguration {
   package init(_ section: ConfigurationSection) {
     repository = section.path("repository", default: "\(section.dataFolder)/repository")
     isRepositoryConfigured = section.isGiven("repository")
+    isRepositoryInData = repository.hasPrefix("\(section.dataFolder)/")
     fetchedSchemas = "\(section.dataFolder)/schemas"
     let hasFetched = unsafe access(fetchedSchemas, R_OK | X_OK) == 0
     schemas = section.path("schemas", default: hasFetched ? fetchedSchemas : "")

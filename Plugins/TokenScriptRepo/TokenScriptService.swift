@@ -52,7 +52,7 @@ package struct TokenScriptService: Migrating, Commanding, Demonstrating, Present
     // Nodes that share a store would each make a demo of its own, with other keys.
     let mayMakeDemo = !configuration.isRepositoryConfigured && !context.store.isShared
     let demo = mayMakeDemo ? DemoRepository(dataFolder: context.dataFolder) : nil
-    if demo == nil, !configuration.isRepositoryConfigured {
+    if demo == nil, configuration.isRepositoryInData {
       try await ThreadPool(named: "awd-demo", width: 1).run {
         try DurableFile.makeFolder(configuration.repository)
       }

@@ -71,7 +71,7 @@ internal import Testing
       ["admin_listen is missing"]
     ),
     // The package's: no proxy may be there yet.
-    ("trusted_proxies = [\"127.0.0.1\"]\nadmin_listen = \"127.0.0.1:9090\"", []),
+    ("trusted_proxies = [\"127.0.0.1\", \"::1\"]\nadmin_listen = \"127.0.0.1:9090\"", []),
     (
       "trusted_proxies = [\"10.0.0.2\"]\nadmin_listen = \"127.0.0.1:9090\"",
       ["public_url is missing"]

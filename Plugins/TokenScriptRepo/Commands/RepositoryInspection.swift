@@ -77,7 +77,14 @@ extension TokenScriptConfiguration: Checking, BackedUp {
   /// - Returns: the sum, the refused files, and oddities.
   package func findings(isExposed: Bool) async -> [ContentFinding] {
     if !isRepositoryConfigured, !DemoRepository.exists(repository) {
+      do {
+        _ = try RepositoryChecks(
+          self, ResponseHeaders(dependsOnClient: false), now: Timestamp.now().wholeSecond)
+      } catch { return [.wrong("\(error)".printable)] }
       return [.good("no repository is configured; `awd serve` makes a demo in \(repository)")]
+    }
+    if isRepositoryInData, unsafe access(repository, F_OK) != 0, errno == ENOENT {
+      return [.good("\(repository): `awd serve` makes the folder, for the files to serve")]
     }
     let inspection: RepositoryInspection
     do {
@@ -112,7 +119,9 @@ extension TokenScriptConfiguration: Checking, BackedUp {
         .doubtful("\(file.path): to mend it, \($0)".printable)
       }
     }
-    if index.editions.isEmpty {
+    if index.files.isEmpty, isRepositoryInData {
+      findings.append(.good("nothing is served yet: put TokenScripts into \(repository)"))
+    } else if index.editions.isEmpty {
       findings.append(.doubtful("nothing is served: no file names a contract"))
     }
     return findings

@@ -31,10 +31,9 @@ struct BackupCommand: Command {
     let configuration = try LoadedConfiguration(context, including: context.services)
     try configuration.prepareForCommand(warn: context.warn)
     let store = configuration.server.store.name
-    if let file = configuration.server.store.path, !DataFolder.exists(file) {
-      throw CommandError.refused(
-        "nothing is backed up: there is no store at \(file); name the server's configuration with --config"
-      )
+    if let file = configuration.server.store.path {
+      try DataFolder.requireStore(
+        at: file, orElse: "nothing is backed up; name the server's configuration with --config")
     }
     let (files, leftOut) =
       try context.arguments.has("no-keys")
@@ -74,9 +73,8 @@ struct BackupCommand: Command {
       throw .refused("\(path) is not made: there is no folder \(folder)")
     }
     guard unsafe access(folder, W_OK) != 0 else { return }
-    let user = unsafe getpwuid(geteuid()).map { unsafe String(cString: $0.pointee.pw_name) }
     throw .refused(
-      "\(path) is not made: user \(user ?? "#\(geteuid())"), whose data it is, may not write in \(folder); "
+      "\(path) is not made: user \(DataFolder.currentUser), whose data it is, may not write in \(folder); "
         + "choose another folder, or use `\(Product.name) backup - > FILE`")
   }
 }

@@ -33,6 +33,7 @@ enum ListenCheck {
       case 0: nil
       // The unit makes it when the service starts.
       case _ where errno == ENOENT && path.hasPrefix("/run/"): nil
+      case _ where errno == ENOENT: "there is no folder for the socket \(path)"
       default: "\(path): \(SystemError(errno))"
       }
     }
@@ -153,9 +154,8 @@ enum ExposureCheck {
 
   private static func publicURL(_ server: ServerConfiguration) -> ContentFinding? {
     if let url = server.publicURL { return .good("public_url: \(url)") }
-    guard server.isExposed else { return nil }
-    guard server.reachesOthers else { return .good(missingURL) }
-    return .doubtful(missingURL)
+    guard server.isExposed || !server.trustedProxies.isEmpty else { return nil }
+    return server.isExposed ? .doubtful(missingURL) : .good(missingURL)
   }
 
   /// Doubts pages for the operator at an address that others reach.
@@ -194,7 +194,7 @@ extension ListenAddress {
 
 extension PublicURL {
   /// True if the URL names this machine for itself alone.
-  fileprivate var isLocal: Bool {
+  var isLocal: Bool {
     var host = authority[...]
     if !host.hasSuffix("]"), let colon = host.lastIndex(of: ":") { host = host[..<colon] }
     if host.hasPrefix("[") { host = host.dropFirst().dropLast() }

@@ -207,12 +207,13 @@ extension ServerConfiguration {
   /// The name by which operators know this node: without another one, the machine's.
   var nodeName: String { node ?? ProcessInfo.processInfo.hostName }
 
-  /// True if other machines reach the server, directly or through a proxy.
-  var isExposed: Bool { !trustedProxies.isEmpty || listen.contains { !$0.isLocal } }
-
-  /// True if other machines reach the server for sure, and not only if there is a proxy on this one.
-  var reachesOthers: Bool {
-    !trustedProxies.allSatisfy(\.first.isLoopback) || listen.contains { !$0.isLocal }
+  /// True if other machines reach the server: it listens for them, a proxy elsewhere passes them on, or it has a URL for
+  /// them. A configuration that trusts a proxy on this machine and names no URL, such as the package's, exposes nothing
+  /// yet.
+  var isExposed: Bool {
+    let hasRemoteProxy = !trustedProxies.allSatisfy(\.first.isLoopback)
+    let hasURL = publicURL.map { !$0.isLocal } ?? false
+    return hasRemoteProxy || hasURL || listen.contains { !$0.isLocal }
   }
 
   /// An address that other machines reach in plain HTTP without a trusted proxy among them, or nil if there is none.

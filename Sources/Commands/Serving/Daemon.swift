@@ -263,9 +263,8 @@ struct Daemon: Sendable {
       log.warning(finding.message)
     }
     // A proxy may be there, or not yet.
-    if configuration.server.isExposed, !configuration.server.reachesOthers,
-      configuration.server.publicURL == nil
-    {
+    let setting = configuration.server
+    if !setting.trustedProxies.isEmpty, !setting.isExposed, setting.publicURL == nil {
       log.warning(ExposureCheck.missingURL)
     }
     if case .postgreSQL(let address) = configuration.store,

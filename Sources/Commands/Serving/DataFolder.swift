@@ -8,6 +8,24 @@ enum DataFolder {
   /// Whether there is a file or folder at a path.
   static func exists(_ path: String) -> Bool { unsafe access(path, F_OK) == 0 }
 
+  /// Checks that there is a store.
+  ///
+  /// - Parameter advice: what to do if there is none.
+  /// - Throws: ``CommandError`` if there is none, or this user may not look.
+  static func requireStore(at path: String, orElse advice: String) throws(CommandError) {
+    guard !exists(path) else { return }
+    guard errno == EACCES else { throw .refused("there is no store at \(path): \(advice)") }
+    throw .refused(
+      "user \(currentUser) may not read the store \(path); type the command as the user whose data it is, such as "
+        + "sudo -u awd \(Product.name) …")
+  }
+
+  /// The name of the user whose rights the process has.
+  static var currentUser: String {
+    let user = unsafe getpwuid(geteuid()).map { unsafe String(cString: $0.pointee.pw_name) }
+    return user ?? "#\(geteuid())"
+  }
+
   /// Makes the folder and the missing ones above it, readable by this user alone.
   ///
   /// - Throws: ``CommandError`` that says what is wrong with the folder and how to mend it.

@@ -41,10 +41,11 @@ struct ServiceRuntime: Sendable {
     let server = configuration.server
     var location = configuration.store
     if !isServing, let path = server.store.path, !DataFolder.exists(path) {
-      guard onlyToRead else {
-        throw CommandError.refused(
-          "there is no store at \(path): the server makes it at its first start, or name another "
-            + "configuration with --config")
+      if !onlyToRead {
+        try DataFolder.requireStore(
+          at: path,
+          orElse:
+            "the server makes it at its first start, or name another configuration with --config")
       }
       location = .memory
     }
