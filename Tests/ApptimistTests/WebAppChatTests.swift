@@ -69,7 +69,7 @@ extension WebAppBrowserTests {
     try anna.wait("document.querySelector('#requests-list li') === null")
     try anna.press("Settings")
     try anna.wait("document.querySelector('#devices').textContent.includes('awd wallet chat')")
-    try anna.wait("document.querySelector('#devices').textContent.includes('(this one)')")
+    try anna.wait("document.querySelector('#devices').textContent.includes('This device')")
     try anna.press("Close")
 
     // Each knows whom the other blocks.
@@ -85,7 +85,7 @@ extension WebAppBrowserTests {
     // From the command to the app.
     command.type("/link")
     let other = try command.line(with: "/app/#link=", on: .output)
-    let third = try Browser(TemporaryFolder())
+    let third = try Browser()
     try third.open(String(other.dropFirst(2)))
     let digits = try third.digits()
     try command.line(with: "wants to be linked", on: .output)
@@ -192,7 +192,7 @@ extension WebAppBrowserTests {
     command.type("/export \(folder.path)/chat.export")
     let words = try command.line(with: "it opens with ", on: .output).suffix(35)
     let export = Data(try folder.read("chat.export")).base64EncodedString()
-    let third = try Browser(TemporaryFolder())
+    let third = try Browser()
     try third.open("\(site.address)/siren/app/")
     try blockUntil { try third.evaluate("document.documentElement.dataset.view") == "welcome" }
     let linked = WebAppPerson(name: "anna", browser: third, key: anna.key)
