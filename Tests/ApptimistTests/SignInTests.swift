@@ -233,6 +233,15 @@ internal import Platform
     for _ in 1...2 { #expect(try await register(wallets, token, uid: vectors.uid) == nil) }
     #expect(try await store.account(key)?.user.flags == .signed)
     #expect(try await store.accounts(uid: vectors.uid, behind: nil, max: 5).count == 1)
+
+    // Who is disabled makes no other account with the same wallet.
+    #expect(try await store.setDisabled(true, key, at: Self.now))
+    let disabled = await #expect(throws: AccountService.Refusal.self) {
+      try await register(wallets, token, uid: vectors.uid)
+    }
+    #expect(disabled?.error == .notPermitted)
+    #expect(try await store.setDisabled(false, key, at: Self.now))
+    #expect(try await register(wallets, token, uid: vectors.uid) == nil)
   }
 
   /// An account that version 1 gave away takes its name from who proves to have the key: that is a new name.

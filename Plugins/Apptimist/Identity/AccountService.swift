@@ -106,6 +106,9 @@ struct AccountService: Sendable {
     case .signed(let kind): proof = kind
     case .invited(let hash): invitation = hash
     }
+    if identity.provesIdentities, try await store.isDisabled(uid: new.uid) {
+      throw Refusal.identity(reason: "the operator has disabled an account of this identity")
+    }
     let isCounted = clients.may(.makeAccount, network)
     var isCreated = false
     defer { if isCounted, !isCreated { clients.refund(.makeAccount, of: network) } }

@@ -45,6 +45,14 @@ enum IdentityProvider: Sendable {
     }
   }
 
+  /// True if a uid is that of a person, whom the operator may have disabled under another key.
+  var provesIdentities: Bool {
+    switch self {
+    case .open, .invite: false
+    case .facebook, .oidc, .siwe: true
+    }
+  }
+
   /// True if a judgement takes a request to somebody else's server, or may take one.
   var asksOthers: Bool {
     switch self {

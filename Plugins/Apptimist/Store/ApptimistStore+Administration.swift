@@ -204,6 +204,14 @@ extension ApptimistStore {
     }
   }
 
+  /// Returns whether an account with a uid is disabled.
+  func isDisabled(uid: String) async throws -> Bool {
+    guard !uid.isEmpty else { return false }
+    return try await store.read(isOneQuery: true) { snapshot in
+      try snapshot.exists("SELECT 1 FROM apptimist_disabled WHERE uid = ?", StoredUID(uid))
+    }
+  }
+
   /// Deletes a user with all that the user has, forums included; only the key stays, taken.
   ///
   /// - Returns: whether there was such a user.
