@@ -31,7 +31,7 @@ struct Fixture: Sendable {
   init(
     _ configuration: String = "", log: Log = Log(level: .error, descriptor: -1),
     metrics: Metrics = Metrics(), in folder: TemporaryFolder = TemporaryFolder(),
-    on location: StoreLocation? = nil, polls: Bool = false
+    on location: StoreLocation? = nil, polls: Bool = false, publicURL: String? = nil
   ) async throws {
     self.folder = folder
     store = try await Store.open(
@@ -67,7 +67,7 @@ struct Fixture: Sendable {
           PushConfiguration(reader.section("push")), store: store, log: log, metrics: metrics,
           clock: { [clock] in clock.now }), bus: bus, node: node, log: log, metrics: metrics,
         clock: { [clock] in clock.now },
-        dataFolder: folder.path), configuration)
+        dataFolder: folder.path, publicURL: publicURL), configuration)
     var router = Router(service: MsgrService.name)
     service.register(on: &router)
     table = try RouteTable([router] + service.dialectRouters(), log: log)

@@ -154,12 +154,13 @@ struct PushFixture: Sendable {
   static func push(
     _ id: Int64 = 1, device: DeviceID = Self.device(1), text: String = "hello",
     from sender: String = "anna", isAddRequest: Bool = false, badge: Int = 1,
-    expires: Int64 = 1_700_600_000, attempts: Int = 1, parts: MessageParts = MessageParts()
+    expires: Int64 = 1_700_600_000, attempts: Int = 1, parts: MessageParts = MessageParts(),
+    isDeclarative: Bool = false
   ) throws -> LeasedPush {
     let message = PushedMessage(
       id: MessageID(rawValue: 0x18c), sender: UserName(stored: sender),
       text: try MessageText(text), created: Timestamp(milliseconds: 0),
-      isAddRequest: isAddRequest, badge: badge, isDeclarative: false, parts: parts)
+      isAddRequest: isAddRequest, badge: badge, isDeclarative: isDeclarative, parts: parts)
     return LeasedPush(
       id: id, service: MsgrService.name, device: Array(device.text.utf8), account: [],
       address: try #require(device.pushAddress), pushID: "4a1e7f32-7a3c-4a0b-9b1c-0123456789ab",

@@ -29,6 +29,43 @@ struct PushPayloadTests {
     #expect(try payload(push)["Title"] as? String == "Your Bank")
   }
 
+  @Test func theHighestPriorityIsCriticalWhereAppleAllowsIt() throws {
+    for (priority, mayBeCritical, level) in [
+      (10, true, "critical"), (10, false, "time-sensitive"), (8, true, "time-sensitive"),
+    ] {
+      let push = try PushFixture.push(from: "anna", parts: MessageParts(priority: priority))
+      let json = APNsPayload.json(
+        of: try #require(push.message), mayBeCritical: mayBeCritical)
+      let payload = try #require(
+        try JSONSerialization.jsonObject(with: Data(json)) as? [String: Any])
+      let aps = try #require(payload["aps"] as? [String: Any])
+      #expect(aps["interruption-level"] as? String == level)
+      let sound = aps["sound"] as? [String: Any]
+      #expect((sound?["critical"] as? Int == 1) == (level == "critical"))
+      if level != "critical" { #expect(aps["sound"] as? String == "default") }
+    }
+  }
+
+  @Test func browsersGetEmojiAndReplaceASequence() throws {
+    let parts = MessageParts(
+      title: "Disk", tags: ["warning", "nas"], sequence: "disk", topic: "alerts")
+    for isDeclarative in [false, true] {
+      let push = try PushFixture.push(from: "#alerts", parts: parts, isDeclarative: isDeclarative)
+      let bytes = WebPushPayload.json(
+        of: try #require(push.message), isShort: false, page: "/msgr/")
+      let json = try #require(
+        try JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any])
+      if isDeclarative {
+        let notification = try #require(json["notification"] as? [String: Any])
+        #expect(notification["title"] as? String == "#alerts: ⚠️ Disk")
+        #expect(notification["tag"] as? String == "#alerts/disk")
+      } else {
+        #expect(json["Emoji"] as? String == "⚠️")
+        #expect(json["Tags"] as? [String] == ["warning", "nas"])
+      }
+    }
+  }
+
   @Test func aLongPublicationIsCutAndSaysSo() throws {
     let text = String(repeating: "é\"", count: 4000)
     let parts = MessageParts(

@@ -135,6 +135,40 @@ internal import Testing
     #expect(try await Phone.request(phone.fixture, .post, path, #"{"message":"m"}"#).status == 401)
   }
 
+  @Test func aPublishersTokenCountsInEveryForm() async throws {
+    let phone = try await Phone()
+    // A token of the form that sessions have, of which a request that names a recipient looks like Msgr's own.
+    let token = BearerToken(Array(repeating: 7, count: 32))
+    let store = phone.fixture.service.service.store
+    try await store.addPublisher(
+      NewPublisher(name: "old"), of: UserName(stored: "anna"), token.hash)
+    let text = #"{"message":"the field \"UserTo\" is missing"}"#
+    let plain = #"{"message":"m","UserTo":"bert"}"#
+    for (body, fields) in [
+      (text, [("Authorization", "Bearer \(token.text)")]),
+      (plain, [("Authorization", "Bearer \(token.text)")]),
+      (plain, [NtfyTests.Site.basic("", token.text)]),
+      (plain, [NtfyTests.Site.basic("anna", token.text)]),
+    ] {
+      let sent = try await Phone.request(phone.fixture, .post, "/message", body, fields)
+      #expect(sent.status == 200 && sent.object["appid"] is Int, "\(body) \(fields)")
+    }
+    #expect(try await phone.fixture.texts("anna").count == 4)
+    #expect(try await phone.fixture.texts("bert").isEmpty)
+  }
+
+  @Test func anAlertmanagerIsToldToComeAgain() async throws {
+    let phone = try await Phone()
+    let token = try #require(try await phone.application()["token"] as? String)
+    var last: TestResponse?
+    for _ in 0..<61 {
+      last = try await Phone.request(
+        phone.fixture, .post, "/message?token=\(token)", #"{"message":"m"}"#,
+        [("User-Agent", "Alertmanager/0.27")])
+    }
+    #expect(last?.status == 503 && last?.fields.first(.retryAfter) != nil)
+  }
+
   @Test func peoplesMessagesAreMsgrs() async throws {
     let phone = try await Phone()
     try await phone.fixture.send("hello", from: "bert", to: "anna")

@@ -19,6 +19,8 @@ internal import Testing
       for name in ["anna", "bert"] { try await fixture.register(name) }
     }
 
+    init(_ fixture: Fixture) { self.fixture = fixture }
+
     static func basic(_ name: String, _ secret: String = "pw") -> (name: String, value: String) {
       ("Authorization", "Basic \(Data("\(name):\(secret)".utf8).base64EncodedString())")
     }
@@ -236,6 +238,10 @@ internal import Testing
         "[big.bin was not kept: 70 KB is more than 64 KB]") == true)
     let refused = try await site.request(.put, "/alerts", big)
     #expect(refused.status == 413 && refused.object["code"] as? Int == 41301)
+    // More than four times the largest file isn't read.
+    let huge = String(repeating: "\0", count: (256 << 10) + 1)
+    let unread = try await site.request(.put, "/alerts", huge, [("f", "huge.bin"), ("t", "T")])
+    #expect(unread.status == 413)
   }
 
   @Test func unifiedPushWaitsForASubscriber() async throws {
@@ -297,6 +303,136 @@ internal import Testing
     for _ in 0..<20 where last.status == 200 { last = try await site.request(.post, "/one", "x") }
     #expect(last.status == 429 && last.object["code"] as? Int == 42901)
     #expect(last.fields.first(.retryAfter) != nil)
+  }
+
+  @Test func numbersAreReal() async throws {
+    let site = try await Site("attachment_bytes = \"64KiB\"")
+    for _ in 0..<6 { _ = try await site.request(.post, "/alerts", "x") }
+    _ = try await site.request(.put, "/alerts", "a file", [("Filename", "f.txt")])
+    let stats = try await site.request(.get, "/v1/stats", as: nil).object
+    #expect(stats["messages"] as? Int == 7)
+    #expect(stats["messages_rate"] as? Double ?? 0 > 0.1)
+    site.fixture.clock.advance(by: .seconds(120))
+    let later = try await site.request(.get, "/v1/stats", as: nil).object
+    #expect(later["messages_rate"] as? Double == 0)
+    // Home Assistant's library demands all of these, even of who has no account.
+    for (name, sent, kept) in [("anna", 7, 6), (nil, 0, 0)] as [(String?, Int, Int)] {
+      let account = try await site.request(.get, "/v1/account", as: name).object
+      #expect(account["username"] as? String == name ?? "*")
+      let numbers = try #require(account["stats"] as? [String: Int])
+      #expect(numbers["messages"] == sent)
+      #expect(numbers["attachment_total_size"] == kept)
+      #expect(
+        Set(numbers.keys) == [
+          "messages", "messages_remaining", "emails", "emails_remaining", "calls",
+          "calls_remaining", "reservations", "reservations_remaining", "attachment_total_size",
+          "attachment_total_size_remaining",
+        ])
+      let limits = try #require(account["limits"] as? [String: Any])
+      #expect(limits["attachment_file_size"] as? Int == 64 << 10)
+    }
+    let version = try await site.request(.get, "/v1/version").object
+    #expect((version["date"] as? String)?.first?.isNumber == true)
+  }
+
+  @Test func aWrongPartLeavesTheRest() async throws {
+    let site = try await Site()
+    let cases: [(fields: [(String, String)], query: String, check: ([String: Any]) -> Bool)] = [
+      // An action that is malformed is dropped alone.
+      (
+        [("Actions", "view, One, https://h/1; view, \"Two, https://h/2")], "",
+        { ($0["actions"] as? [Any])?.count == 1 && ($0["notes"] as? [Any])?.count == 1 }
+      ),
+      (
+        [("Actions", "view, \"One\" x, https://h/1; view, Two, https://h/2")], "",
+        { ($0["actions"] as? [[String: Any]])?.first?["label"] as? String == "Two" }
+      ),
+      // The field of a proxy (RFC 9218) doesn't hide the program's own.
+      ([("Priority", "u=3, i")], "?p=5", { $0["priority"] as? Int == 5 }),
+      ([("Priority", "u=1")], "", { $0["priority"] == nil && $0["notes"] == nil }),
+      ([("Priority", "whatever")], "", { ($0["notes"] as? [Any])?.count == 1 }),
+      // A name beside the address of a file elsewhere is that file's.
+      (
+        [("Attach", "https://h/x?y"), ("Filename", "camera.jpg")], "",
+        {
+          ($0["attachment"] as? [String: Any])?["name"] as? String == "camera.jpg"
+            && $0["message"] as? String == "m"
+        }
+      ),
+    ]
+    for item in cases {
+      let answer = try await site.request(.post, "/alerts\(item.query)", "m", item.fields)
+      #expect(answer.status == 200 && item.check(answer.object), "\(item.fields)")
+    }
+    // A library sends null for all that isn't said.
+    let json =
+      #"{"topic":"alerts","message":"m","title":null,"actions":[],"click":null,"email":null,"call":null,"delay":null,"sequence_id":null,"tags":[],"markdown":false,"priority":null}"#
+    let answer = try await site.request(.post, "/", json).object
+    #expect(answer["message"] as? String == "m" && answer["notes"] == nil)
+    // A long text in JSON is cut as well.
+    let long = String(repeating: "x", count: 70 << 10)
+    let cut = try await site.request(.post, "/", #"{"topic":"alerts","message":"\#(long)"}"#)
+    #expect(cut.status == 200 && (cut.object["notes"] as? [Any])?.count == 1)
+  }
+
+  @Test func aFileBeyondTheDaysBytesLeavesItsAlert() async throws {
+    let site = try await Site("bandwidth = \"4KiB\"\nattachment_bytes = \"64KiB\"")
+    let file = String(repeating: "x", count: 3000)
+    let fields = [("Filename", "f.txt")]
+    #expect(try await site.request(.put, "/alerts", file, fields).object["attachment"] != nil)
+    let alert = try await site.request(.put, "/alerts", file, fields + [("Title", "Door")])
+    #expect(alert.status == 200 && alert.object["attachment"] == nil)
+    #expect((alert.object["message"] as? String)?.hasSuffix("are used up]") == true)
+    let refused = try await site.request(.put, "/alerts", file, fields)
+    #expect(refused.status == 429 && refused.object["code"] as? Int == 42905)
+    #expect(refused.fields.first(.retryAfter) != nil)
+  }
+
+  @Test func pagesOfAnyOriginGetEveryAnswer() async throws {
+    let site = try await Site()
+    let field = FieldName("Access-Control-Allow-Origin")
+    for (method, path) in [
+      (.get, "/alerts/json?poll=1"), (.get, "/v1/nothing"), (.get, "/_matrix/push/v1/notify"),
+      (.get, "/alerts/ws"), (.get, "/file/nothing.txt"), (.post, "/docs"), (.options, "/alerts"),
+    ] as [(HTTPProtocol.Method, String)] {
+      let response = try await site.request(method, path)
+      #expect(response.fields.first(field) == "*", "\(method) \(path)")
+    }
+    let without = try await Site("cors = false")
+    #expect(try await without.request(.get, "/alerts/json?poll=1").fields.first(field) == nil)
+  }
+
+  @Test func browsersAreSentToThePage() async throws {
+    let site = try await Site()
+    for (path, view) in [("/alerts", "#topic=alerts"), ("/app", ""), ("/settings", "")] {
+      let response = try await site.request(.get, path, "", [("Accept", "text/html,*/*")])
+      #expect(response.status == 303 && response.fields.first(.location) == "/msgr/\(view)")
+      #expect(try await site.request(.get, path).status == 404)
+    }
+  }
+
+  @Test func anExportHasTopics() async throws {
+    let site = try await Site()
+    for number in 0..<120 {
+      site.fixture.clock.advance(by: .seconds(5))
+      _ = try await site.request(.post, number.isMultiple(of: 2) ? "/one" : "/two", "\(number)")
+    }
+    _ = try await site.request(.post, "/one", "later", [("In", "1h")])
+    let anna = ["Username": "anna", "Password": "pw"]
+    let allowed = anna.merging(["Topic": "one", "User": "bert", "Access": "read"]) { $1 }
+    #expect(try await site.fixture.post("/msgr/topics/access", allowed).status == 200)
+    let export = try await site.fixture.post("/export", anna).object
+    let topics = try #require(export["Topics"] as? [[String: Any]])
+    #expect(topics.compactMap { $0["Topic"] as? String } == ["one", "two"])
+    #expect(topics.first?["Users"] as? [String: String] == ["bert": "read"])
+    #expect((export["Waiting"] as? [[String: Any]])?.first?["Message"] as? String == "later")
+    let messages = try #require(export["TopicMessages"] as? [[String: Any]])
+    #expect(messages.count == 120 && messages.first?["Topic"] as? String == "one")
+    let other = try await site.fixture.post(
+      "/export", ["Username": "bert", "Password": "pw"]
+    ).object
+    #expect((other["TopicMessages"] as? [Any])?.isEmpty == true)
+    #expect((other["Topics"] as? [[String: Any]])?.first?["Owner"] as? String == "anna")
   }
 
   @Test func openTopicsAreEverybodys() async throws {

@@ -58,6 +58,28 @@ internal import Testing
     }
   }
 
+  @Test func aDeletionReachesStreamsAtAnotherNode() async throws {
+    try await withNodes(2) { nodes in
+      try await nodes[0].fixture.register("anna")
+      let token = try await nodes[1].fixture.login("anna", device: "stream:anna-0001")
+      let topics = nodes[0].fixture.service.topics
+      let anna = requester("anna")
+      _ = try await topics.store.subscribe(
+        UserName(stored: "anna"), to: name, isPushed: false, by: anna)
+      let socket = try nodes[1].stream(token)
+      var post = TopicPost(topic: name, id: topics.makeID(), text: "40 %")
+      post.sequence = "job"
+      _ = try await topics.publish(post, by: anna)
+      #expect(try await socket.nextObject()["Message"] as? String == "40 %")
+      _ = try await topics.close("job", of: name, as: .clearing, by: anna)
+      let cleared = try await socket.nextObject()["Cleared"] as? [String: String]
+      #expect(cleared == ["Topic": "alerts", "Sequence": "job"])
+      _ = try await topics.close("job", of: name, as: .deletion, by: anna)
+      let deleted = try await socket.nextObject()["Deleted"] as? [String: String]
+      #expect(deleted == ["Topic": "alerts", "Sequence": "job"])
+    }
+  }
+
   @Test func manyWritersLeaveNothingOut() async throws {
     try await withNodes(2) { nodes in
       try await nodes[0].fixture.register("anna")
