@@ -15,9 +15,12 @@ final class DirectLeases: Sendable {
   /// Says how many pushes may be leased from now on.
   func offer(_ count: Int) { places.store(max(0, count), ordering: .relaxed) }
 
+  /// True if a push may be leased.
+  var hasPlaces: Bool { places.load(ordering: .relaxed) > 0 }
+
   /// Takes a place, if there is one. It isn't given back: the outbox says anew how many there are.
   func take() -> Bool {
-    guard places.load(ordering: .relaxed) > 0 else { return false }
+    guard hasPlaces else { return false }
     return places.wrappingSubtract(1, ordering: .relaxed).newValue >= 0
   }
 }

@@ -171,6 +171,10 @@ private struct Site {
     }
     var pushes = PushFixture.queue
     pushes.dropped = dropped
+    // As if an outbox of one kind had nothing to do.
+    let direct = DirectLeases(owner: [9])
+    direct.offer(1_000_000)
+    pushes.direct = [.apns: direct]
     self.store = MsgrStore(
       store: store, limits: limits, pushes: pushes, clock: { clock.now },
       randomBytes: SecureRandom.bytes,
@@ -342,7 +346,7 @@ private struct Site {
       return "\(entry.user.text) \(entry.predecessor.rawValue) \(entry.message) \(nodes)"
     }
     return "\(delivery.id.rawValue) \(delivery.own?.rawValue ?? 0) \(delivery.isStored) "
-      + "\(delivery.pushes.mask) \(entries)"
+      + "\(delivery.pushes.mask) \(delivery.leased.map(\.content)) \(entries)"
   }
 
   /// All that is stored but for random identifiers, as lines.

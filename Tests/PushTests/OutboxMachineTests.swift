@@ -54,6 +54,31 @@ struct OutboxMachineTests {
     #expect(machine.unfinished == [pushes[1]])
   }
 
+  @Test func sendsWhatWasLeasedAsItWasQueued() {
+    var machine = machine(inFlight: 2)
+    #expect(machine.freePlaces(at: start) == 0)
+    #expect(machine.advance([.leased([], next: nil)], at: start) == [])
+    #expect(machine.freePlaces(at: start) == 2)
+    let push = LeasedPush.test(1)
+    #expect(machine.advance([.received([push])], at: start) == [.send(push)])
+    #expect(machine.freePlaces(at: start) == 1)
+    #expect(
+      machine.advance([.tried(1, response(200))], at: start) == [.complete(push, .delivered)])
+  }
+
+  @Test func leavesNoPlacesWhileOthersAreDueLonger() {
+    var machine = machine(inFlight: 2)
+    _ = machine.advance([.leased([.test(1, device: 1)], next: start)], at: start)
+    #expect(machine.freePlaces(at: start) == 0)
+    _ = machine.advance([.tried(1, response(200)), .completed(1)], at: start)
+    _ = machine.advance([.leased([], next: start + .seconds(1))], at: start)
+    #expect(machine.freePlaces(at: start) == 2)
+    // Nor while the push service can't be reached.
+    _ = machine.advance([.received([.test(2, device: 2)])], at: start)
+    _ = machine.advance([.tried(2, .unreachable("no route"))], at: start)
+    #expect(machine.freePlaces(at: start) == 0)
+  }
+
   @Test func wakesWhenTheNextIsDueAndLooksFromTimeToTime() throws {
     var machine = machine()
     let due = start + .seconds(2)

@@ -14,7 +14,7 @@ internal import Testing
     static let tested: [Engine] = OtherPrograms.mayRun ? allCases : [.sqlite]
   }
 
-  private func fixture(_ engine: Engine) async throws -> OutboxFixture {
+  static func fixture(_ engine: Engine) async throws -> OutboxFixture {
     switch engine {
     case .sqlite: return try await OutboxFixture()
     case .postgreSQL:
@@ -30,7 +30,7 @@ internal import Testing
 
   @Test(arguments: Engine.tested)
   func inDoubtAnotherAccountsNewestDeviceIsFirst(_ engine: Engine) async throws {
-    let fixture = try await fixture(engine)
+    let fixture = try await Self.fixture(engine)
     for number in 1...5 { try await fixture.queue("bad \(number)", of: "attacker") }
     let first = try await fixture.lease(1)
     #expect(devices(first) == ["bad 1"])
@@ -51,7 +51,7 @@ internal import Testing
 
   @Test(arguments: Engine.tested)
   func pushesThatNobodyLeasesEndWithTheirLife(_ engine: Engine) async throws {
-    let fixture = try await fixture(engine)
+    let fixture = try await Self.fixture(engine)
     // Those of a push service that isn't configured any more.
     for number in 1...7 {
       try await fixture.queue("\(number)", of: "a", kind: .fcm, life: .seconds(100))

@@ -37,7 +37,7 @@ struct OutboxFixture: Sendable {
   let clock = TestClock(Timestamp(seconds: 1_700_000_000))
   let store: Store
   let outbox: PushStore
-  let queue = PushQueue(service: "test", kinds: Set(PushKind.allCases))
+  var queue = PushQueue(service: "test", kinds: Set(PushKind.allCases))
 
   init(_ location: StoreLocation = .memory) async throws {
     store = try await Store.open(
