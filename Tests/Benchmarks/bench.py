@@ -61,6 +61,7 @@ PARTS = {
     "repository": ["repository_benchmark.py", awd],
     "store": [f"{programs}/store-benchmark"],
     "messages": ["msgr_benchmark.py", awd, f"{programs}/message-benchmark", node],
+    "topics": ["topics_benchmark.py", awd],
     "apptimist": ["apptimist_benchmark.py", awd, f"{programs}/apptimist-benchmark", nats],
     "nodes": ["nodes_benchmark.py", awd, f"{programs}/apptimist-benchmark"],
     "streams": ["stream_memory.py", awd],

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """stream_memory.py AWD [STREAMS]: the user-space memory of Msgr's streams, measured as the growth of awd's resident set.
 First STREAMS (10,000) idle streams, each of an account of its own: at most 8 KiB each, none is dropped, and a message to
-one of them arrives. Then 20 streams whose peers don't read, each with an inbox of 15 MB to come: at most the high-water
+one of them arrives. Then as many of ntfy's kind, of one topic: at most 1.25 times as much each. Then 20 streams whose peers don't read, each with an inbox of 15 MB to come: at most the high-water
 mark each. Exits with 0 if all holds."""
-import base64, contextlib, http.client, json, os, resource, select, socket, sys, threading, time
+import base64, contextlib, http.client, json, os, resource, select, socket, sys, threading, time, urllib.request
 from support import awd_command, free_port, running, temporary_folder, wait_for_port
 
 AWD = os.path.abspath(sys.argv[1])
@@ -71,19 +71,25 @@ def daemon():
             '[msgr]\nmessages_per_minute = 1000000\npassword_memory = "8KiB"\npassword_passes = 1\n'
             'registrations_per_minute = 1000000\nregistrations_per_day = 1000000\n'
             f'streams = {2 * STREAMS}\nstreams_per_address = {2 * STREAMS}\n'
-            'password_queue = 1000\ninbox_messages = 10000\nstream_ping = "10m"\n', threads=0, level="error")
+            'password_queue = 1000\ninbox_messages = 10000\nstream_ping = "10m"\n[msgr.topics]\neveryone = "read"\n'
+            'subscribe_burst = 1000000\nkeepalive = "10m"\n', threads=0, level="error")
         with running(command) as process:
             wait_for_port(port, process)
             yield process.pid
 
 
-def idle_streams(pid):
+def register_all():
     names, tokens = [f"user{number}" for number in range(STREAMS)], {}
     threads = [threading.Thread(target=register, args=(names[part::16], tokens)) for part in range(16)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
+    return names, tokens
+
+
+def idle_streams(pid):
+    names, tokens = register_all()
     # The first streams set up what is set up once.
     for name in names[:50]:
         with open_stream(tokens[name]) as stream:
@@ -106,6 +112,44 @@ def idle_streams(pid):
     for stream in streams[1:-1]:
         poll.register(stream, select.POLLIN)
     check(not poll.poll(0), "nothing came on the others, none was dropped")
+    for stream in streams:
+        stream.close()
+    return each
+
+
+def open_topic_stream(token):
+    stream = socket.create_connection(("127.0.0.1", port), 10)
+    stream.sendall(f"GET /news/json HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {token}\r\n\r\n".encode())
+    # The head, and the line that says that the stream is open.
+    begun = b""
+    while b'"event":"open"' not in begun:
+        begun += stream.recv(4096)
+    return stream
+
+
+def idle_topic_streams(pid, own):
+    names, tokens = register_all()
+
+    def publish(text):
+        request = urllib.request.Request(f"http://127.0.0.1:{port}/news", text.encode(), method="PUT",
+                                         headers={"Authorization": f"Bearer {tokens[names[0]]}"})
+        urllib.request.urlopen(request, timeout=30).close()
+
+    publish("the first one makes the topic")
+    for name in names[:50]:
+        open_topic_stream(tokens[name]).close()
+    time.sleep(1)
+    before = resident(pid)
+    streams = [open_topic_stream(tokens[name]) for name in names]
+    time.sleep(2)
+    each = (resident(pid) - before) / STREAMS
+    check(each <= 1.25 * own, f"{STREAMS} idle streams of ntfy's kind: {each:.0f} bytes each, {each / own:.2f} times as much")
+    publish("hello")
+    came = 0
+    for stream in streams:
+        stream.settimeout(10)
+        came += b"hello" in stream.recv(65536)
+    check(came == STREAMS, f"a message comes on {came} of them")
     for stream in streams:
         stream.close()
 
@@ -133,7 +177,9 @@ def stuck_streams(pid):
 
 
 with daemon() as pid:
-    idle_streams(pid)
+    each = idle_streams(pid)
+with daemon() as pid:
+    idle_topic_streams(pid, each)
 with daemon() as pid:
     stuck_streams(pid)
 sys.exit(bool(failures))
