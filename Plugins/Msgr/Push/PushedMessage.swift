@@ -57,13 +57,16 @@ extension PushedMessage {
 
   /// The content of a push: JSON. An identifier is text there, as no double has all its digits.
   var content: [UInt8] {
-    JSONValue.object([
-      "Id": .text(id.text), "Badge": .integer(min(badge, Self.highestBadge)),
-      "UserFrom": .text(sender.text),
-      "Message": .text(text.text), "AddRequest": isAddRequest ? .truth(true) : nil,
-      "Declarative": isDeclarative ? .truth(true) : nil,
-      "Parts": parts.isEmpty ? nil : .object(parts.members),
-    ]).bytes
+    // Not by way of a `JSONValue`, as it is made for each message.
+    JSONWriter.object { object in
+      object["Id"] = id.text
+      object["Badge"] = min(badge, Self.highestBadge)
+      object["UserFrom"] = sender.text
+      object["Message"] = text.text
+      if isAddRequest { object["AddRequest"] = true }
+      if isDeclarative { object["Declarative"] = true }
+      if let json = parts.json { object.add("Parts", json: json) }
+    }
   }
 
   /// Reads the content of a push; nil if it is none of this service's.
@@ -82,11 +85,11 @@ extension PushedMessage {
 }
 
 extension MessageParts {
+  /// The parts as JSON; nil if there are none.
+  var json: [UInt8]? { isEmpty ? nil : try? JSONText.of(self) }
+
   /// The parts as members of JSON, by their names.
-  var members: [JSONValue.Member] {
-    guard !isEmpty, let json = try? JSONText.of(self) else { return [] }
-    return JSONValue(parsing: json)?.members ?? []
-  }
+  var members: [JSONValue.Member] { json.flatMap { JSONValue(parsing: $0)?.members } ?? [] }
 
   /// Reads the column of the store; what can't be read is left out.
   init(stored json: String?, topic: String?) {
