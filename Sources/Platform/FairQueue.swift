@@ -18,11 +18,11 @@ package struct WorkOwner: Sendable, Hashable {
   @TaskLocal package static var current: WorkOwner?
 
   /// The number of owners that an element belongs to, from the site to the account.
-  static let levels = 3
+  @inlinable package static var levels: Int { 3 }
 
-  private let site: Int
-  private let client: Int
-  private let account: Int
+  @usableFromInline let site: Int
+  @usableFromInline let client: Int
+  @usableFromInline let account: Int
 
   /// Makes an owner, or nil if there is neither a client nor an account.
   ///
@@ -43,14 +43,14 @@ package struct WorkOwner: Sendable, Hashable {
   }
 
   /// Makes an owner that is known by a number alone.
-  init(number: Int) {
+  @inlinable package init(number: Int) {
     site = number
     client = number
     account = 0
   }
 
   /// Returns the hash of the owner at a level, from 0 for the site.
-  fileprivate subscript(level: Int) -> Int {
+  @inlinable package subscript(level: Int) -> Int {
     switch level {
     case 0: site
     case 1: client
@@ -62,17 +62,18 @@ package struct WorkOwner: Sendable, Hashable {
 /// A bounded queue whose owners take turns: every site's first element comes before anybody's second one, and so on within a site
 /// and a client. The elements of one owner keep their order.
 package struct FairQueue<Element> {
-  private let limit: Int
-  private var lanes = TurnLane<Element>()
+  @usableFromInline package let limit: Int
+  @usableFromInline package var lanes = TurnLane<Element>()
   /// The number of elements so far that are nobody's.
-  private var lastNumber = 0
+  @usableFromInline package var lastNumber = 0
 
   /// The number of elements that wait.
-  package var count: Int { lanes.count }
+  @inlinable package var count: Int { lanes.count }
 
   /// Makes an empty queue.
   ///
   /// - Parameter limit: the number of elements that may wait.
+  @inlinable
   package init(limit: Int) { self.limit = limit }
 
   /// Adds an element behind the others of its owner.
@@ -80,6 +81,7 @@ package struct FairQueue<Element> {
   /// - Parameter owner: the owner; nil if the element is nobody's, and has a turn of its own.
   /// - Returns: the element that has no place, or nil if there was room: the last one of the site with most elements; the last
   ///   of the client with most if no other site has more than the owner's, and so on; or the new one.
+  @inlinable
   package mutating func append(_ element: Element, for owner: WorkOwner?) -> Element? {
     let owner = owner ?? nobody()
     var refused: Element?
@@ -91,17 +93,19 @@ package struct FairQueue<Element> {
     return refused
   }
 
-  private mutating func nobody() -> WorkOwner {
+  @inlinable package mutating func nobody() -> WorkOwner {
     lastNumber &+= 1
     return WorkOwner(number: lastNumber)
   }
 
   /// Removes the next element, and returns it; nil if none waits.
+  @inlinable
   package mutating func popFirst() -> Element? { lanes.popFirst() }
 
   /// Removes an element of an owner, which the queue holds at most once.
   ///
   /// - Returns: whether it was there.
+  @inlinable
   package mutating func remove(_ element: Element, of owner: WorkOwner) -> Bool
   where Element: Equatable {
     lanes.remove(element, of: owner, at: 0)
@@ -109,17 +113,20 @@ package struct FairQueue<Element> {
 }
 
 /// The elements of an owner, or of those that belong to it.
-private struct TurnLane<Element> {
+package struct TurnLane<Element> {
   /// The number of elements in it.
-  private(set) var count = 0
+  @usableFromInline package var count = 0
   /// The elements of an account.
-  private var elements = FIFO<Element>()
+  @usableFromInline package var elements = FIFO<Element>()
   /// Those that belong to it and have elements.
-  private var lanes: [Int: TurnLane] = [:]
+  @usableFromInline package var lanes: [Int: TurnLane] = [:]
   /// Their turns, the next one first.
-  private var turns = FIFO<Int>()
+  @usableFromInline package var turns = FIFO<Int>()
 
-  mutating func append(_ element: Element, for owner: WorkOwner, at level: Int) {
+  @inlinable package init() {}
+
+  @inlinable
+  package mutating func append(_ element: Element, for owner: WorkOwner, at level: Int) {
     count += 1
     guard level < WorkOwner.levels else {
       elements.append(element)
@@ -130,7 +137,8 @@ private struct TurnLane<Element> {
     lanes[key, default: TurnLane()].append(element, for: owner, at: level + 1)
   }
 
-  mutating func popFirst() -> Element? {
+  @inlinable
+  package mutating func popFirst() -> Element? {
     if let element = elements.popFirst() {
       count -= 1
       return element
@@ -147,7 +155,8 @@ private struct TurnLane<Element> {
   /// somebody has.
   ///
   /// - Returns: the element, or nil if nobody has more.
-  mutating func makeRoom(for owner: WorkOwner, at level: Int) -> Element? {
+  @inlinable
+  package mutating func makeRoom(for owner: WorkOwner, at level: Int) -> Element? {
     guard level < WorkOwner.levels else { return nil }
     let key = owner[level]
     let own = lanes[key]?.count ?? 0
@@ -160,7 +169,8 @@ private struct TurnLane<Element> {
     return removed
   }
 
-  mutating func remove(_ element: Element, of owner: WorkOwner, at level: Int) -> Bool
+  @inlinable
+  package mutating func remove(_ element: Element, of owner: WorkOwner, at level: Int) -> Bool
   where Element: Equatable {
     guard level < WorkOwner.levels else {
       let before = elements.count
@@ -175,16 +185,18 @@ private struct TurnLane<Element> {
     return true
   }
 
-  private var largest: Int? { lanes.max { $0.value.count < $1.value.count }?.key }
+  @inlinable package var largest: Int? { lanes.max { $0.value.count < $1.value.count }?.key }
 
-  private mutating func removeLast(of key: Int) -> Element? {
+  @inlinable
+  package mutating func removeLast(of key: Int) -> Element? {
     guard let element = lanes[key]?.removeLast() else { return nil }
     count -= 1
     removeIfEmpty(key)
     return element
   }
 
-  private mutating func removeLast() -> Element? {
+  @inlinable
+  package mutating func removeLast() -> Element? {
     if let element = elements.popLast() {
       count -= 1
       return element
@@ -192,7 +204,8 @@ private struct TurnLane<Element> {
     return largest.flatMap { removeLast(of: $0) }
   }
 
-  private mutating func removeIfEmpty(_ key: Int) {
+  @inlinable
+  package mutating func removeIfEmpty(_ key: Int) {
     guard lanes[key]?.count == 0 else { return }
     lanes[key] = nil
     turns.remove(key)
