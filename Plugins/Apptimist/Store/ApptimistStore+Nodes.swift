@@ -48,11 +48,16 @@ extension ApptimistStore {
           SELECT u.key, u.authentication_key, u.is_closed, e.position, e.message_id, e.content,
             sum(e.size) OVER (ORDER BY w.place) AS bytes
           FROM unnest(CAST(string_to_array(?1, ' ') AS bigint[])) WITH ORDINALITY AS w (position, place)
-            JOIN apptimist_users u ON u.key = substr(?2, CAST(32 * w.place - 31 AS integer), 32)
+            CROSS JOIN LATERAL (
+              SELECT id, key, authentication_key, is_closed FROM apptimist_users
+              WHERE key = substr(?2, CAST(32 * w.place - 31 AS integer), 32) OFFSET 0
+            ) AS u
             CROSS JOIN LATERAL (
               SELECT * FROM apptimist_entries WHERE owner = u.id AND position = w.position OFFSET 0
             ) AS e
-        ) AS e JOIN apptimist_contents c ON c.id = e.content WHERE e.bytes <= ?3
+        ) AS e CROSS JOIN LATERAL (
+          SELECT header, data FROM apptimist_contents WHERE id = e.content OFFSET 0
+        ) AS c WHERE e.bytes <= ?3
         """, positions, keys, limits.pageBytes
       ) { row in
         let user: EncryptionPublicKey = try row[0]

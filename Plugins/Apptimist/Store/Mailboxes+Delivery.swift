@@ -338,10 +338,13 @@ extension Mailboxes {
   func lock(_ users: [EncryptionPublicKey], _ transaction: borrowing Transaction) throws {
     try transaction.forEach(
       """
-      SELECT 1 FROM apptimist_users u JOIN apptimist_queues q ON q.owner = u.id
-      WHERE u.key IN (SELECT substr(?1, 32 * i + 1, 32)
-        FROM generate_series(0, length(?1) / 32 - 1) i)
-      ORDER BY q.owner FOR NO KEY UPDATE OF q
+      SELECT 1
+      FROM (
+        SELECT u.id FROM generate_series(0, length(?1) / 32 - 1) AS k (i) CROSS JOIN LATERAL (
+          SELECT id FROM apptimist_users WHERE key = substr(?1, 32 * k.i + 1, 32) OFFSET 0) u
+        ORDER BY u.id) o
+      CROSS JOIN LATERAL (
+        SELECT 1 FROM apptimist_queues WHERE owner = o.id FOR NO KEY UPDATE) q
       """, users.flatMap(\.bytes)
     ) { _ in }
   }

@@ -183,7 +183,7 @@ def unfit(plan: dict, found: list[tuple[str, str]], is_limited: bool = False) ->
             found.append((table, f"{plan['Node Type']} of {table} by {plan.get('Index Name', 'no index')}, filtered by "
                                  f"{plan.get('Filter', 'nothing')}"))
     for part in plan.get("Plans", []):
-        unfit(part, found, plan["Node Type"] == "Limit")
+        unfit(part, found, plan["Node Type"] == "Limit" or is_limited and plan["Node Type"] == "Incremental Sort")
     return found
 
 
