@@ -95,7 +95,7 @@ extension WebAppBrowserTests {
     let site = try Self.site()
     let anna = try WebAppPerson("anna", at: site)
     let bert = try WebAppPerson("bert", at: site)
-    let second = try Browser(TemporaryFolder())
+    let second = try Browser()
     /// Opens the code of Anna's in the second browser.
     func begin() throws -> String {
       try anna.press("Settings")
@@ -135,6 +135,15 @@ extension WebAppBrowserTests {
     for person in [anna, linked] { try person.sees(["one", "two", "three"]) }
     try linked.menu(0, "Delete")
     for person in [anna, linked] { try person.sees(["two", "three"]) }
+    // What is edited while one of them is away stands there, too.
+    try second.closePage()
+    try anna.menu(0, "Edit", isAsked: false)
+    try anna.say("two, or more")
+    try bert.sees(["one", "two, or more", "three"])
+    try anna.sees(["two, or more", "three"])
+    try second.open("\(site.address)/siren/app/")
+    try linked.open(bert, in: "Chats")
+    try linked.sees(["two, or more", "three"])
     // A forum that one of them makes is the other's too, and each knows both devices.
     let forum = try linked.makeForum("Club", isModerated: false)
     try linked.say("hello")

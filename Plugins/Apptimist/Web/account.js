@@ -480,9 +480,9 @@ export class Account {
       const message = this.messages.get(content.takenBack);
       if (message?.from !== from) return truncate(id);
       records.push(["message", message.id, undefined]);
-      return () => { this.drop(message); return truncate(id, message.id)(); };
+      return () => { this.drop(message); return truncate(id, message.id, ...Object.values(message.amendments ?? {}))(); };
     }
-    if (content.reaction || content.edit) return this.amended(from, from, content, records, truncate(id));
+    if (content.reaction || content.edit) return this.amended(from, from, content, records, id, truncate(id));
     const heard = this.forums.heard(from, id, content);
     if (heard) return heard;
     if (content.invitation && !this.forums.isGood(content.invitation)) delete content.invitation;
@@ -493,29 +493,35 @@ export class Account {
     return () => this.show(message);
   }
 
-  /** A reaction to a message of a chat, or an edit of one of the sender's own. */
-  amended(chat, from, { reaction, edit }, records, after) {
+  /**
+   * A reaction to a message of a chat, or an edit of one of the sender's own, which came with the identifier `id`. It stays
+   * in the queue for the own other devices until a later one takes its place; what says nothing is dropped by `truncate`.
+   */
+  amended(chat, from, { reaction, edit }, records, id, truncate) {
     const message = this.messages.get(reaction?.to ?? edit.of) ?? this.forums.publishedAs(reaction?.to ?? edit.of);
-    if (message?.chat !== chat) return after;
+    if (message?.chat !== chat) return truncate;
     if (reaction) {
-      message.reactions = { ...message.reactions, [from]: reaction.emoji || undefined };
+      const reactions = { ...message.reactions, [from]: reaction.emoji || undefined };
       // Not more than a forum's readers could want.
-      if (Object.keys(message.reactions).length > 500) return after;
+      if (Object.keys(reactions).length > 500) return truncate;
+      message.reactions = reactions;
     } else {
-      if (message.from !== from || edit.time > message.time + EDIT_TIME || edit.time < (message.edited ?? 0)) return after;
+      if (message.from !== from || edit.time > message.time + EDIT_TIME || edit.time < (message.edited ?? 0)) return truncate;
       message.text = edit.text;
       message.edited = edit.time;
     }
+    const kind = `${reaction ? "reaction" : "edit"} ${from}`, before = message.amendments?.[kind];
+    if (id) message.amendments = { ...message.amendments, [kind]: id };
     message.version = (message.version ?? 0) + 1;
     records.push(["message", message.id, message]);
-    return after;
+    return id && before && before !== id ? () => this.enqueue([], [this.truncation(before)]) : undefined;
   }
 
   /** A message that another device of this user has sent, or this one. */
   sentElsewhere({ to, time, messageID, content }, copy, records) {
     const read = readContent(utf8(content), time);
     if (read.reaction || read.edit) {
-      return this.amended(to, this.me, read, records, () => this.enqueue([], [this.truncation(copy)]));
+      return this.amended(to, this.me, read, records, copy, () => this.enqueue([], [this.truncation(copy)]));
     }
     const key = this.isForum(to) ? postKey(to, this.me, time, utf8(content)) : undefined;
     const own = this.messages.get(messageID) ?? (key && this.forums.find(to, key));
@@ -869,6 +875,7 @@ export class Account {
       if (copy && !this.running.has(copy.id)) { gone.push(copy.id); this.jobs.delete(copy.id); }
       else if (message.copy) jobs.push(this.truncation(message.copy));
       for (const id of message.copies ?? (isOwn ? [] : [message.id])) jobs.push(this.truncation(id));
+      for (const id of Object.values(message.amendments ?? {})) jobs.push(this.truncation(id));
       this.drop(message);
       gone.push(message.id);
     }

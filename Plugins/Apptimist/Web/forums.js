@@ -72,7 +72,7 @@ export class Forums {
       const jobs = own.map(([takenBack]) => account.jobFor(forum, contentOf({ takenBack })));
       return () => account.enqueue([], jobs).then(() => account.remove([message])).then(truncate);
     }
-    if (content.reaction || content.edit) return account.amended(forum, from, content, records, truncate);
+    if (content.reaction || content.edit) return account.amended(forum, from, content, records, copy, truncate);
     const shown = shownOf(content);
     if (!shown) return;
     const waits = entry.byModerator === false && from !== account.me;

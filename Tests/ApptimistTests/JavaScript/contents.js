@@ -1,5 +1,5 @@
-// Reads contents as others may have written them: `contents` is the app's module of that name.
-async function compare(contents) {
+// Reads contents as others may have written them: `contents` is the app's module of that name, `vectors` are people.json's.
+async function compare(contents, vectors) {
   const result = { count: 0, different: [] };
   const utf8 = (text) => new TextEncoder().encode(text);
   const check = (bytes, expected) => {
@@ -7,6 +7,15 @@ async function compare(contents) {
     const read = JSON.stringify(contents.readContent(bytes));
     if (read !== JSON.stringify(expected)) result.different.push(read.slice(0, 200));
   };
+  const sorted = (value) => JSON.stringify(value, (_, part) => part && typeof part === "object" && !Array.isArray(part)
+    ? Object.fromEntries(Object.entries(part).sort(([a], [b]) => (a < b ? -1 : 1))) : part);
+  for (const { content, members } of vectors.contents.read) {
+    result.count++;
+    const read = contents.readContent(utf8(content), 1);
+    // An edit counts by the time of its message.
+    if (read.edit) delete read.edit.time;
+    if (sorted(read) !== sorted(members)) result.different.push(`${content.slice(0, 200)}: ${sorted(read).slice(0, 200)}`);
+  }
   check(utf8("plain"), { text: "plain" });
   for (const text of ["", "1", "null", "[]", "\"text\"", "{", "{\"text\":1"]) check(utf8(text), { text });
   check(Uint8Array.of(0xff, 0xfe), {});
