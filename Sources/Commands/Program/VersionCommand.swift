@@ -58,7 +58,7 @@ struct VersionCommand: Command {
   /// ICU don't tell that: theirs are the versions of the build.
   private static func libraries() -> [Library] {
     let postgreSQL = PQlibVersion()
-    let brotli = BrotliDecoderVersion()
+    let brotli = BrotliEncoderVersion()
     let nghttp2 = unsafe nghttp2_version(0)
     return unsafe [
       Library(name: "SQLite", version: String(cString: sqlite3_libversion())),
