@@ -14,16 +14,22 @@ package final class ThreadPool: Sendable {
 
   private struct State {
     var running = 0
+    /// The work that comes before all other work.
+    var urgent: FairQueue<Work>
     /// The work that waits.
     var waiting: FairQueue<Work>
     /// The work that waits for all other work.
     var deferred: FairQueue<Work>
 
-    mutating func popFirst() -> Work? { waiting.popFirst() ?? deferred.popFirst() }
+    mutating func popFirst() -> Work? {
+      urgent.popFirst() ?? waiting.popFirst() ?? deferred.popFirst()
+    }
   }
 
   /// The order in which waiting work is done.
   package enum Urgency: Sendable {
+    /// The work is done before all other, when it is its owner's turn among such.
+    case urgent
     /// The work is done when it is its owner's turn.
     case prompt
     /// The work is done when no prompt work waits.
@@ -40,7 +46,7 @@ package final class ThreadPool: Sendable {
   /// - Parameters:
   ///   - name: the name of its threads; the system cuts it after 15 bytes.
   ///   - width: the number of pieces of work that run at once, at least one.
-  ///   - queueLimit: the number of further pieces that may wait; besides them half as many deferred ones.
+  ///   - queueLimit: the number of further pieces that may wait; besides them as many urgent and half as many deferred ones.
   ///   - niceness: the degree to which its threads give way to others, 0 (not at all) to 19.
   package init(
     named name: String, width: Int = Processors.count, queue queueLimit: Int = .max,
@@ -50,14 +56,20 @@ package final class ThreadPool: Sendable {
     self.width = max(1, width)
     self.niceness = niceness
     state = Lock(
-      State(waiting: FairQueue(limit: queueLimit), deferred: FairQueue(limit: queueLimit / 2)))
+      State(
+        urgent: FairQueue(limit: queueLimit), waiting: FairQueue(limit: queueLimit),
+        deferred: FairQueue(limit: queueLimit / 2)))
+    // Its thread has to come from one that gives way to nobody.
+    if niceness > 0 { _ = TaskResumer.shared }
   }
 
   /// The error of a pool whose queue is full.
   package struct Busy: Error {}
 
   /// The number of pieces of work that wait for a thread.
-  package var waiting: Int { state.withLock { $0.waiting.count + $0.deferred.count } }
+  package var waiting: Int {
+    state.withLock { $0.urgent.count + $0.waiting.count + $0.deferred.count }
+  }
 
   /// Runs a closure on one of the threads, in the order in which closures were submitted.
   ///
@@ -86,7 +98,11 @@ package final class ThreadPool: Sendable {
     let owner = WorkOwner(client: client) ?? WorkOwner(number: 0)
     return try await withCheckedThrowingContinuation { continuation in
       let work = Work(
-        run: { continuation.resume(with: Result(catching: body)) },
+        run: { [niceness] in
+          let result = Result(catching: body)
+          guard niceness > 0 else { return continuation.resume(with: result) }
+          TaskResumer.shared.run { continuation.resume(with: result) }
+        },
         refuse: { continuation.resume(throwing: Busy()) })
       do { try submit(work, for: owner, urgency) } catch { continuation.resume(throwing: error) }
     }
@@ -121,6 +137,7 @@ package final class ThreadPool: Sendable {
         return (true, nil)
       }
       switch urgency {
+      case .urgent: return (false, state.urgent.append(work, for: owner))
       case .prompt: return (false, state.waiting.append(work, for: owner))
       case .deferred: return (false, state.deferred.append(work, for: owner))
       }
@@ -156,6 +173,39 @@ package final class ThreadPool: Sendable {
       state.running -= 1
       return nil
     }
+  }
+}
+
+/// Resumes tasks in place of threads that give way to others.
+///
+/// A thread that the resumption of a task starts inherits the niceness of the one that resumes it, and only root may take
+/// that back.
+private final class TaskResumer: Sendable {
+  private final class Queue: Sendable {
+    let resumptions = Monitor(FIFO<@Sendable () -> Void>())
+  }
+
+  static let shared = TaskResumer()
+
+  private let queue: Queue
+  private let hasThread: Bool
+
+  private init() {
+    let queue = Queue()
+    self.queue = queue
+    let thread = try? WorkerThread(named: "awd-resume") {
+      while true {
+        let resume = queue.resumptions.withLock(when: { $0.count > 0 }) { $0.popFirst() }
+        resume?()
+      }
+    }
+    hasThread = thread != nil
+  }
+
+  func run(_ resume: @escaping @Sendable () -> Void) {
+    guard hasThread else { return resume() }
+    queue.resumptions.withLock { _ = $0.append(resume) }
+    queue.resumptions.wakeOne()
   }
 }
 

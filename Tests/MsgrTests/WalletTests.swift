@@ -256,6 +256,10 @@ internal import Platform
     let found = try await fixture.post(
       "/msgr/find", ["Address": first.address.checksummed], token: bert)
     #expect(found.object["Username"] as? String == "anna")
+    // On another chain a contract of somebody else's may have the address.
+    let elsewhere = try await fixture.post(
+      "/msgr/find", ["Address": first.address.checksummed, "Chain": 137], token: bert)
+    #expect(elsewhere.status == 403)
     #expect(
       try await fixture.post(
         "/msgr/find", ["Address": try Wallet(7).address.lowercase], token: bert

@@ -4,8 +4,44 @@ internal import Platform
 internal import TestSupport
 internal import Testing
 
+/// An executor that keeps the niceness of the threads from which tasks are resumed.
+private final class NicenessRecorder: SerialExecutor {
+  let resumers = Lock<[CInt]>([])
+  private let queue = DispatchQueue(label: "test")
+
+  func enqueue(_ job: consuming ExecutorJob) {
+    let niceness = getpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0)
+    resumers.withLock { $0.append(niceness) }
+    let job = UnownedJob(job)
+    let executor = unsafe asUnownedSerialExecutor()
+    queue.async { unsafe job.runSynchronously(on: executor) }
+  }
+}
+
+private actor Caller {
+  private let executor: NicenessRecorder
+  nonisolated var unownedExecutor: UnownedSerialExecutor {
+    unsafe executor.asUnownedSerialExecutor()
+  }
+
+  init(on executor: NicenessRecorder) { self.executor = executor }
+
+  func run(on pool: ThreadPool) async throws -> CInt {
+    try await pool.run { getpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0) }
+  }
+}
+
 @Suite(.ownThreads) struct ThreadPoolTests {
   private struct Failure: Error {}
+
+  /// Otherwise threads that are started for the task would give way to others for ever, as only root may take that back.
+  @Test func noTaskIsResumedFromAThreadThatGivesWay() async throws {
+    let recorder = NicenessRecorder()
+    let niceness = try await Caller(on: recorder).run(
+      on: ThreadPool(named: "test", width: 1, niceness: 7))
+    #expect(niceness == 7)
+    #expect(recorder.resumers.withLock { Set($0) } == [0])
+  }
 
   private final class Order: Sendable {
     let numbers = Lock<[Int]>([])
@@ -57,11 +93,15 @@ internal import Testing
       await #expect(throws: ThreadPool.Busy.self) {
         try await pool.run(for: 5, urgency: .deferred) {}
       }
+      group.addTask {
+        try await pool.run(for: 6, urgency: .urgent) { order.numbers.withLock { $0.append(6) } }
+      }
+      try await waitUntil { pool.waiting == 5 }
       mayEnd.signal()
       try await group.waitForAll()
     }
     try await busy
-    #expect(order.numbers.withLock { $0 } == [2, 3, 0, 1])
+    #expect(order.numbers.withLock { $0 } == [6, 2, 3, 0, 1])
   }
 
   @Test func throwsTheErrorOfTheWorkAndGoesOn() async throws {

@@ -202,6 +202,12 @@ internal import Testing
       tokenScript(for: alice, note: String(repeating: "x", count: 257 << 10)).utf8)
     #expect(try await post(server, long, from: "192.0.2.2").status.code == 507)
     #expect(try await names().count == 1024)
+    // It has cost as much as one that finds room, and counts.
+    var statuses: [Int] = []
+    for _ in 0..<11 {
+      statuses.append(Int(try await post(server, long, from: "192.0.2.3").status.code))
+    }
+    #expect(statuses == [Int](repeating: 507, count: 10) + [429])
     // Among equals the oldest goes.
     #expect(try await post(server, file, from: "192.0.2.2").status == .created)
     let rest = try await names()

@@ -214,7 +214,9 @@ final class PasswordVerifier: Sendable {
     let isRight: Bool
     do {
       let hash = stored ?? dummy
-      isRight = try await onThread(for: network) { try hash.verifies(password.bytes) }
+      // Guesses are never familiar, and wait for logins that are.
+      let urgency = failures.isFamiliar(login) ? ThreadPool.Urgency.urgent : .prompt
+      isRight = try await onThread(for: network, urgency) { try hash.verifies(password.bytes) }
     } catch {
       // A check that couldn't be made is no failure of the caller's.
       failures.refund(counted)
