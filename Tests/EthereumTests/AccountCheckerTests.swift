@@ -55,20 +55,20 @@ struct AccountCheckerTests {
 
   @Test func aKeyNeedsNoChain() async throws {
     let checker = try checker("http://127.0.0.1:1")
-    let verdict = await checker.evaluate(signature, of: hash, by: owner, on: .main) { false }
-    #expect(verdict == .key)
+    let outcome = await checker.evaluate(signature, of: hash, by: owner, on: .main) { false }
+    #expect(outcome == .key)
   }
 
   @Test func withoutAnEndpointOthersAreWrong() async throws {
     let checker = try checker(nil)
-    let verdict = await checker.evaluate(signature, of: hash, by: other, on: .main) { true }
-    #expect(verdict == .wrong)
+    let outcome = await checker.evaluate(signature, of: hash, by: other, on: .main) { true }
+    #expect(outcome == .wrong)
   }
 
   @Test func anEndpointIsAskedOnlyAsOftenAsItMayBe() async throws {
     let checker = try checker("http://127.0.0.1:1")
-    let verdict = await checker.evaluate(signature, of: hash, by: other, on: .main) { false }
-    #expect(verdict == .tooMany)
+    let outcome = await checker.evaluate(signature, of: hash, by: other, on: .main) { false }
+    #expect(outcome == .tooMany)
   }
 
   @Test(
@@ -127,11 +127,11 @@ struct AccountCheckerTests {
     ),
     ("<html>", .unknown("the endpoint’s response is no JSON-RPC")),
   ])
-  func answersAreRead(_ text: String, _ verdict: AccountChecker.Outcome) async throws {
+  func answersAreRead(_ text: String, _ outcome: AccountChecker.Outcome) async throws {
     let endpoint = Endpoint(text)
     try await withServer(endpoint) { url in
       let checker = try checker(url)
-      #expect(await checker.evaluate(signature, of: hash, by: other, on: .main) { true } == verdict)
+      #expect(await checker.evaluate(signature, of: hash, by: other, on: .main) { true } == outcome)
       let bodies = endpoint.bodies.withLock { $0 }
       #expect(
         bodies.first?.hasPrefix(
