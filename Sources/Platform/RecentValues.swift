@@ -26,12 +26,27 @@ package final class RecentValues<Key: Hashable & Sendable, Value: Sendable>: Sen
   @discardableResult package func insert(_ value: Value, for key: Key) -> Bool {
     state.withLock { state in
       let isNew = state.young[key] == nil && state.old[key] == nil
-      if state.young.count >= limit / 2 {
-        state.old = state.young
-        state.young = [:]
-      }
-      state.young[key] = value
+      insert(value, for: key, into: &state)
       return isNew
+    }
+  }
+
+  private func insert(_ value: Value, for key: Key, into state: inout State) {
+    if state.young.count >= limit / 2 {
+      state.old = state.young
+      state.young = [:]
+    }
+    state.young[key] = value
+  }
+
+  /// Inserts a value unless there is one that meets a condition.
+  ///
+  /// - Returns: the value that is kept.
+  package func keep(_ value: Value, for key: Key, unless isGood: (Value) -> Bool) -> Value {
+    state.withLock { state in
+      if let kept = state.young[key] ?? state.old[key], isGood(kept) { return kept }
+      insert(value, for: key, into: &state)
+      return value
     }
   }
 

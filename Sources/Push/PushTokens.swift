@@ -13,7 +13,6 @@ final class PushTokens: Sendable {
   private let clock: @Sendable () -> Timestamp
   private let claims: @Sendable (_ audience: String, _ now: Timestamp) -> String
   private let tokens = RecentValues<String, (text: String, issued: Timestamp)>(limit: 1024)
-  private let signing = Lock(())
 
   /// Makes tokens of a key.
   ///
@@ -39,15 +38,14 @@ final class PushTokens: Sendable {
   /// - Parameter audience: the push service's origin, or an empty text if there is one service only.
   func token(for audience: String = "") -> String? {
     let now = clock()
-    // No two are signed at once: a service may take offence at too many.
-    return signing.withLock { _ in
-      if let kept = tokens.value(for: audience), Self.is(kept.issued, before: now, by: lifetime) {
-        return kept.text
-      }
-      guard let text = key.token(claims(audience, now), header: header) else { return nil }
-      tokens.insert((text, now), for: audience)
-      return text
+    if let kept = tokens.value(for: audience), Self.is(kept.issued, before: now, by: lifetime) {
+      return kept.text
     }
+    guard let text = key.token(claims(audience, now), header: header) else { return nil }
+    // Of several that are signed at once one is used: a service may take offence at too many.
+    return tokens.keep((text, now), for: audience) {
+      Self.is($0.issued, before: now, by: lifetime)
+    }.text
   }
 
   /// Has the token of the only service made anew unless it is quite new.

@@ -174,10 +174,9 @@ package final class Pushes: Sendable {
 
   /// Pushes until the task is cancelled.
   package func run() async {
-    let outboxes = state.withLock { state in
-      state.outboxes = PushKind.allCases.compactMap { outbox($0, state) }
-      return state.outboxes
-    }
+    let present = state.withLock { $0 }
+    let outboxes = PushKind.allCases.compactMap { outbox($0, present) }
+    state.withLock { $0.outboxes = outboxes }
     await withTaskGroup { group in
       for outbox in outboxes { group.addTask { await outbox.run() } }
       group.addTask { await self.deleteExpired() }
