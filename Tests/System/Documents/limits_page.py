@@ -18,7 +18,7 @@ LIMITS = [
     ("breaks the protocol 20", "Sources/HTTPServer", r"fault = 20\b"),
     ("32 empty fragments", "Sources/HTTPProtocol", r"emptyFragmentLimit = 32\b"),
     ("up to 512 KiB", "Plugins/TokenScriptRepo", r"shortLimit = 512 << 10"),
-    ("30 publications, 10 previews and 10 reports", "Plugins/TokenScriptRepo", r"publication: 30, \.verification: 1\]\[self\] \?\? 10"),
+    ("30 publications, 10 previews and 10 reports", "Plugins/TokenScriptRepo", r"publication: 30 \* users\n\s+case \.preview, \.report: 10 \* users"),
     ("64 files, 64 MiB and 256 origins", "Plugins/TokenScriptRepo", r"Usage\(files: 64, bytes: 64 << 20, origins: 256\)"),
     ("10,000 files, 1 GiB and 10,000 origins", "Plugins/TokenScriptRepo", r"Usage\(files: 10_000, bytes: 1 << 30, origins: 10_000\)"),
     ("up to 1,000 files without a signing time", "Plugins/TokenScriptRepo", r"digests = 1000\b"),
