@@ -380,7 +380,9 @@ class Device {
       this.started.reject(this.refusal);
       return;
     }
-    const wait = this.next ? 0 : code === 4008 ? 60000 : Math.max(this.fullDelay, this.delay * (0.5 + Math.random() / 2));
+    let wait = Math.max(this.fullDelay, this.delay * (0.5 + Math.random() / 2));
+    if (code === 4008) wait = 60000;
+    if (this.next) wait = 0;
     // It comes back to its own address when the other fails.
     this.url = this.next || this.home;
     this.next = null;
@@ -816,7 +818,10 @@ function nodeWebSocket() {
     read(data) {
       this.rest = Buffer.concat([this.rest, data]);
       while (this.rest.length >= 2) {
-        const { rest } = this, short = rest[1] & 127, start = short < 126 ? 2 : short === 126 ? 4 : 10;
+        const { rest } = this, short = rest[1] & 127;
+        let start = 2;
+        if (short === 126) start = 4;
+        if (short === 127) start = 10;
         if (rest.length < start) return;
         let length = short;
         if (short === 126) length = rest.readUInt16BE(2);

@@ -109,7 +109,7 @@ package struct ApptimistService: Migrating, Commanding, Demonstrating, Presentin
       }
       return Response(.created)
     }
-    // No HEAD: whoever asks takes it.
+    // No HEAD: reading a part removes it.
     router.on([.get], link) { [store = services.store, clock] _, parameters in
       guard let content = try await store.consumeLink(at: try LinkPlace(parameters), at: clock())
       else { throw HTTPError(.notFound) }
@@ -170,9 +170,9 @@ package struct ApptimistService: Migrating, Commanding, Demonstrating, Presentin
     ]
   }
 
-  /// Hears other nodes, deletes what has expired, and asks again who holds tokens, until cancelled.
+  /// Receives notifications of other nodes, deletes what has expired, and checks the readers of gated forums, until cancelled.
   package func run() async throws {
-    // What fails is tried again, and doesn't end the hearing.
+    // Failed work is tried again, and doesn't end the rest.
     await withTaskGroup { group in
       if let link = services.nodes?.link { group.addTask { await link.run() } }
       group.addTask { [services, pause = min(.seconds(60), configuration.gateInterval)] in

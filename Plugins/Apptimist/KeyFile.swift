@@ -132,7 +132,7 @@ struct ServiceKeys: Sendable {
   let authentication: AuthenticationKeyPair
   /// Boxes forums' secrets in the database.
   let storage: SecretBox
-  /// Hashes ephemeral keys before they are noted.
+  /// Hashes ephemeral keys before they are recorded.
   private let ephemeralHash: KeyedHash
   /// Makes and knows the cursors of lists.
   let cursorHash: KeyedHash

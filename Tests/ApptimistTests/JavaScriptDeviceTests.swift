@@ -35,7 +35,7 @@ struct JavaScriptDeviceTests {
         </script>
 
         """.utf8))
-    let browser = try Browser(folder)
+    let browser = try Browser()
     try browser.open("file://\(page)")
     try blockUntil { try browser.evaluate("window.result") != "undefined" }
     let text = try browser.evaluate("window.result")
@@ -105,6 +105,39 @@ struct JavaScriptDeviceTests {
     #expect(result.count > 25)
   }
 }
+
+/// The device in JavaScript, in Node.
+@Suite(.ownThreads, .enabled(if: hasNode && hasTweetNaCl, "needs node and node-tweetnacl"))
+struct JavaScriptDeviceInNodeTests {
+  /// Half-open connections are noticed by pings, as WebSockets of browsers send none.
+  @Test func noticesASilentNetwork() async throws {
+    struct Result: Decodable, Equatable {
+      let isLeftAlone: Bool
+      let isSoon: Bool
+      let isKnown: Bool
+      let said: [String]
+      let back: [String]
+    }
+    let tests = URL(filePath: #filePath).deletingLastPathComponent()
+    try await withServer { server in
+      let outcome = try await ChildProcess.run(
+        "node",
+        [
+          tests.appending(path: "JavaScript/silence.js").path,
+          tests.appending(path: "../../Clients/JavaScript/apptimist.js").standardized.path,
+          "\(server.port)",
+        ], environment: ["NODE_PATH": "/usr/share/nodejs"], within: .seconds(120))
+      let result = try #require(
+        try? JSONDecoder().decode(Result.self, from: Data(outcome.output.utf8)), "\(outcome)")
+      let expected = Result(
+        isLeftAlone: true, isSoon: true, isKnown: false, said: ["said into the silence"],
+        back: ["and back"])
+      #expect(result == expected)
+    }
+  }
+}
+
+private let hasNode = (try? ChildProcess.run("node", ["--version"]).code) == 0
 
 /// The library that the device stands on, as Debian has it.
 private let tweetNaCl = "/usr/share/nodejs/tweetnacl/nacl-fast.js"

@@ -4,7 +4,7 @@ internal import Platform
 
 /// Lets each ephemeral key serve one connection only (page "Keys and nonces").
 ///
-/// A key is claimed in memory when its first header opens, and noted on disk when its user has logged in.
+/// A key is claimed in memory when its first header opens, and recorded on disk when its user has logged in.
 /// So a stranger costs no disk, and each row belongs to an account. A connection without a login can be
 /// played again once its key is forgotten, but says nothing that the service doesn't know.
 final class EphemeralKeys: Sendable {
@@ -47,7 +47,7 @@ final class EphemeralKeys: Sendable {
 
   /// Records that a user has logged in with a key.
   ///
-  /// - Returns: false if that was noted before.
+  /// - Returns: false if that was recorded before.
   func record(_ key: EncryptionPublicKey, usedBy user: EncryptionPublicKey) async throws -> Bool {
     let now = clock()
     return try await store.remember(

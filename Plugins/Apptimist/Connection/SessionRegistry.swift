@@ -69,7 +69,7 @@ struct Requester: Sendable {
   private struct NotLoggedIn: Error {}
 }
 
-/// The sessions of all nodes that share the store: each is noted there while it lasts.
+/// The sessions of all nodes that share the store: each is recorded there while it lasts.
 final class SessionRegistry: MemberRegistry {
   /// A message from node to node about a user, beside entries.
   enum Message: Hashable, Sendable {
@@ -109,11 +109,11 @@ final class SessionRegistry: MemberRegistry {
   }
 
   private struct State {
-    /// The moment at which this node has joined the others, as the store knew it at the last look.
+    /// The moment at which this node has joined the others, as the store knew it at the last check.
     var joined: Int64?
-    /// True if it was taken for dead since the look before, and its sessions were forgotten.
+    /// True if it was taken for dead since the check before, and its sessions were forgotten.
     var hasReturned = false
-    /// The history of the store, as of the last look.
+    /// The history of the store, as of the last check.
     var epoch: UInt64 = 0
   }
 
@@ -169,7 +169,7 @@ final class SessionRegistry: MemberRegistry {
   /// The history of the store that a session which is opened now may count on.
   var epoch: UInt64 { state.withLock(\.epoch) }
 
-  /// Looks which history the store has. Sessions that were opened in another one come again: their positions may be given
+  /// Checks which history the store has. Sessions that were opened in another one come again: their positions may be given
   /// again.
   func checkHistory() async throws {
     let epoch = try await store.epoch()
@@ -206,10 +206,10 @@ final class SessionRegistry: MemberRegistry {
   ///
   /// - Returns: the user's oldest sessions, on any node, which have to end if there are too many.
   func join(_ session: SessionID, of user: EncryptionPublicKey) async throws -> [NodeSession] {
-    let noted = NodeSession(node: node, session: session)
-    let (evicted, last) = try await store.join(noted, of: user, limit: limit)
+    let recorded = NodeSession(node: node, session: session)
+    let (evicted, last) = try await store.join(recorded, of: user, limit: limit)
     hub.publish([(user, .stored(upTo: last))])
-    // It may have ended before it was noted.
+    // It may have ended before it was recorded.
     if hub.member(session, of: user) == nil { try await forget(session) }
     return evicted
   }

@@ -24,7 +24,7 @@ final class FileService: Sendable {
   /// Makes the service.
   ///
   /// - Parameters:
-  ///   - directory: is told of forums that change.
+  ///   - directory: forgets forums that change.
   ///   - node: this node, or nil if the store is this process's own.
   ///   - gateChains: the chains on which somebody's tokens can be asked for.
   ///   - locks: an empty table, with its limits.

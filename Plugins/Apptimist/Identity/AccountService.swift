@@ -155,7 +155,7 @@ struct AccountService: Sendable {
   private static let wildcards = [UInt8(ascii: "*"), UInt8(ascii: "?")]
 }
 
-/// Somebody who wants an account, as the identity provider judges.
+/// The person who applies for an account, as the identity provider evaluates it.
 struct Applicant: Sendable {
   let encryptionKey: EncryptionPublicKey
   let authenticationKey: AuthenticationPublicKey
@@ -163,6 +163,6 @@ struct Applicant: Sendable {
   let uid: String
   /// The proof of it.
   let token: [UInt8]
-  /// The network of who shows it.
+  /// The network from which it was shown.
   var network: ClientNetwork?
 }

@@ -53,16 +53,16 @@ enum IdentityProvider: Sendable {
     }
   }
 
-  /// True if a judgement takes a request to somebody else's server, or may take one.
+  /// True if an evaluation sends a request to somebody else's server, or may send one.
   var asksOthers: Bool {
     switch self {
-    // Most wallets are keys, which are judged here; the calls for others are counted by themselves.
+    // Most wallets are keys, which are evaluated here; the calls for others are counted by themselves.
     case .open, .invite, .siwe: false
     case .facebook, .oidc: true
     }
   }
 
-  /// Judges somebody.
+  /// Evaluates who applies for an account.
   ///
   /// - Parameter mayQuery: says whether an issuer or a chain may be asked because of this token alone.
   func evaluate(_ applicant: Applicant, mayQuery: @Sendable () -> Bool) async -> IdentityDecision {

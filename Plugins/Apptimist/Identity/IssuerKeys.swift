@@ -65,7 +65,7 @@ final class IssuerKeys: Sendable {
     }
     do {
       return try await fetches.withLock(.keys) { () async throws -> JSONWebKey? in
-        // Whoever had the turn before may have fetched them.
+        // The one before may have fetched them.
         if isPausing {
           if let set = fresh() { return set.key(token.keyID, for: token.algorithm) }
           throw Unavailable(reason: cache.withLock { $0.attempt?.failure } ?? "no keys yet")

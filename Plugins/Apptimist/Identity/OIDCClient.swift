@@ -4,7 +4,7 @@ internal import Cryptography
 internal import Formats
 internal import Platform
 
-/// Judges ID tokens of an OpenID Connect issuer.
+/// Validates ID tokens of an OpenID Connect issuer.
 struct OIDCClient: Sendable {
   /// The longest token, in bytes.
   private static let tokenLimit = 8192
@@ -30,7 +30,7 @@ struct OIDCClient: Sendable {
     return settings
   }
 
-  /// Judges somebody by an ID token.
+  /// Evaluates an applicant by an ID token.
   ///
   /// - Parameter mayFetch: says whether the issuer's keys may be fetched because the token names an unknown one.
   func evaluate(
@@ -198,7 +198,7 @@ struct IDTokenRules: Sendable {
   /// The difference of two clocks that is passed over, in seconds.
   private static let leeway = 60.0
 
-  /// Judges the claims of a token whose signature is right.
+  /// Validates the claims of a token whose signature is right.
   ///
   /// - Parameters:
   ///   - uid: the identity that the account shall have.

@@ -205,7 +205,7 @@ struct LeavingState: ~Copyable {
     if let next = posting.next(&context) {
       return .leaving(LeavingState(user: user, posting: next))
     }
-    // Nobody is told what becomes of it.
+    // Nobody gets the answer.
     if case .pdu(let postponed) = posting.postponed { _ = user?.ask(for: postponed, &context) }
     return .closed
   }

@@ -2,9 +2,9 @@ internal import ApptimistProtocol
 internal import Cryptography
 internal import Platform
 
-/// The reply to a query of a session, which whoever carries out the query fills in before the session is told.
+/// The reply to a query of a session. It is filled in before the session is notified that the query is done.
 ///
-/// The query and what waits for it share it, so that a reply of another kind can't come.
+/// The query and the state that waits for it share it, so that a reply of another type can't come.
 final class QueryReply<Value: Sendable>: Sendable {
   private let state = Lock<Value?>(nil)
 
@@ -137,13 +137,13 @@ enum UserRequest {
   case search(QueryReply<[Version2.User]>)
   /// A request about a file, whose reply is of the same type.
   indirect case file(PDU, QueryReply<FileReply>)
-  /// A change of which the device isn't told, but its failure.
+  /// A change that the device gets no answer to, unless it fails.
   case change(QueryReply<ErrorCode>)
 }
 
 /// The result of a request for truncation.
 enum Truncation: Hashable, Sendable {
-  /// The message's content is deleted, and the stream tells so at this position.
+  /// The message's content is deleted; the stream reports it at this position.
   case first(MailboxPosition)
   /// The message was truncated before.
   case again

@@ -27,6 +27,16 @@ enum NewUser: Hashable, Sendable {
   case notNow
 }
 
+/// The account that has a key already, beside one that is asked for.
+private struct PresentAccount {
+  let number: AccountNumber
+  /// True if it is a user's who has not proved to have its key.
+  let isUnproven: Bool
+  let hasSameKey: Bool
+  /// True if it is the same user's account, with the same keys and uid.
+  let isSame: Bool
+}
+
 extension ApptimistStore {
   /// Makes a user's account.
   ///
@@ -52,10 +62,8 @@ extension ApptimistStore {
         FROM apptimist_users WHERE key = ?4
         """, StoredKind.user, new.authenticationKey, uid, new.key
       ) { row in
-        (
-          number: try row[0] as AccountNumber, isUnproven: try row[1] as Bool,
-          hasSameKey: try row[2] as Bool, isSame: try row[3] as Bool
-        )
+        PresentAccount(
+          number: try row[0], isUnproven: try row[1], hasSameKey: try row[2], isSame: try row[3])
       }
       if let present {
         let givesWay = new.isProven && present.isUnproven

@@ -132,7 +132,7 @@ extension ApptimistStore {
       guard let subject = try directory(subject, transaction)?.number,
         let voucher = try account(of: login, transaction)
       else { return .notFound }
-      // Whoever lists the subject's by their numbers, page by page, misses none that comes later.
+      // A list of the subject's vouchers, read page by page by their numbers, misses none that comes later.
       try deliveries.lock(directoriesOf: subject, transaction)
       let site: Int64? = try transaction.value(
         "SELECT site FROM apptimist_users WHERE id = ?", voucher)

@@ -12,6 +12,14 @@ struct StoredDirectory {
   let author: EncryptionPublicKey
 }
 
+/// The contents of a directory, in numbers.
+private struct DirectoryUse {
+  let files: Int
+  let bytes: Int
+  /// The bytes of all files that count as its owner's.
+  let bytesOfOwner: Int
+}
+
 extension ApptimistStore {
   /// Looks up the rights of a user in a directory.
   ///
@@ -71,10 +79,12 @@ extension ApptimistStore {
         coalesce((SELECT file_bytes FROM apptimist_users WHERE id = ?2), 0)
       FROM apptimist_files WHERE directory = ?1
       """, directory.number, directory.owner
-    ) { row in (files: try row[0] as Int, bytes: try row[1] as Int, all: try row[2] as Int) }
+    ) { row in
+      DirectoryUse(files: try row[0], bytes: try row[1], bytesOfOwner: try row[2])
+    }
     guard let present, present.files < limits.files || old != nil,
       present.bytes &- (old ?? 0) <= limits.directoryBytes - content.count,
-      present.all &- (old ?? 0) <= limits.accountBytes - content.count
+      present.bytesOfOwner &- (old ?? 0) <= limits.accountBytes - content.count
     else { return .overQuota }
     guard !isList || content.count.isMultiple(of: 32) else { return .badContent }
     if name == .gate {

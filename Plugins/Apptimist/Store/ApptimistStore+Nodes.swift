@@ -72,7 +72,7 @@ extension ApptimistStore {
 
   /// Records a session of a user, and forgets the user's oldest ones if there are too many.
   ///
-  /// - Returns: the sessions that have to end, and the last position of the mailbox: its nodes are told of all behind it.
+  /// - Returns: the sessions that have to end, and the last position of the mailbox: nodes are notified of all behind it.
   func join(
     _ session: NodeSession, of user: EncryptionPublicKey, limit: Int
   ) async throws -> (evicted: [NodeSession], last: MailboxPosition) {
@@ -103,7 +103,7 @@ extension ApptimistStore {
     }
   }
 
-  /// The sessions that are noted of a node, and the moment at which the node has joined the others; nil if it is none of
+  /// The sessions that are recorded of a node, and the moment at which the node has joined the others; nil if it is none of
   /// them.
   func sessions(of node: NodeID) async throws -> (joined: Int64, sessions: Set<SessionID>)? {
     try await store.read { snapshot in

@@ -37,7 +37,7 @@ struct MailboxNotification: Sendable {
   /// The position of a new entry in the user's mailbox.
   let position: MailboxPosition
   let nodes: [NodeID]
-  /// True if the user has no version 1 any more: this node's sessions of version 1 end before it is told of the entry.
+  /// True if the user has no version 1 any more: this node's sessions of version 1 end before the entry is published.
   var isClosed = false
 }
 

@@ -102,7 +102,7 @@ extension EstablishedState {
 
 extension EstablishedState {
   mutating func applyReply(_ context: inout SessionContext) throws(SessionEnd) {
-    // The device must send again, on another connection, what failed and what it isn't told of.
+    // Nothing is answered after a failure: the device sends it again on another connection.
     switch request.take() {
     case nil: return
     case .posts(let posting):

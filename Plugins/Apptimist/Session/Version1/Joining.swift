@@ -9,7 +9,7 @@ struct JoiningState: ~Copyable {
     case claim(ReceivedFrame, QueryReply<Bool>)
     case registration(EncryptionPublicKey, QueryReply<ErrorCode>)
     indirect case login(PDU.Login, QueryReply<AccountCredentials?>)
-    /// The login is right: the key is being noted as used, and the position at which the stream begins looked up.
+    /// The login is valid: the key is being recorded as used, and the position at which the stream begins looked up.
     indirect case start(SessionUser, QueryReply<MailboxPosition?>)
   }
 

@@ -17,7 +17,7 @@ struct Version2Established: ~Copyable, StreamState {
     case file(OpenRequest, QueryReply<FileReply>)
     case vouchers(OpenRequest, QueryReply<Result<ListPage<Version2.Voucher>, ErrorCode>>)
     case accounts(OpenRequest, QueryReply<Result<ListPage<Version2.User>, ErrorCode>>)
-    /// A change, of which the device is told the outcome.
+    /// A change, whose outcome is the answer.
     case change(OpenRequest, QueryReply<ErrorCode>)
   }
 
