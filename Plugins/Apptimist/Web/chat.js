@@ -335,7 +335,7 @@ export class Chat {
     this.show();
     const item = this.items.get(id);
     item?.scrollIntoView({ block: "center" });
-    item?.animate?.([{ opacity: 0.3 }, { opacity: 1 }], 600);
+    if (!matchMedia("(prefers-reduced-motion: reduce)").matches) item?.animate?.([{ opacity: 0.3 }, { opacity: 1 }], 600);
   }
 
   reactions(message, all) {

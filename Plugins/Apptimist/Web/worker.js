@@ -28,9 +28,13 @@ self.addEventListener("fetch", (event) => {
   }
 });
 
+// A worker reads no settings of the page: the browser's language counts.
+const words = { en: "You have new messages.", de: "Du hast neue Nachrichten.", es: "Tienes mensajes nuevos." };
+const language = navigator.languages.map((tag) => tag.slice(0, 2).toLowerCase()).find((tag) => tag in words) ?? "en";
+
 // A wake says nothing: what there is to read only the page can open.
 self.addEventListener("push", (event) => {
-  event.waitUntil(self.registration.showNotification("Apptimist", { body: "You have new messages.", tag: "wake", icon: "{{icon-192.png}}", badge: "{{icon-192.png}}" }));
+  event.waitUntil(self.registration.showNotification("Apptimist", { body: words[language], lang: language, tag: "wake", icon: "{{icon-192.png}}", badge: "{{icon-192.png}}" }));
 });
 
 self.addEventListener("notificationclick", (event) => {

@@ -2,7 +2,7 @@
 import { Msgr, newDevice, newIdentifier } from "./{{msgr.js}}";
 import { Archive } from "./{{archive.js}}";
 import {
-  $, applyScheme, bdi, day, dayTitle, element, face, icon, onSubmit, nodes, placeIcons, say, sends, showUnread, t, time, translate, when, words,
+  $, applyScheme, bdi, day, dayTitle, element, face, icon, onSubmit, nodes, placeIcons, say, sends, showUnread, sure, t, time, translate, when, words,
 } from "./{{page.js}}";
 import { knownSigns, parts } from "./{{rich.js}}";
 import { prepareSettings, registration } from "./{{settings.js}}";
@@ -395,7 +395,7 @@ function showRequests() {
   $("asking").hidden = !count;
   toggle.replaceChildren(icon("chevron"), t("Requests {count}", { count }));
   toggle.ariaExpanded = String(isOpen);
-  $("requests").hidden = !isOpen;
+  $("requests").hidden = $("requests-delete").hidden = !isOpen;
   $("requests").replaceChildren(...!isOpen ? [] : lists.Incoming.map((name) => element(
     "li", {}, element("span", {}, ...nodes("{name} wants to add you", { name: [bdi(name)] })), element(
       "span", { className: "row" }, act(t("Accept"), () => msgr.post("add", { AddUser: name })),
@@ -405,6 +405,12 @@ function showRequests() {
 $("requests-toggle").addEventListener("click", () => {
   isUnfolded = $("requests-toggle").ariaExpanded !== "true";
   showRequests();
+});
+
+$("requests-delete").addEventListener("click", async () => {
+  if (!await sure(t("All requests are declined."), t("Delete all"))) return;
+  for (const name of lists.Incoming) await msgr.post("unfriend", { User: name }).catch((error) => say(words(error)));
+  await refresh();
 });
 
 /** Searches what this device holds. */

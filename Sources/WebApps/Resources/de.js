@@ -284,6 +284,7 @@ export default {
   "The program that wrote this asks for a {method} request to {host}.": "Das Programm, das dies geschrieben hat, möchte eine {method}-Anfrage an {host}.",
   "New to you": "Dir noch nicht bekannt",
   "Fetching {name}": "{name} wird geholt",
+  "All requests are declined.": "Alle Anfragen werden abgelehnt.",
   "You may not write there.": "Du darfst dort nicht schreiben.",
   "There is no such person any more.": "Diese Person gibt es nicht mehr.",
   "It is too large, or there is no room for it.": "Sie ist zu groß, oder es ist kein Platz dafür.",

@@ -289,6 +289,7 @@ export default {
   "The program that wrote this asks for a {method} request to {host}.": "El programa que escribió esto pide una solicitud {method} a {host}.",
   "New to you": "Aún no le conoces",
   "Fetching {name}": "Descargando {name}",
+  "All requests are declined.": "Se rechazan todas las solicitudes.",
   "You may not write there.": "No puedes escribir ahí.",
   "There is no such person any more.": "Esta persona ya no existe.",
   "It is too large, or there is no room for it.": "Es demasiado grande, o no hay sitio para él.",
