@@ -65,7 +65,7 @@ package struct ServerConfiguration: Sendable {
     }
   }
 
-  /// `[bus]`: how nodes that share a database tell each other what has changed.
+  /// `[bus]`: how nodes that share a database notify each other of changes.
   package struct Bus: Sendable {
     /// The kinds of buses.
     package enum Kind: String, Sendable, CustomStringConvertible {

@@ -5,7 +5,7 @@ internal import Synchronization
 /// Writes events, one line each, to standard error or another descriptor.
 ///
 /// A hundred equal events (of one level, message and service) are written in ten seconds. Further ones are counted, and a
-/// line with the fields `more` and `seconds` tells their number.
+/// line with the fields `more` and `seconds` says their number.
 ///
 /// A log is a value: ``with(_:)`` makes one that adds fields to each line. All copies share the writer and the level. No
 /// caller is blocked by the descriptor, so event loops may use it.
@@ -39,7 +39,7 @@ public struct Log: Sendable {
   private let format: Format
   private let clock: @Sendable () -> Timestamp
   private var context: [(name: StaticString, value: any LogValue)] = []
-  /// The value of the field `service`, which tells events apart.
+  /// The value of the field `service`, which distinguishes events.
   private var service = ""
 
   /// Makes a log with a writer of its own.

@@ -4,7 +4,7 @@ internal import Synchronization
 
 /// Writes finished lines on a thread of its own, so that nobody who logs waits for the reader.
 ///
-/// The lines that wait are bounded. Further ones are dropped, and a line tells their number. Equal events above a rate are
+/// The lines that wait are bounded. Further ones are dropped, and a line says their number. Equal events above a rate are
 /// counted only.
 final class LogWriter: Sendable {
   /// The rank of the lowest level that is written.
@@ -16,7 +16,7 @@ final class LogWriter: Sendable {
   ///
   /// - Parameters:
   ///   - rank: the rank of the lowest level that is written.
-  ///   - line: makes the line that tells the number of events that were not written.
+  ///   - line: makes the line that says the number of events that were not written.
   init(descriptor: Int32, rank: UInt8, line: @escaping @Sendable (UnwrittenEvents) -> [UInt8]) {
     let queue = LineQueue(descriptor: descriptor, line: line)
     self.rank = Atomic(rank)

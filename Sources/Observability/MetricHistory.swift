@@ -18,7 +18,7 @@ public final class MetricHistory: Sendable {
     public let name: String
     /// The metric's title.
     public let help: String
-    /// The labels that tell the series from others of the same name.
+    /// The labels that distinguish the series from others of the same name.
     public let labels: [(name: String, value: String)]
     /// The meaning of the values.
     public let kind: Kind
@@ -51,7 +51,7 @@ public final class MetricHistory: Sendable {
   /// - Parameters:
   ///   - interval: the time between two calls of ``record(_:)``.
   ///   - capacity: the number of values of each metric that are kept.
-  ///   - summed: the labels that don't tell series apart: series that differ in these only are added up.
+  ///   - summed: the labels that don't distinguish series: series that differ in these only are added up.
   public init(interval: Duration, capacity: Int, summingOver summed: Set<String>) {
     self.interval = interval
     self.capacity = capacity

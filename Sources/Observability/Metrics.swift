@@ -6,7 +6,7 @@ internal import Synchronization
 /// Counters and histograms are made once, when the counting part is set up. Recording takes no lock. A second request for
 /// the same name and labels gives the same object.
 public final class Metrics: Sendable {
-  /// Names and values that tell the series of one metric apart.
+  /// Names and values that distinguish the series of one metric.
   public typealias Labels = KeyValuePairs<StaticString, String>
 
   private enum Source: Sendable {
@@ -51,7 +51,7 @@ public final class Metrics: Sendable {
   /// - Parameters:
   ///   - name: the name, `awd_…_total`.
   ///   - help: the title, such as “Committed writes”.
-  ///   - labels: the labels that tell it from others of the same name.
+  ///   - labels: the labels that distinguish it from others of the same name.
   public func counter(_ name: StaticString, _ help: String, _ labels: Labels = [:]) -> Counter {
     let counter = Counter()
     return register(name, help, labels, .total { Double(counter.value) }, readBy: counter)
@@ -61,7 +61,7 @@ public final class Metrics: Sendable {
   ///
   /// - Parameters:
   ///   - name: the name, `awd_…_total`.
-  ///   - labels: the labels that tell them from others of the same name.
+  ///   - labels: the labels that distinguish them from others of the same name.
   ///   - label: the label that holds the integer.
   public func counters(
     _ name: StaticString, _ help: String, _ labels: Labels = [:], by label: StaticString,
@@ -75,7 +75,7 @@ public final class Metrics: Sendable {
   ///
   /// - Parameters:
   ///   - name: the name, with the unit at its end.
-  ///   - labels: the labels that tell it from others of the same name.
+  ///   - labels: the labels that distinguish it from others of the same name.
   public func gauge(
     _ name: StaticString, _ help: String, _ labels: Labels = [:],
     read: @escaping @Sendable () -> Double
@@ -87,7 +87,7 @@ public final class Metrics: Sendable {
   ///
   /// - Parameters:
   ///   - name: the name, `awd_…_total`.
-  ///   - labels: the labels that tell it from others of the same name.
+  ///   - labels: the labels that distinguish it from others of the same name.
   public func counter(
     _ name: StaticString, _ help: String, _ labels: Labels = [:],
     read: @escaping @Sendable () -> Double
@@ -99,7 +99,7 @@ public final class Metrics: Sendable {
   ///
   /// - Parameters:
   ///   - name: the name, `awd_…_seconds`.
-  ///   - labels: the labels that tell it from others of the same name.
+  ///   - labels: the labels that distinguish it from others of the same name.
   public func histogram(
     _ name: StaticString, _ help: String, _ labels: Labels = [:],
     bounds: [Duration] = Histogram.latencies
@@ -113,7 +113,7 @@ public final class Metrics: Sendable {
   ///
   /// - Parameters:
   ///   - name: the name, with the unit at its end.
-  ///   - labels: the labels that tell it from others of the same name.
+  ///   - labels: the labels that distinguish it from others of the same name.
   public func histogram(
     _ name: StaticString, _ help: String, _ labels: Labels = [:],
     read: @escaping @Sendable () -> Distribution
@@ -383,7 +383,7 @@ public struct MetricSample: Sendable {
   public let name: String
   /// The title.
   public let help: String
-  /// The labels that tell it from others of the same name.
+  /// The labels that distinguish it from others of the same name.
   public let labels: [(name: String, value: String)]
   /// The value.
   public let value: Value

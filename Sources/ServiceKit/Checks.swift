@@ -107,7 +107,7 @@ package struct CertificateFiles: Sendable {
     }
   }
 
-  /// Tells whether the certificate is valid, and until when.
+  /// Checks whether the certificate is valid, and until when.
   ///
   /// - Returns: a doubt if the certificate expires within two weeks.
   package func validity(at now: Timestamp) -> ContentFinding {
@@ -163,7 +163,7 @@ extension PushMode {
       let finding =
         configuration.showsPayloads
         ? "push: log with log_payloads writes every payload into the log"
-        : "push: log notes pushes in the log, without contents"
+        : "push: log writes pushes into the log, without contents"
       return [ContentFinding(grade, "\(finding), and reaches no phone; for development")] + web
     case .on:
       let kinds = configuration.kinds.filter { hasWeb || $0 != .web }

@@ -17,7 +17,7 @@ package struct ServiceContext: Sendable {
   package var store: Store
   /// The pushes of all services to phones and browsers.
   package var pushes: Pushes
-  /// Tells other nodes what has changed in the store, and hears it from them.
+  /// Notifies other nodes of changes in the store, and receives their notifications.
   package var bus: any Bus
   /// This run of the program. Rows of the store that belong to it go when it ends.
   package var node: NodeID
@@ -25,9 +25,9 @@ package struct ServiceContext: Sendable {
   package var log: Log
   /// The registry of the service's metrics.
   package var metrics: Metrics
-  /// Tells the wall-clock time, which is the same for all nodes.
+  /// Returns the wall-clock time, which is the same for all nodes.
   package var clock: @Sendable () -> Timestamp
-  /// Tells the time by which rows may be deleted for their age: ``clock``, or less where that can't be relied on.
+  /// Returns the time by which rows may be deleted for their age: ``clock``, or less where that can't be relied on.
   package var expiry: @Sendable () -> Timestamp
   /// Gives as many random bytes as asked for, fit for keys and tokens.
   package var randomBytes: @Sendable (_ count: Int) -> [UInt8] = SecureRandom.bytes
@@ -54,7 +54,7 @@ package struct ServiceContext: Sendable {
   ///   - pushes: the pushes of all services; nil for such without a push service.
   ///   - bus: the bus between the nodes that share the store.
   ///   - log: a log that names the service.
-  ///   - expiry: tells the time by which rows may be deleted; nil for the clock's.
+  ///   - expiry: returns the time by which rows may be deleted; nil for the clock's.
   ///   - dataFolder: the folder of all that the daemon keeps.
   ///   - publicURL: the server's URL as seen from outside.
   ///   - hosts: the hosts that the service's routes answer to.
@@ -111,7 +111,6 @@ extension Metrics {
   }
 }
 
-/// A store that can't be reached may be there again at the next request.
 extension ServiceContext {
   /// Makes the data folder, but none above it: a disk that isn't mounted must not be replaced by a folder.
   package func makeDataFolder() throws(CommandError) {
@@ -120,4 +119,5 @@ extension ServiceContext {
   }
 }
 
+/// A store that can't be reached may be there again at the next request.
 extension StoreError: TemporaryFailure {}

@@ -97,9 +97,9 @@ extension Running {
   }
 }
 
-/// A service that can take up changes while it runs.
+/// A service that can apply changes while it runs.
 package protocol Reloading: Service {
-  /// Takes up what changed outside, such as files, keys and lists, on SIGHUP.
+  /// Loads what changed outside, such as files, keys and lists, on SIGHUP.
   ///
   /// - Throws: an error that leaves everything as it was.
   func reload() async throws
@@ -186,7 +186,7 @@ package protocol InvitingService: Service {
   ) async throws -> Bool
 }
 
-/// What is known of an invitation, whose token nobody has but whom it was given to.
+/// An invitation as operators see it. Only the person to whom it was given has its token.
 package struct InvitationSummary: Sendable, Encodable {
   /// The number of hexadecimal digits of ``id``.
   package static let idLength = 16

@@ -149,7 +149,7 @@ extension Router {
 
   /// Makes the route of the metrics, `/metrics`, in Prometheus' text format.
   ///
-  /// - Parameter access: tells which requests are answered.
+  /// - Parameter access: decides which requests are answered.
   package static func metrics(_ metrics: Metrics, for access: OperatorAccess) -> Router {
     var router = Router(service: Product.name)
     router.get("/metrics") { request, _ in

@@ -138,7 +138,7 @@ struct RestoreCommand: Command {
     placement.keep()
   }
 
-  /// Brings a copy of a backup up to date, so that its tables hold everything.
+  /// Applies the pending changes in a copy of a backup, so that its tables hold everything.
   private static func applyPendingChanges(
     in copy: String, _ migrations: [Migration], _ configuration: LoadedConfiguration,
     _ services: [any Service.Type]

@@ -49,7 +49,7 @@ enum StoreCheck {
   static func schema(lacking steps: Int) -> String {
     steps == 0
       ? "its schema is this program's"
-      : "`awd serve` will bring its schema \(steps) steps forward"
+      : "`awd serve` will apply \(steps) steps to its schema"
   }
 
   /// Returns the text of an error of the store, with the way out of it.

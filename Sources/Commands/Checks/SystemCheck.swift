@@ -146,7 +146,7 @@ enum ExposureCheck {
         + #"proxy, such as trusted_proxies = ["127.0.0.1", "::1"]"#)
   }
 
-  /// What a server without a URL of its own lacks, once others reach it.
+  /// The sentence about a server without a URL of its own.
   static let missingURL =
     "public_url is missing: set it before other machines reach the server; without it script URIs are told only at the "
     + "names in `hosts`, no device is redirected when the server stops, and Apple takes no pushes to "
@@ -174,7 +174,7 @@ enum ExposureCheck {
 }
 
 extension ServerConfiguration {
-  /// The rule that tells who may see the operator's pages.
+  /// The rule that decides who may see the operator's pages.
   var operatorAccess: OperatorAccess {
     guard adminListen == nil else { return .ownListener(names: adminHosts) }
     let ports = listen.compactMap(\.port)

@@ -171,7 +171,6 @@ struct Daemon: Sendable {
     }
   }
 
-  /// Takes up what can change while the daemon runs. What is wrong leaves the old state.
   /// Follows the free disk until cancelled, and logs when it falls below the mark and when it is above it again.
   private func watchDisk() async {
     let disk = runtime.disk
@@ -189,6 +188,8 @@ struct Daemon: Sendable {
     } while (try? await Task.sleep(for: DiskReserve.interval)) != nil
   }
 
+  /// Applies those changes of the configuration that can be made while the daemon runs. A faulty part leaves the old
+  /// state.
   private func reload(
     _ load: @Sendable () throws(ConfigurationError) -> LoadedConfiguration
   ) async {

@@ -61,7 +61,7 @@ struct DataFolderLock: ~Copyable {
   /// The file that is locked.
   static func path(in folder: String) -> String { folder + "/awd.lock" }
 
-  /// Takes the lock.
+  /// Acquires the lock.
   ///
   /// - Parameter folder: the data folder, which exists.
   /// - Throws: ``CommandError`` if another daemon has the lock.
@@ -163,7 +163,7 @@ struct Placement: ~Copyable {
   /// Leaves everything where it is.
   mutating func keep() { isKept = true }
 
-  /// Notes a file that is about to be made by others, and the folders above it that will be made with it.
+  /// Records a file that is about to be made by others, and the folders above it that will be made with it.
   ///
   /// - Parameter path: the file. One that exists is left alone.
   mutating func willCreate(_ path: String) {

@@ -113,7 +113,7 @@ struct ServiceRuntime: Sendable {
       contents: node.contents, hosts: configuration.hosts(of: service), loops: loops)
   }
 
-  /// Commits the writes that are queued, tells other nodes of them, closes the store, and waits for the log.
+  /// Commits the writes that are queued, notifies other nodes of them, closes the store, and waits for the log.
   func leave() async {
     await node.leave()
     await close()

@@ -31,7 +31,7 @@ struct StatusRoutes: Sendable {
   /// Makes the router of the page.
   ///
   /// - Parameters:
-  ///   - access: tells which requests are answered.
+  ///   - access: decides which requests are answered.
   ///   - isAlone: whether the listener is there for the operator alone. Then `/` redirects to the page.
   func router(
     for access: OperatorAccess, isAlone: Bool, reasons: @escaping @Sendable () async -> [String]
@@ -157,7 +157,7 @@ enum StatusQuantity {
   ///
   /// - Parameters:
   ///   - value: the value, or nil if there is none.
-  ///   - name: the metric's name. Its end tells the unit.
+  ///   - name: the metric's name. Its end names the unit.
   /// - Returns: text such as `12`, `3.4 ms`, `1.2 MB`, or `–` for no value.
   static func text(_ value: Double?, of name: String) -> String {
     guard let value, value.isFinite else { return "–" }

@@ -50,10 +50,10 @@ final class StoreNode: Sendable {
     clock = try await DatabaseClock(of: store)
   }
 
-  /// Tells the time: the database's where several nodes share one, so that ends of leases are the same for all.
+  /// Returns the time: the database's where several nodes share one, so that ends of leases are the same for all.
   var now: @Sendable () -> Timestamp { { [clock] in clock?.now ?? .now() } }
 
-  /// Tells the time by which rows may be deleted for their age.
+  /// Returns the time by which rows may be deleted for their age.
   var expiry: @Sendable () -> Timestamp {
     { [now, passed] in passed.map { min(now(), $0.now) } ?? now() }
   }
@@ -140,7 +140,7 @@ final class StoreNode: Sendable {
     } while (try? await Task.sleep(for: .seconds(60))) != nil
   }
 
-  /// Takes leave of the other nodes.
+  /// Removes the node from the list of those that run.
   func leave() async {
     await registry?.leave()
     try? await passed?.keep()
