@@ -12,6 +12,17 @@ struct ContractStoreTests {
     ContractStore(try await Store.open(.memory, migrations: ContractStore.migrations))
   }
 
+  @Test func anAddressOfManyUsersReportsAsMuchAsTheyDo() async throws {
+    let store = ContractStore(try await opened().store, usersPerAddress: 3)
+    let now = Timestamp(seconds: 1_600_000_000)
+    for _ in 0..<30 { #expect(try await store.count(.report, from: "192.0.2.1", at: now) == nil) }
+    #expect(try await store.count(.report, from: "192.0.2.1", at: now) != nil)
+    #expect(try await store.count(.report, from: "192.0.2.2", at: now) == nil)
+    // It counts by file, and not by address.
+    #expect(try await store.count(.verification, from: "digest", at: now) == nil)
+    #expect(try await store.count(.verification, from: "digest", at: now) != nil)
+  }
+
   private func key(_ path: [UInt8], _ content: UInt8) -> ContractStore.Key {
     ContractStore.Key(path: RepositoryPath(bytes: path), digest: SHA256.hash([content]))
   }

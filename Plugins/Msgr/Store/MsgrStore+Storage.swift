@@ -26,39 +26,61 @@ extension MsgrStore {
   /// Adds up the bytes that each site has stored. A message is charged to its sender, and the copy of a topic's message to the
   /// account that has subscribed.
   fileprivate func bytesBySite() async throws -> [String: Int] {
-    try await store.read { snapshot in
+    let query = store.isShared ? Self.sizes.postgreSQL : Self.sizes.sqlite
+    return try await store.read { snapshot in
       var bytes: [String: Int] = [:]
-      try snapshot.forEach(
-        """
-        SELECT u.site, CAST(sum(m.bytes) AS BIGINT) FROM (
-          SELECT sender, sum(octet_length(text) + coalesce(octet_length(parts), 0) + ?1) AS bytes
-          FROM msgr_messages WHERE topic IS NULL GROUP BY sender
-          UNION ALL
-          SELECT recipient, sum(octet_length(text) + coalesce(octet_length(parts), 0) + ?1)
-          FROM msgr_messages WHERE topic IS NOT NULL GROUP BY recipient
-          UNION ALL
-          SELECT sender, sum(octet_length(text) + ?1) FROM msgr_sent GROUP BY sender
-        ) m JOIN msgr_users u ON u.username = coalesce(
-          -- The owner is what stands before the last slash, if there is one.
-          nullif(rtrim(rtrim(m.sender, replace(m.sender, '/', '')), '/'), ''), m.sender)
-        WHERE u.site IS NOT NULL GROUP BY u.site
-        """, Self.messageOverhead
-      ) { row in bytes[try row[0], default: 0] &+= try row[1] }
-      try snapshot.forEach(
-        """
-        SELECT u.site, t.site, CAST(sum(
-          octet_length(e.text) + coalesce(octet_length(e.parts), 0) + ?1) AS BIGINT)
-        FROM msgr_topic_entries e JOIN msgr_topics t ON t.topic = e.topic
-          LEFT JOIN msgr_users u ON u.username = t.owner
-        GROUP BY u.site, t.site
-        """, Self.messageOverhead
-      ) { row in
+      try snapshot.forEach(query, Self.messageOverhead) { row in
         guard let site = try Self.site(ofAccount: row[0], network: row[1]) else { return }
         bytes[site, default: 0] &+= try row[2]
       }
       return bytes.merging(try fileBytesBySite(snapshot)) { $0 &+ $1 }
     }
   }
+
+  /// The bytes of texts by the site of who is charged, or by the network where that is nobody. The engines call the length in
+  /// bytes by other names.
+  private static let sizes: (sqlite: StaticString, postgreSQL: StaticString) = (
+    """
+    SELECT u.site, NULL AS network, CAST(sum(m.bytes) AS BIGINT) FROM (
+      SELECT sender, sum(length(CAST(text AS BLOB)) + coalesce(length(CAST(parts AS BLOB)), 0) + ?1) AS bytes
+      FROM msgr_messages WHERE topic IS NULL GROUP BY sender
+      UNION ALL
+      SELECT recipient, sum(length(CAST(text AS BLOB)) + coalesce(length(CAST(parts AS BLOB)), 0) + ?1)
+      FROM msgr_messages WHERE topic IS NOT NULL GROUP BY recipient
+      UNION ALL
+      SELECT sender, sum(length(CAST(text AS BLOB)) + ?1) FROM msgr_sent GROUP BY sender
+    ) m JOIN msgr_users u ON u.username = coalesce(
+      -- The owner is what stands before the last slash, if there is one.
+      nullif(rtrim(rtrim(m.sender, replace(m.sender, '/', '')), '/'), ''), m.sender)
+    WHERE u.site IS NOT NULL GROUP BY u.site
+    UNION ALL
+    SELECT u.site, t.site, CAST(sum(
+      length(CAST(e.text AS BLOB)) + coalesce(length(CAST(e.parts AS BLOB)), 0) + ?1) AS BIGINT)
+    FROM msgr_topic_entries e JOIN msgr_topics t ON t.topic = e.topic
+      LEFT JOIN msgr_users u ON u.username = t.owner
+    GROUP BY u.site, t.site
+    """,
+    """
+    SELECT u.site, NULL AS network, CAST(sum(m.bytes) AS BIGINT) FROM (
+      SELECT sender, sum(octet_length(text) + coalesce(octet_length(parts), 0) + ?1) AS bytes
+      FROM msgr_messages WHERE topic IS NULL GROUP BY sender
+      UNION ALL
+      SELECT recipient, sum(octet_length(text) + coalesce(octet_length(parts), 0) + ?1)
+      FROM msgr_messages WHERE topic IS NOT NULL GROUP BY recipient
+      UNION ALL
+      SELECT sender, sum(octet_length(text) + ?1) FROM msgr_sent GROUP BY sender
+    ) m JOIN msgr_users u ON u.username = coalesce(
+      -- The owner is what stands before the last slash, if there is one.
+      nullif(rtrim(rtrim(m.sender, replace(m.sender, '/', '')), '/'), ''), m.sender)
+    WHERE u.site IS NOT NULL GROUP BY u.site
+    UNION ALL
+    SELECT u.site, t.site, CAST(sum(
+      octet_length(e.text) + coalesce(octet_length(e.parts), 0) + ?1) AS BIGINT)
+    FROM msgr_topic_entries e JOIN msgr_topics t ON t.topic = e.topic
+      LEFT JOIN msgr_users u ON u.username = t.owner
+    GROUP BY u.site, t.site
+    """
+  )
 
   /// Adds up the bytes of files that each site has.
   func fileBytesBySite(
