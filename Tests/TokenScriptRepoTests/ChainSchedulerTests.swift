@@ -30,7 +30,7 @@ private func words(
 }
 
 /// Tests of the proof by the chain, with a stand-in for the endpoint.
-@Suite(.ownThreads) struct ChainSurveyTests: ChainSuite {
+@Suite(.ownThreads) struct ChainSchedulerTests: ChainSuite {
   let fixture: RepositoryFixture
   private let owner: EthereumAddress
 

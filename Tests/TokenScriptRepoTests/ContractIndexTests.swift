@@ -5,7 +5,7 @@ internal import Testing
 
 @testable import TokenScriptRepo
 
-struct ContractKeyTests {
+struct ContractIndexTests {
   @Test(arguments: [
     "0x6b175474e89094c44da98b954eedeac495271d0f", "0x6B175474E89094C44Da98b954EedeAC495271d0F",
     "0X6B175474E89094C44DA98B954EEDEAC495271D0F",

@@ -7,7 +7,7 @@ internal import XMLSecurity
 @testable import TokenScriptRepo
 
 /// Tests of `awd repo new`.
-@Suite(.ownThreads) struct CommandsNewTests {
+@Suite(.ownThreads) struct RepositoryNewCommandTests {
   private static let usual = ["--contract", alice]
 
   @Test func theFileIsServedOnceItIsSigned() async throws {

@@ -17,7 +17,7 @@ struct FoundScript: Decodable {
 }
 
 /// Tests of what today's clients ask for about a contract's places.
-@Suite(.ownThreads) struct PlacesTests: ChainSuite {
+@Suite(.ownThreads) struct LocationsResponderTests: ChainSuite {
   let fixture: RepositoryFixture
   private let owner: EthereumAddress
   private let contract: EthereumAddress

@@ -6,7 +6,7 @@ internal import Testing
 @testable import TokenScriptRepo
 
 /// Tests of `awd repo verify`.
-@Suite(.ownThreads) struct CommandsVerifyTests {
+@Suite(.ownThreads) struct RepositoryVerifyCommandTests {
   @Test func whatHoldsAndWhatDoesNot() async throws {
     let fixture = try CommandsFixture()
     let good = try fixture.write(

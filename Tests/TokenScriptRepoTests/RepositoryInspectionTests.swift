@@ -5,7 +5,7 @@ internal import Testing
 @testable import TokenScriptRepo
 
 /// Tests of `awd check` on the repository.
-@Suite(.ownThreads) struct CommandsCheckTests {
+@Suite(.ownThreads) struct RepositoryInspectionTests {
   @Test func goodDoubtfulAndWrong() throws {
     let fixture = try CommandsFixture([
       "a.xml": Signer.shop.sign(tokenScript(for: alice), at: 1_600_000_000)

@@ -6,7 +6,7 @@ internal import Platform
 
 @testable import TokenScriptRepo
 
-@Suite(.ownThreads) struct DemoTests {
+@Suite(.ownThreads) struct DemoRepositoryTests {
   private let now = Timestamp(seconds: Timestamp.now().seconds)
 
   /// A folder without a repository.

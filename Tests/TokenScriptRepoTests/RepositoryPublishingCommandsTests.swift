@@ -7,7 +7,7 @@ internal import XMLSecurity
 @testable import TokenScriptRepo
 
 /// Tests of `awd repo publish` and `awd repo withdraw`, beside a server.
-@Suite(.ownThreads) struct CommandsPublishTests {
+@Suite(.ownThreads) struct RepositoryPublishingCommandsTests {
   @Test func aFileComesAndGoes() async throws {
     let fixture = try CommandsFixture()
     try fixture.write(

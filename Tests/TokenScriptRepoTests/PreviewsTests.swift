@@ -11,7 +11,7 @@ internal import Testing
 @testable import TokenScriptRepo
 
 /// Tests of previews.
-@Suite(.ownThreads) struct PreviewTests: PublishingSuite {
+@Suite(.ownThreads) struct PreviewsTests: PublishingSuite {
   let fixture: RepositoryFixture
 
   init() throws { fixture = try RepositoryFixture() }

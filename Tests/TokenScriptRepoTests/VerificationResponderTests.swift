@@ -13,7 +13,7 @@ internal import XMLSecurity
 @testable import TokenScriptRepo
 
 /// Tests of `POST /api/v1/verifyXMLDSig`.
-@Suite(.ownThreads) struct VerificationTests {
+@Suite(.ownThreads) struct VerificationResponderTests {
   private let fixture: RepositoryFixture
   private let signed: [UInt8]
   private let roots: String

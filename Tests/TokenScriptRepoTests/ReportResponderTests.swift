@@ -11,7 +11,7 @@ internal import Platform
 @testable import TokenScriptRepo
 
 /// Tests of wallets' reports of files that they have not taken.
-@Suite(.ownThreads) struct ReportTests {
+@Suite(.ownThreads) struct ReportResponderTests {
   private let fixture: RepositoryFixture
   private static let base = "https://repo.example"
   private static let url = "\(base)/2020/06/chain/1/\(alice)"

@@ -3,7 +3,7 @@ internal import Testing
 
 @testable import TokenScriptRepo
 
-struct VersionRangeTests {
+struct ClientRuleTests {
   @Test(arguments: [
     (">=1.0 <2.0", "1", true), (">=1.0 <2.0", "1.9.9", true), (">=1.0 <2.0", "2.0.0", false),
     (">=1.0 <2.0", "0.9", false), (">1", "1.0.0", false), (">1", "1.0.1", true),

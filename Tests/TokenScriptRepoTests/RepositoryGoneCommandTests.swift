@@ -5,7 +5,7 @@ internal import Testing
 @testable import TokenScriptRepo
 
 /// Tests of `awd repo gone`.
-@Suite(.ownThreads) struct CommandsGoneTests {
+@Suite(.ownThreads) struct RepositoryGoneCommandTests {
   @Test func aFileOrAllOfAContract() async throws {
     let fixture = try CommandsFixture([
       "a.xml": Array(tokenScript(for: alice).utf8),

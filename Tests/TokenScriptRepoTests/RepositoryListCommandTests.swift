@@ -7,7 +7,7 @@ internal import XMLSecurity
 @testable import TokenScriptRepo
 
 /// Tests of `awd repo list`.
-@Suite(.ownThreads) struct CommandsListTests {
+@Suite(.ownThreads) struct RepositoryListCommandTests {
   private func fixture() throws -> CommandsFixture {
     try CommandsFixture([
       "a/2019/05/Coin.tsml": Signer.shop.sign(tokenScript(for: alice), at: 1_570_665_600),

@@ -7,7 +7,7 @@ internal import XMLSecurity
 @testable import TokenScriptRepo
 
 /// Tests of `awd repo sign`.
-@Suite(.ownThreads) struct CommandsSignTests {
+@Suite(.ownThreads) struct RepositorySigningCommandsTests {
   /// Verifies with xmlsec1, an independent oracle that trusts the certificate or the bare key.
   private func xmlsec1Accepts(
     _ path: String, _ signer: Signer, in fixture: CommandsFixture

@@ -4,7 +4,7 @@ internal import Testing
 
 /// Tests of `awd repo schemas`: what other bytes than the pinned ones are refused. The schemas themselves are others' work,
 /// and aren't here.
-@Suite(.ownThreads) struct SchemasCommandTests {
+@Suite(.ownThreads) struct RepositorySchemasCommandTests {
   @Test func othersBytesAreRefusedAndNothingIsWritten() async throws {
     let fixture = try CommandsFixture()
     let target = "\(fixture.folder)/schemas"
