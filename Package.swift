@@ -244,7 +244,7 @@ let tests: [Target] = [
       "Apptimist", "ApptimistProtocol", "ApptimistResources", "Cluster", "Commands",
       "Configuration", "Cryptography", "Ethereum", "Formats", "HTTPClient", "HTTPProtocol",
       "HTTPServer", "Observability", "Platform", "Push", "Routing", "ServiceKit", "Storage",
-      "TestSupport", "WebApps", "awd",
+      "TestSupport", "WalletClient", "WebApps", "awd",
     ],
     exclude: ["JavaScript", "Python"]),
   .testTarget(
@@ -257,7 +257,7 @@ let tests: [Target] = [
   .testTarget(
     name: "CommandsTests",
     dependencies: [
-      "Commands", "Configuration", "Cryptography", "Formats", "HTTP2StandIn", "HTTPProtocol",
+      "Commands", "Configuration", "Cryptography", "Formats", "HTTPProtocol",
       "HTTPServer", "Observability", "Platform", "Routing", "ServiceKit", "Storage",
       "TestSupport", "XMLSecurity", "awd",
     ]),
@@ -316,9 +316,7 @@ let tests: [Target] = [
     ]),
   .testTarget(
     name: "PushTests",
-    dependencies: [
-      "Configuration", "Observability", "Platform", "Push", "Storage", "TestSupport",
-    ]),
+    dependencies: ["Observability", "Platform", "Push", "Storage", "TestSupport"]),
   .testTarget(
     name: "RoutingTests",
     dependencies: [
