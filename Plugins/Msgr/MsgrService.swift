@@ -3,6 +3,7 @@ package import ServiceKit
 
 internal import Budgets
 internal import Cluster
+internal import HTTPProtocol
 internal import Observability
 internal import WebApps
 
@@ -93,8 +94,11 @@ package struct MsgrService: Migrating, Commanding, Confidential, Running, Speaki
     let hosts = configuration.topics.hosts
     var router = Router(service: "msgr-dialects", hosts: hosts)
     router.optionsFields = nil
-    let hasCORS = topics.isOn && topics.configuration.hasCORS
-    router.errorStyle = .own { NtfyRoutes.response(to: $0, hasCORS: hasCORS) }
+    router.hidesPaths = true
+    router.errorStyle = .own { NtfyError(answering: $0).response }
+    if topics.isOn, topics.configuration.hasCORS {
+      router.errorFields.append(NtfyRoutes.allowOrigin, "*")
+    }
     if topics.isOn { NtfyRoutes(topics: topics, log: service.log).register(on: &router) }
     routes.gotify?.register(on: &router, isAlone: !hosts.isEmpty)
     return [router]

@@ -6,6 +6,8 @@ public struct HTTPError: Error, Sendable {
   public var message: String
   /// Further members of the response's JSON object besides `error`.
   public var members: [String: String] = [:]
+  /// The response's JSON where a service answers in another form than its usual one.
+  package var json: [UInt8]?
   /// Header fields of the response besides those of its body.
   public var fields: HeaderFields
 
@@ -42,7 +44,10 @@ public struct ClientError<Failure: Sendable & Hashable>: Error, Sendable, Hashab
   /// An error.
   ///
   /// - Parameter message: the failure in words, without anything that may be secret.
-  public init(_ code: Failure, _ message: String) { (self.code, self.message) = (code, message) }
+  public init(_ code: Failure, _ message: String) {
+    self.code = code
+    self.message = message
+  }
 
   /// Compares the kinds of failure.
   public static func == (left: Self, right: Self) -> Bool { left.code == right.code }
@@ -66,7 +71,10 @@ public struct RequestFailure: Error, Equatable, Sendable {
   /// A failure.
   ///
   /// - Parameter reason: the fault, without bytes of the peer.
-  public init(_ status: Status, _ reason: String) { (self.status, self.reason) = (status, reason) }
+  public init(_ status: Status, _ reason: String) {
+    self.status = status
+    self.reason = reason
+  }
 
   /// A failure of syntax, with status 400.
   init(_ reason: String) { self.init(.badRequest, reason) }

@@ -7,7 +7,7 @@ internal import Platform
 final class Route: Sendable {
   private let service: RoutedService
   private let definition: RouteDefinition
-  /// The pattern of a path with a secret in it, which the log has instead of the path; nil for others.
+  /// The pattern of a path that isn't logged, which the log has instead; nil for others.
   private let secretPattern: String?
   private let bodyLimit: Int
   private let statuses: CounterTable
@@ -15,7 +15,8 @@ final class Route: Sendable {
   init(_ route: RouteDefinition, of service: RoutedService, bodyLimit: Int, metrics: Metrics) {
     self.service = service
     definition = route
-    secretPattern = route.pattern.names.contains("secret") ? route.pattern.text : nil
+    let isSecret = service.router.hidesPaths || route.pattern.names.contains("secret")
+    secretPattern = isSecret ? route.pattern.text : nil
     self.bodyLimit = route.bodyLimit ?? bodyLimit
     statuses = metrics.counters(
       "awd_http_requests_total", "Requests",
@@ -116,7 +117,8 @@ final class Route: Sendable {
     let duration = ContinuousClock.now - start
     statuses.add(Int(response.status.code))
     service.latency.observe(duration)
-    let isFailure = response.status.code >= 500
+    // A full queue of a client's is no failure of the server's.
+    let isFailure = response.status.code >= 500 && response.status != .insufficientStorage
     guard isFailure || service.log.writes(.debug) else { return response }
     let log = service.log.with([
       "method": request.head.method.name,

@@ -43,6 +43,8 @@ package struct Router: Sendable {
   package var errorStyle = ErrorStyle.negotiated
   /// Header fields of each such response, such as those of CORS.
   package var errorFields = HeaderFields()
+  /// True if paths have what is no business of the log's, which has the routes' patterns instead.
+  package var hidesPaths = false
   /// Header fields, besides `Allow`, of the 204 that answers `OPTIONS`. With nil, `OPTIONS` is a method like any other,
   /// and not allowed if no route takes it.
   package var optionsFields: HeaderFields? = HeaderFields()
@@ -273,8 +275,14 @@ extension ErrorStyle {
   }
 
   private static func json(_ error: HTTPError) -> Response {
+    if let json = error.json {
+      var response = Response(error.status, body: .array(json))
+      response.fields.append(.contentType, "application/json")
+      return response
+    }
     // Encoding text doesn't fail. If it did, the status alone would have to do.
-    (try? Response(error.status, json: error.members.merging(["error": error.message]) { $1 }))
+    return
+      (try? Response(error.status, json: error.members.merging(["error": error.message]) { $1 }))
       ?? Response(error.status)
   }
 

@@ -11,7 +11,7 @@ struct TopicName: Hashable, Sendable, StoredText {
 
   /// Checks a name; nil for what can't be a topic, reserved names included.
   init?(_ text: String) {
-    guard Self.isWellFormed(text), !ReservedTopics.names.contains(text) else { return nil }
+    guard Self.isWellFormed(text), !ReservedTopics.contains(text) else { return nil }
     self.text = text
   }
 
@@ -54,4 +54,12 @@ enum ReservedTopics {
     "docs", "static", "file", "app", "account", "settings", "signup", "v1", "topics", "_matrix",
   ]
   static let names = routes.union(gotify).union(ntfy)
+
+  /// Returns whether a name is reserved; the addresses of contracts are, too.
+  static func contains(_ name: String) -> Bool { names.contains(name) || isContract(name) }
+
+  private static func isContract(_ name: String) -> Bool {
+    name.utf8.count == 42 && name.hasPrefix("0x")
+      && name.unicodeScalars.dropFirst(2).allSatisfy(\.properties.isASCIIHexDigit)
+  }
 }

@@ -97,10 +97,10 @@ extension TopicService {
       return .refused(.noRoom)
     }
     do {
-      guard let size = try await receivePieces(of: path, start, source, upTo: limit) else {
+      let size = try await receivePieces(of: path, start, source, upTo: limit)
+      guard size <= limit else {
         try await store.discard(path)
-        let bytes = try await discard(limit, source)
-        return .refused(.tooLarge(bytes: max(bytes, limit + 1), limit: limit))
+        return .refused(.tooLarge(bytes: try await discard(size, source), limit: limit))
       }
       let mayStore = try await mayStore(size, for: requester)
       let hasRoom = try await store.resize(path, to: size, by: requester)
@@ -124,10 +124,10 @@ extension TopicService {
 
   /// Stores a file's pieces.
   ///
-  /// - Returns: the length of the file; nil if it is longer than the limit.
+  /// - Returns: the length of the file, or of what was read of one that is longer than the limit.
   private func receivePieces(
     of path: String, _ start: [UInt8], _ source: RequestBody, upTo limit: Int
-  ) async throws -> Int? {
+  ) async throws -> Int {
     var waiting = start
     var size = start.count
     var number = 0
@@ -141,7 +141,7 @@ extension TopicService {
           isOver = true
         }
       }
-      guard size <= limit else { return nil }
+      guard size <= limit else { return size }
       guard !waiting.isEmpty else { break }
       try await store.append(Array(waiting.prefix(TopicFile.pieceSize)), number, to: path)
       waiting.removeFirst(min(waiting.count, TopicFile.pieceSize))

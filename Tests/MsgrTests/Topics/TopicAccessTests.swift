@@ -58,7 +58,10 @@ internal import Testing
     #expect(TopicAccess.everyone(ofNew: name, owner: nil, configured: .deny) == .readWrite)
   }
 
-  @Test(arguments: ["", "a b", "ä", String(repeating: "x", count: 65), "message", "v1", "docs"])
+  @Test(arguments: [
+    "", "a b", "ä", String(repeating: "x", count: 65), "message", "v1", "docs",
+    "0x" + String(repeating: "aB", count: 20),
+  ])
   func otherNamesAreRefused(_ text: String) { #expect(TopicName(text) == nil) }
 
   @Test func namesAreBytes() {

@@ -95,13 +95,16 @@ struct GotifyError: Error, Hashable, Sendable {
 
   static func bad(_ text: String) -> GotifyError { GotifyError(status: .badRequest, text: text) }
 
-  /// The response. It has no `WWW-Authenticate`, for which browsers would show a dialogue.
-  var response: Response {
-    let body = JSONValue.object([
+  var json: [UInt8] {
+    JSONValue.object([
       "error": .text("\(status.reason)"), "errorCode": .integer(status.code),
       "errorDescription": .text(text),
-    ])
-    var response = Response(status, body: .array(body.bytes))
+    ]).bytes
+  }
+
+  /// The response. It has no `WWW-Authenticate`, for which browsers would show a dialogue.
+  var response: Response {
+    var response = Response(status, body: .array(json))
     response.fields.append(.contentType, "application/json")
     if let retryAfter { response.fields.append(.retryAfter, "\(retryAfter)") }
     return response

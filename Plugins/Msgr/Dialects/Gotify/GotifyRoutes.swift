@@ -485,7 +485,9 @@ struct GotifyRoutes: Sendable {
       return acceptance
     } catch {
       guard let failure = GotifyError(refusing: error) else { throw error }
-      throw HTTPError(failure.status, failure.text)
+      var refusal = HTTPError(failure.status, failure.text)
+      refusal.json = failure.json
+      throw refusal
     }
   }
 

@@ -39,7 +39,7 @@ struct NtfyRoutes: Sendable {
       try await answering(request) {
         // Below a reserved name lie the paths of services; one that isn't there is no topic's.
         let first = parameters.text("topic") ?? ""
-        if ReservedTopics.names.contains(first) { throw NtfyError.notFound }
+        if ReservedTopics.contains(first) { throw NtfyError.notFound }
         return try await publish(request, body, parameters)
       }
     }
@@ -153,13 +153,6 @@ struct NtfyRoutes: Sendable {
       response = failure.answering(request.head).response
     }
     if topics.configuration.hasCORS { response.fields.append(Self.allowOrigin, "*") }
-    return response
-  }
-
-  /// Makes the response to a request that no handler gets.
-  static func response(to error: HTTPError, hasCORS: Bool) -> Response {
-    var response = NtfyError(answering: error).response
-    if hasCORS { response.fields.append(allowOrigin, "*") }
     return response
   }
 
