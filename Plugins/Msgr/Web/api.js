@@ -7,6 +7,9 @@ const element = (name, text, ...children) => {
   return made;
 };
 
+/** A text in which what stands between backticks is code. */
+const prose = (name, text = "") => element(name, "", ...text.split("`").map((part, i) => i % 2 ? element("code", part) : part));
+
 const description = await (await fetch("openapi.json")).json();
 const resolve = (node) => node?.$ref
   ? node.$ref.split("/").slice(1).reduce((found, step) => found[step], description) : node ?? {};
@@ -34,14 +37,14 @@ function show() {
     Object.entries(methods).map(([method, operation]) => {
       const section = element("section");
       section.append(
-        element("h2", `${method.toUpperCase()} ${path}`), element("p", operation.summary + "."),
-        element("p", operation.description));
+        element("h2", `${method.toUpperCase()} ${path}`), prose("p", operation.summary + "."),
+        prose("p", operation.description));
       const schema = resolve(operation.requestBody?.content["application/json"]?.schema);
       const rows = Object.entries(schema.properties ?? {}).map(([name, value]) => {
         const property = resolve(value);
         const isNeeded = schema.required?.includes(name);
         return element("tr", "", element("th", name), element("td", isNeeded ? "needed" : ""),
-          element("td", property.description ?? property.type ?? ""));
+          prose("td", property.description ?? property.type ?? ""));
       });
       if (rows.length) section.append(element("table", "", element("tbody", "", ...rows)));
       if (path !== "/stream") {
@@ -50,7 +53,7 @@ function show() {
         section.append(code);
       }
       const answers = Object.entries(operation.responses).map(([status, response]) =>
-        element("li", `${status}: ${resolve(response).description}`));
+        prose("li", `${status}: ${resolve(response).description}`));
       section.append(element("ul", "", ...answers));
       return section;
     }));
