@@ -277,10 +277,14 @@ final class TopicService: Sendable {
   }
 
   private func deliverDue() async throws {
-    for (id, topic) in try await store.due(atMost: Self.deliveriesAtOnce) {
-      guard let receipt = try await store.deliver(id, to: topic) else { continue }
-      publishEffects(receipt)
-    }
+    var due: [(id: String, topic: TopicName)] = []
+    repeat {
+      due = try await store.due(atMost: Self.deliveriesAtOnce)
+      for (id, topic) in due {
+        guard let receipt = try await store.deliver(id, to: topic) else { continue }
+        publishEffects(receipt)
+      }
+    } while due.count == Self.deliveriesAtOnce
   }
 
   private let revision = Mutex<(known: Int64, checks: Int)>((0, 0))
