@@ -11,7 +11,11 @@ It prints its port. Below /control/ the test says what it is to do:
 import base64
 import hashlib
 import hmac
+import itertools
 import json
+import os
+import pathlib
+import tempfile
 import threading
 import time
 import urllib.parse
@@ -29,8 +33,21 @@ def encoded(data: bytes | dict) -> str:
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
+made = itertools.count()
+
+
 def rsa_key(bits: int = 2048):
-    return rsa.generate_private_key(65537, bits)
+    """The next key. Those of one run of the tests are made once, as that takes long."""
+    path = pathlib.Path(tempfile.gettempdir(), f"issuer-{next(made)}-{bits}.pem")
+    if path.exists():
+        return serialization.load_pem_private_key(path.read_bytes(), None)
+    key = rsa.generate_private_key(65537, bits)
+    whole = path.with_suffix(f".{os.getpid()}")
+    whole.write_bytes(key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()))
+    # Another issuer may do the same at this moment.
+    whole.replace(path)
+    return key
 
 
 def published(key, **members) -> dict:

@@ -42,7 +42,8 @@ class Program:
 
     def __init__(self, awd: str):
         self.awd = awd
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="awd-configuration-"))
+        self.temporary = tempfile.TemporaryDirectory(prefix="awd-configuration-")
+        self.folder = pathlib.Path(self.temporary.name)
 
     def report(self, toml: str) -> dict:
         file = self.folder / "awd.toml"

@@ -10,6 +10,7 @@ serves config/production.toml as the user `awd`. Root runs every line as it stan
 ports, the user and the host name that the guides have. Who isn't root runs the lines with other paths and ports.
 """
 
+import contextlib
 import json
 import os
 import pathlib
@@ -317,14 +318,13 @@ def may_use_namespaces() -> bool:
     return os.geteuid() == 0 and subprocess.run([*NAMESPACES, "sh", "-c", tried], capture_output=True).returncode == 0
 
 
-def main():
-    words = sys.argv[1:]
-    if INSIDE not in words and may_use_namespaces():
-        os.execvp("unshare", [*NAMESPACES, sys.executable, "-B", __file__, INSIDE, *words])
+def follow_all(words: list[str], stack: contextlib.ExitStack) -> tuple[int, list[str]]:
+    """Follows the README in a clone, and the other guides elsewhere; what that leaves goes with the stack."""
     machine = None
     if INSIDE in words:
         words.remove(INSIDE)
-        machine = Machine(pathlib.Path(tempfile.mkdtemp(prefix="awd-tour-machine-")))
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="awd-tour-machine-", ignore_cleanup_errors=True))
+        machine = Machine(pathlib.Path(folder))
     awd, configuration, *guides = words
     count, failures = 0, []
     parts = [[guide for guide in guides if guide.endswith("README.md")], [guide for guide in guides if not guide.endswith("README.md")]]
@@ -338,13 +338,21 @@ def main():
             if tour.server and tour.server.poll() is None:
                 tour.server.kill()
                 tour.server.wait()
-        shutil.rmtree(tour.folder)
+            shutil.rmtree(tour.folder)
         failures += tour.failures
-    if machine:
-        shutil.rmtree(machine.folder, ignore_errors=True)
+    return count, failures
+
+
+def main():
+    words = sys.argv[1:]
+    if INSIDE not in words and may_use_namespaces():
+        os.execvp("unshare", [*NAMESPACES, sys.executable, "-B", __file__, INSIDE, *words])
+    is_inside = INSIDE in words
+    with contextlib.ExitStack() as stack:
+        count, failures = follow_all(words, stack)
     if failures or not count:
         sys.exit("FAIL\n" + "\n\n".join(failures))
-    print(f"ok {count} blocks" + (", as they stand" if machine else ""))
+    print(f"ok {count} blocks" + (", as they stand" if is_inside else ""))
 
 
 main()

@@ -10,7 +10,8 @@ import tempfile
 import threading
 import time
 
-folder = tempfile.mkdtemp()
+temporary = tempfile.TemporaryDirectory()
+folder = temporary.name
 BAD_TOKEN = json.dumps({"error": {
     "code": 400, "status": "INVALID_ARGUMENT", "message": "The registration token is not a valid FCM registration token",
     "details": [{"@type": "type.googleapis.com/google.firebase.fcm.v1.FcmError", "errorCode": "INVALID_ARGUMENT"}]}}).encode()

@@ -19,7 +19,8 @@ if "inside" not in sys.argv:
 KEYS = {"P256dh": "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4",
         "Auth": "BTBZMqHH6r4Tts7J_aSIgg"}
 
-folder = tempfile.mkdtemp()
+temporary = tempfile.TemporaryDirectory()
+folder = temporary.name
 looked_up = collections.Counter()
 
 
