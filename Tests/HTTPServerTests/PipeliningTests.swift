@@ -80,7 +80,7 @@ internal import Formats
   /// listens again.
   @Test(arguments: [false, true], [false, true])
   func listensAgainAfterTheLastLargeAnswer(isTask: Bool, isPlaced: Bool) async throws {
-    // The sockets of both sides take at most 10 MiB.
+    // Linux takes at most 4 MiB from a server at once, unless somebody has set it otherwise.
     let text = (0..<(12 << 20)).map { UInt8(truncatingIfNeeded: $0 / 11) }
     let document = isPlaced ? Bytes(text).placedForSending() : Bytes(text)
     try await withServer(plan: { _, _ in
