@@ -73,10 +73,11 @@ internal import Testing
 
   @Test func anHTTP2ClientThatGoesCutsTheBody() async throws {
     let failures = Journal<Bool>()
+    let begun = Flag()
     let plan: @Sendable (String, RequestHead) -> RequestPlan = { _, _ in
       .upload(bodyLimit: 4 << 20) { _, body in
         do {
-          while try await body.next() != nil {}
+          while try await body.next() != nil { begun.set() }
           failures.note(false)
         } catch { failures.note(true) }
         return Response(.ok)
@@ -86,6 +87,7 @@ internal import Testing
       let client = try HTTP2Client(server)
       try client.ask(1, "/", method: "POST", ends: false)
       try client.sendBody(1, Array(repeating: 0x61, count: 1000), ends: false)
+      #expect(TestServer.eventually { begun.isSet })
       try client.send(HTTP2Frame(kind: .reset, stream: 1, payload: bigEndian(8)))
       #expect(TestServer.eventually { failures.entries == [true] })
       // The connection goes on.
