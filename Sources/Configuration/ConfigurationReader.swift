@@ -203,19 +203,33 @@ extension ConfigurationReader {
       .filter { variable in !ignoredPrefixes.contains { variable.key.hasPrefix($0) } }
       .sorted { $0.key < $1.key }.prefix(Self.problemLimit)
       .map { name, variable in
-        let close = Suggestion.close(to: name, among: state.variables.keys)
-        let hint = close.map { ", did you mean \($0)?" } ?? ""
-        return ConfigurationProblem(
-          origin: .environment(variable.name), key: "", message: "is for no known key" + hint)
+        ConfigurationProblem(
+          origin: .environment(variable.name), key: "", message: Self.problem(with: name, state))
       }
+  }
+
+  private static func problem(with variable: String, _ state: State) -> String {
+    if topSections(state).contains(where: { Self.variable(ofSection: $0) == variable }) {
+      return "a table has no variable of its own: set its keys one by one, such as "
+        + "AWD_SERVER_LISTEN, or AWD_CHAINS__1 for the key 1 of [chains]"
+    }
+    let close = Suggestion.close(to: variable, among: state.variables.keys)
+    return "is for no known key" + (close.map { ", did you mean \($0)?" } ?? "")
+  }
+
+  private static func topSections(_ state: State) -> [String] {
+    state.sections.filter { !$0.contains(where: { $0 == "." || $0 == "[" }) }
+  }
+
+  private static func variable(ofSection section: String) -> String {
+    ConfigurationDocument.variablePrefix + section.uppercased()
   }
 
   /// Whether a variable's second word names a section that was read, so that the variable is meant for this program.
   private func isOfKnownSection(_ variable: String, _ state: State) -> Bool {
-    state.sections.contains { section in
-      !section.contains(where: { $0 == "." || $0 == "[" })
-        && variable.hasPrefix(
-          ConfigurationDocument.variablePrefix + section.uppercased() + "_")
+    Self.topSections(state).contains { section in
+      let name = Self.variable(ofSection: section)
+      return variable == name || variable.hasPrefix(name + "_")
     }
   }
 

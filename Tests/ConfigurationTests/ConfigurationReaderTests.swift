@@ -105,6 +105,14 @@ internal import Testing
         """)
   }
 
+  @Test func aTableHasNoVariableOfItsOwn() throws {
+    let reader = try reader("", ["AWD_CHAINS": "1 = 'https://rpc.example'", "AWD_PORT": "tcp://x"])
+    _ = reader.section("chains")
+    let found = problems(reader)
+    #expect(found.hasPrefix("AWD_CHAINS: a table has no variable of its own"), "\(found)")
+    #expect(!found.contains("AWD_PORT"))
+  }
+
   @Test func longestSectionHasTheVariable() throws {
     let reader = try reader("", ["AWD_MSGR_APNS_KEY_ID": "x"])
     let msgr = reader.section("msgr")
