@@ -65,7 +65,10 @@ internal import Testing
   @Test(arguments: [
     ("", []),
     ("public_url = \"http://127.0.0.1:8080\"", []),
-    ("public_url = \"https://wallet.example\"", ["trusted_proxies is empty"]),
+    (
+      "public_url = \"https://wallet.example\"",
+      ["trusted_proxies is empty", "admin_listen is missing"]
+    ),
     (
       "public_url = \"https://wallet.example\"\ntrusted_proxies = [\"127.0.0.1\"]",
       ["admin_listen is missing"]

@@ -50,7 +50,7 @@ internal import Testing
     let browser = [("Accept", "text/html,application/xml;q=0.9,*/*;q=0.8")]
     let page = try await table.send(.get, "/here", fields: browser)
     #expect(page.status == .notFound && page.text.contains("<a href=\"/\">"))
-    for accept in ["*/*", "application/json", "text/html, application/json"] {
+    for accept in ["*/*", "application/json", "text/html;q=0.5, application/json"] {
       let answer = try await table.send(.get, "/here", fields: [("Accept", accept)])
       #expect(answer.text == "own", "\(accept)")
     }

@@ -113,7 +113,7 @@ def refuses():
 
 def labelled(awd: str):
     """Its tag and its label are the program's version, and it runs as awd."""
-    version = re.fullmatch(r"awd (\S+)\n", run(awd, "version"))[1]
+    version = re.match(r"awd (\S+)", run(awd, "version"))[1]
     image = json.loads(run("podman", "image", "inspect", f"localhost/awd:{version}"))[0]
     expect(image["Config"]["Labels"]["org.opencontainers.image.version"] == version, f"{image['Config']}")
     expect(image["Config"]["User"] == "10001:10001", f"{image['Config']}")
