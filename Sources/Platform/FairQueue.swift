@@ -64,8 +64,8 @@ package struct WorkOwner: Sendable, Hashable {
 package struct FairQueue<Element> {
   @usableFromInline package let limit: Int
   @usableFromInline package var lanes = TurnLane<Element>()
-  /// The number of elements so far that are nobody's.
-  @usableFromInline package var lastNumber = 0
+  /// The name of the last element that is nobody's. Hashes of others hardly come near it.
+  @usableFromInline package var lastNumber = Int.min
 
   /// The number of elements that wait.
   @inlinable package var count: Int { lanes.count }
