@@ -52,14 +52,17 @@ struct ClientTokens: Sendable {
     let iat: Int64
     let exp: Int64?
 
-    /// Returns whether the token is good at a moment. One without an end is good for a day.
+    /// Returns whether the token is for a URL, with or without a slash at its end.
+    func isFor(_ audience: String) -> Bool { aud == audience || aud == "\(audience)/" }
+
+    /// Returns whether the token is valid at a moment. One without an end is valid for a day.
     func covers(_ seconds: Int64) -> Bool {
       let end = exp ?? iat.addingReportingOverflow(ClientTokens.life).partialValue
       return iat <= seconds + ClientTokens.leeway && end >= seconds - ClientTokens.leeway
     }
   }
 
-  /// The seconds that a token without an end is good.
+  /// The seconds for which a token without an end is valid.
   private static let life: Int64 = 86_400
 
   /// The seconds that a client's clock may differ.
@@ -79,9 +82,7 @@ struct ClientTokens: Sendable {
     guard parts.count == 3, let header = Self.part(parts[0], as: Header.self),
       header.typ == "JWT", header.alg == "EdDSA", header.crit == nil,
       let claims = Self.part(parts[1], as: Claims.self), claims.iss.hasPrefix(ClientKey.method),
-      let client = ClientKey(claims.iss),
-      (claims.aud.hasSuffix("/") ? claims.aud.dropLast() : claims.aud[...]) == audience,
-      claims.covers(now.seconds),
+      let client = ClientKey(claims.iss), claims.isFor(audience), claims.covers(now.seconds),
       let signature = Base64URL.decode(String(decoding: parts[2], as: UTF8.self))
         .flatMap({ Signature($0) }),
       client.key.verifies(signature, over: Array(token[..<parts[1].endIndex]))

@@ -237,16 +237,29 @@ extension HTTPError {
     var members = members
     let names: [Status: String] = [.contentTooLarge: "body", .tooManyRequests: "rate_limited"]
     let name = members.removeValue(forKey: "name") ?? names[status] ?? "unavailable"
-    let fields = members.sorted { $0.key < $1.key }.map { field, fault in
-      let location = field.first?.isUppercase == true ? "header" : "body"
-      return
-        #"{"field":"\#(field)","description":"\#(fault.escapedInJSON)","location":"\#(location)"}"#
+    let text = JSONWriter.text { body in
+      body["status"] = "FAILURE"
+      body.add(
+        "errors",
+        list: { errors in
+          errors.append(object: { error in
+            error["name"] = name
+            error["message"] = message
+          })
+        })
+      body.add(
+        "fields",
+        list: { fields in
+          for (field, fault) in members.sorted(by: { $0.key < $1.key }) {
+            fields.append(object: { entry in
+              entry["field"] = field
+              entry["description"] = fault
+              entry["location"] = field.first?.isUppercase == true ? "header" : "body"
+            })
+          }
+        })
     }
-    return Response(
-      status, type: "application/json",
-      text:
-        #"{"status":"FAILURE","errors":[{"name":"\#(name)","message":"\#(message.escapedInJSON)"}],"#
-        + #""fields":[\#(fields.joined(separator: ","))]}"#)
+    return Response(status, type: "application/json", text: text)
   }
 }
 

@@ -15,8 +15,10 @@ struct PushServerStore: PushSource {
         postgreSQL: Resource(pushserver_schema_postgresql_sql()).bytes)
     ]
 
-  /// The messages of a client that are remembered, and the most pushes that wait for it.
-  private static let (remembered, waiting) = (1000, 100)
+  /// The most identifiers of a client's messages that are remembered.
+  private static let remembered = 1000
+  /// The most pushes that wait for a client.
+  private static let waiting = 100
   /// The most rows that one transaction deletes.
   private static let piece = 1000
 

@@ -1,4 +1,5 @@
 internal import Cryptography
+internal import Formats
 internal import FoundationEssentials
 internal import HTTPProtocol
 internal import Platform
@@ -33,6 +34,8 @@ struct RelayedMessage: Codable, Sendable {
   struct Words: Codable {
     let title: String
     var body: String?
+
+    var json: JSONValue { .object(["title": .text(title), "body": body.map { .text($0) }]) }
   }
 
   /// The most bytes that Apple and Google accept.
@@ -66,43 +69,60 @@ struct RelayedMessage: Codable, Sendable {
     short.blob = nil
     title.body = nil
     for (message, words) in [(self, words), (short, words), (short, title)] {
-      let shown = String(decoding: Self.json(of: words), as: UTF8.self)
-      if let payload = kind == .fcm ? message.fcm(shown) : message.apns(shown) { return payload }
+      let payload = kind == .fcm ? message.fcm(words.json) : message.apns(words.json)
+      if let payload { return payload }
     }
     return nil
   }
 
-  private func apns(_ words: String) -> PushPayload? {
-    var members = self
-    members.flags = nil
-    if !isSealed { members.blob = nil }
-    let notification =
-      #"{"aps":{"alert":\#(words),"content-available":1,"mutable-content":1},"#
-    let json = Array(notification.utf8) + Self.json(of: members).dropFirst()
+  private func apns(_ words: JSONValue) -> PushPayload? {
+    let json = JSONWriter.object { payload in
+      payload.add(
+        "aps",
+        object: { aps in
+          aps["alert"] = words
+          aps["content-available"] = 1
+          aps["mutable-content"] = 1
+        })
+      payload["topic"] = topic
+      payload["tag"] = tag.map { Int($0) }
+      payload["message"] = message
+      if isSealed { payload["blob"] = blob }
+    }
     return json.count <= Self.longest ? .apns(json) : nil
   }
 
-  private func fcm(_ words: String) -> PushPayload? {
+  private func fcm(_ words: JSONValue) -> PushPayload? {
     let data = [
       "topic": topic, "tag": tag.map { "\($0)" }, "message": message,
       "flags": flags.map { "\($0)" }, "blob": blob,
     ].compactMapValues(\.self)
-    let shown = isSealed ? "" : #","notification":\#(words)"#
-    let count = data.reduce(shown.utf8.count) { $0 + $1.key.utf8.count + $1.value.utf8.count }
+    var members = [JSONValue.Member("apns", Self.quietly)]
+    var count = data.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count }
+    if !isSealed {
+      let notification = JSONValue.Member("notification", words)
+      members.append(notification)
+      count += notification.name.utf8.count + words.bytes.count
+    }
     guard count <= Self.longest else { return nil }
-    return .fcm(
-      data: Self.json(of: data),
-      more: #","apns":{"payload":{"aps":{"content-available":1}}}\#(shown)"#)
+    let json = JSONWriter.object { object in
+      for (name, text) in data.sorted(by: { $0.key < $1.key }) { object[name] = text }
+    }
+    return .fcm(data: json, members: members)
   }
 
-  /// The content of a push.
-  var content: [UInt8] { Self.json(of: self) }
+  /// The part of Google's message that has iPhones wake the app.
+  private static let quietly = JSONValue.object([
+    "payload": .object(["aps": .object(["content-available": .integer(1)])])
+  ])
 
-  private static func json(of value: some Encodable) -> [UInt8] {
+  /// The content of a push.
+  var content: [UInt8] {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     // Texts and numbers can always be encoded.
-    return (try? encoder.encode(value)).map { Array($0) } ?? []
+    guard let json = try? encoder.encode(self) else { return [] }
+    return Array(json)
   }
 }
 

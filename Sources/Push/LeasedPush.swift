@@ -54,8 +54,8 @@ package struct LeasedPush: Sendable, Hashable, Identifiable {
 package enum PushPayload: Sendable {
   /// The whole of it in JSON, and Apple's type and priority.
   case apns([UInt8], type: String = "alert", priority: Int = 10)
-  /// The data that the app gets, an object of strings in JSON, and further members of the message, each behind a comma.
-  case fcm(data: [UInt8], more: String = "")
+  /// The data that the app gets, an object of strings in JSON, and further members of the message.
+  case fcm(data: [UInt8], members: [JSONValue.Member] = [])
   /// The text before its encryption, at most ``WebPushEncryption/longest`` bytes.
   case web([UInt8])
 

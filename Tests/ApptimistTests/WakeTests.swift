@@ -267,7 +267,7 @@ extension Version2.DeviceID {
       let payload = WakeSource().payload(of: push)
       let bytes: [UInt8]? =
         switch payload {
-        case .apns(let bytes, "alert", 10), .fcm(let bytes, ""), .web(let bytes): bytes
+        case .apns(let bytes, "alert", 10), .fcm(let bytes, []), .web(let bytes): bytes
         default: nil
         }
       #expect(bytes.map { String(decoding: $0, as: UTF8.self) } == text)

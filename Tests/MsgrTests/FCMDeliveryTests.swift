@@ -121,7 +121,7 @@ internal import Platform
     }
     func json(_ push: LeasedPush, at time: Timestamp) throws -> String {
       let data = FCMMessage.data(of: try #require(push.message))
-      return String(decoding: FCMProvider.message(push, data, "", at: time), as: UTF8.self)
+      return String(decoding: FCMProvider.message(push, data, [], at: time), as: UTF8.self)
     }
     let published = try PushFixture.push(
       parts: MessageParts(title: "T", priority: 1, link: "https://example.org/"))

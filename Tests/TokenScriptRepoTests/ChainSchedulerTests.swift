@@ -168,7 +168,7 @@ private func words(
       }
       let first = try await put(.issuer, at: 1_600_000_001, from: "192.0.2.1")
       #expect(first.status == .forbidden && first[.retryAfter] == "5")
-      #expect(first.text.contains("is being asked"))
+      #expect(first.text.contains("is being queried"))
       try await waitUntil {
         server.service.indexer.current.rules.answers.values.contains { $0.owner == owner }
       }

@@ -44,13 +44,13 @@ final class FCMProvider: PushProvider {
   func reload() async throws { await tokens.replace(by: try ServiceAccount(configuration)) }
 
   func push(_ push: LeasedPush, _ payload: PushPayload) async -> PushOutcome {
-    guard case .fcm(let data, let more) = payload else { return .forbidden("no message of FCM") }
+    guard case .fcm(let data, let members) = payload else { return .forbidden("no message of FCM") }
     let token: String
     do throws(PushSetupError) { token = try await tokens.current() } catch {
       return .unreachable("no access token: \(error.message)")
     }
     let begun = clock()
-    let body = Self.message(push, data, more, at: begun)
+    let body = Self.message(push, data, members, at: begun)
     var request = OutgoingRequest(url, json: body)
     request.fields.append(.authorization, "Bearer \(token)")
     do throws(HTTPClientError) {
@@ -65,14 +65,25 @@ final class FCMProvider: PushProvider {
   }
 
   /// Returns the body of a request, in UTF-8.
-  static func message(_ push: LeasedPush, _ data: [UInt8], _ more: String, at now: Timestamp)
-    -> [UInt8]
-  {
-    let priority = push.urgency == .low ? "NORMAL" : "HIGH"
-    let key = push.collapseKey.map { #","collapse_key":"\#($0.escapedInJSON)""# } ?? ""
-    let life = #""ttl":"\#(push.secondsLeft(at: now))s""#
-    return Array(#"{"message":{"token":"\#(push.address.text)","data":"#.utf8) + data
-      + Array(#","android":{"priority":"\#(priority)",\#(life)\#(key)}\#(more)}}"#.utf8)
+  static func message(
+    _ push: LeasedPush, _ data: [UInt8], _ members: [JSONValue.Member], at now: Timestamp
+  ) -> [UInt8] {
+    JSONWriter.object { body in
+      body.add(
+        "message",
+        object: { message in
+          message["token"] = push.address.text
+          message.add("data", json: data)
+          message.add(
+            "android",
+            object: { android in
+              android["priority"] = push.urgency == .low ? "NORMAL" : "HIGH"
+              android["ttl"] = "\(push.secondsLeft(at: now))s"
+              android["collapse_key"] = push.collapseKey
+            })
+          for member in members { message[member.name] = member.value }
+        })
+    }
   }
 }
 
