@@ -9,7 +9,10 @@ public struct AcceptList: Sendable {
   /// The list in a request.
   ///
   /// - Parameter name: ``FieldName/accept`` or ``FieldName/acceptEncoding``.
-  public init(_ head: RequestHead, _ name: FieldName) { (self.head, self.name) = (head, name) }
+  public init(_ head: RequestHead, _ name: FieldName) {
+    self.head = head
+    self.name = name
+  }
 
   /// True if the request has no such field, so that nothing is preferred.
   public var isAbsent: Bool { head.first(name) == nil }

@@ -2,8 +2,8 @@ internal import FoundationEssentials
 
 /// The server's side of the opening handshake (RFC 6455 section 4.2), without extensions.
 public enum WebSocketHandshake {
-  /// The verdict on a request.
-  public enum Verdict: Sendable {
+  /// The outcome for a request.
+  public enum Outcome: Sendable {
     /// The request is in order; `key` is the value of `Sec-WebSocket-Key`.
     case accept(key: [UInt8])
     /// The request is refused with a response.
@@ -14,7 +14,7 @@ public enum WebSocketHandshake {
   ///
   /// - Returns: the key; or 426 where the client should ask for `websocket` or for version 13;
   ///   or 400 for what is malformed.
-  public static func check(_ head: RequestHead) -> Verdict {
+  public static func check(_ head: RequestHead) -> Outcome {
     guard head.method == .get, head.version == .http11, head.framing == .none else {
       return .refuse(Response(.badRequest))
     }
@@ -74,8 +74,8 @@ public enum WebSocketHandshake {
 
 /// The client's side of the opening handshake (RFC 6455 section 4.1), without extensions and without I/O.
 public struct WebSocketClientHandshake: Sendable {
-  /// The verdict on the server's response.
-  public enum Verdict: Sendable, Equatable {
+  /// The outcome for the server's response.
+  public enum Outcome: Sendable, Equatable {
     /// More bytes are needed.
     case incomplete
     /// The connection is a WebSocket; `frames` came behind the response.
@@ -130,8 +130,8 @@ public struct WebSocketClientHandshake: Sendable {
   /// - Parameters:
   ///   - bytes: the next bytes of the connection.
   ///   - sha1: computes SHA-1, 20 bytes.
-  /// - Returns: the verdict on all that has come.
-  public mutating func received(_ bytes: RawSpan, sha1: ([UInt8]) -> [UInt8]) -> Verdict {
+  /// - Returns: the outcome for all bytes so far.
+  public mutating func received(_ bytes: RawSpan, sha1: ([UInt8]) -> [UInt8]) -> Outcome {
     unsafe bytes.withUnsafeBytes { unsafe response.append(contentsOf: $0) }
     guard let end = headEnd else {
       return response.count >= Self.headLimit ? .invalid : .incomplete

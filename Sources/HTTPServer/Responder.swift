@@ -206,7 +206,10 @@ package final class WebSocketSession: Sendable {
   package let loop: EventLoop
   private let id: ConnectionID
 
-  init(loop: EventLoop, id: ConnectionID) { (self.loop, self.id) = (loop, id) }
+  init(loop: EventLoop, id: ConnectionID) {
+    self.loop = loop
+    self.id = id
+  }
 
   /// Sends a message; if more than the high-water mark would wait, the session is closed with 1013 instead.
   package func send(_ message: WebSocketMessage) { withConnection { $0.send(message) } }

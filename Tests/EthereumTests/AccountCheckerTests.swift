@@ -14,11 +14,8 @@ private final class Endpoint: Responder {
   private let text: String
 
   init(_ text: String, status: Status = .ok) {
-
     self.text = text
-
     self.status = status
-
   }
 
   func plan(for head: RequestHead, from origin: RequestOrigin) -> RequestPlan {

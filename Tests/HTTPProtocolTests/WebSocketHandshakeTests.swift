@@ -110,7 +110,7 @@ struct WebSocketHandshakeTests {
 
   private func verdict(
     on response: [UInt8], by handshake: WebSocketClientHandshake
-  ) -> WebSocketClientHandshake.Verdict {
+  ) -> WebSocketClientHandshake.Outcome {
     var handshake = handshake
     return handshake.received(response.span.bytes, sha1: sha1)
   }
@@ -143,8 +143,8 @@ struct WebSocketHandshakeTests {
       ("HTTP/1.1 101X\r\n\(accepting)\r\n", .invalid), ("\r\n\r\n", .invalid),
       (String(repeating: "x", count: 16384), .invalid), ("HTTP/1.1 1", .incomplete),
       ("SSH-2.0-OpenSSH\r\n\r\n", .invalid),
-    ] as [(String, WebSocketClientHandshake.Verdict)])
-  func checksResponses(text: String, expected: WebSocketClientHandshake.Verdict) {
+    ] as [(String, WebSocketClientHandshake.Outcome)])
+  func checksResponses(text: String, expected: WebSocketClientHandshake.Outcome) {
     #expect(verdict(on: Array(text.utf8), by: Self.plainHandshake) == expected)
   }
 }
