@@ -21,11 +21,11 @@ struct RepositoryInspection {
   ) async throws {
     let headers = ResponseHeaders(dependsOnClient: false)
     let threads = ThreadPool(named: "awd-scan")
-    let (checks, folder, listing) = try await threads.run {
-      let checks = try RepositoryChecks(configuration, headers, now: now)
+    let checks = try await threads.run { try RepositoryChecks(configuration, headers, now: now) }
+    let (folder, listing) = try await threads.run {
       do throws(SystemError) {
         let folder = try RepositoryFolder(configuration.repository)
-        return (checks, folder, try folder.list())
+        return (folder, try folder.list())
       } catch {
         let isExpected = error.code == ENOENT && !configuration.isRepositoryConfigured
         throw RepositoryError(

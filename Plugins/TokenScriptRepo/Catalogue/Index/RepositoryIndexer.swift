@@ -231,14 +231,14 @@ extension RepositoryIndexer {
     }
     async let stored = store.memory(
       under: checks.fingerprint, withPublicationTimes: rules.modified == .published)
-    let (folder, (listing, unwatched)) = try await scanThreads.run { [watch] in
-      try RepositoryError.naming(root) { () throws(SystemError) in
-        let folder = try RepositoryFolder(root)
-        guard let watch else { return (folder, (try folder.list(), 0)) }
-        return (
-          folder,
-          try watch.follow { enter throws(SystemError) in try folder.list(entering: enter) }
-        )
+    let folder = try await scanThreads.run {
+      try RepositoryError.naming(root) { () throws(SystemError) in try RepositoryFolder(root) }
+    }
+    let (listing, unwatched) = try await scanThreads.run { [watch] in
+      try RepositoryError.naming(root) {
+        () throws(SystemError) -> (listing: RepositoryFolder.Listing, unwatched: Int) in
+        guard let watch else { return (try folder.list(), 0) }
+        return try watch.follow { enter throws(SystemError) in try folder.list(entering: enter) }
       }
     }
     if unwatched > 0 {

@@ -66,21 +66,33 @@ struct RepositoryChecks: Sendable {
     }
   }
 
+  /// The check against schemas.
+  private struct Schemas {
+    /// Checks documents, or nil if the rules require no check.
+    var check: (any SchemaCheck)?
+    /// The processes that validate, or nil if it is done in this process or not at all.
+    var workers: SchemaWorkers?
+    /// The faults of schemas that can't be compiled, in words.
+    var problems: [String] = []
+  }
+
   /// Returns the check against schemas that the rules require.
   private static func schemas(
     _ configuration: TokenScriptConfiguration, _ documents: SchemaDocuments,
     after last: RepositoryChecks?
-  ) throws -> (check: (any SchemaCheck)?, workers: SchemaWorkers?, problems: [String]) {
-    guard configuration.rules.schema != .off else { return (nil, nil, []) }
+  ) throws -> Schemas {
+    guard configuration.rules.schema != .off else { return Schemas() }
     if let last, last.documents.digest == documents.digest {
-      return (last.reader.schemas, last.workers, last.problems)
+      return Schemas(
+        check: last.reader.schemas, workers: last.workers, problems: last.problems)
     }
     let validator = try SchemaValidator(folder: configuration.schemas)
     let workers = configuration.schemaProgram.map {
       SchemaWorkers(
         program: $0, schemas: configuration.schemas, cpuTime: configuration.schemaCPUTime)
     }
-    return (workers ?? validator, workers, validator.problems)
+    return Schemas(
+      check: workers ?? validator, workers: workers, problems: validator.problems)
   }
 
   private static func digest(ofRoots path: String) throws(RepositoryError) -> SHA256.Digest {
