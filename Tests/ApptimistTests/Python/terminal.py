@@ -18,29 +18,29 @@ AWD, SERVER, FOLDER, WHOM, LONG = sys.argv[1:]
 
 class Terminal:
     def __init__(self):
-        self.pid, self.master = pty.fork()
+        # The other side stays open, as a shell's does: else the system would give the terminal back by itself.
+        self.master, self.slave = pty.openpty()
+        self.before = termios.tcgetattr(self.slave)
+        self.pid = os.fork()
         if self.pid == 0:
+            os.close(self.master)
+            os.login_tty(self.slave)
             os.execv(AWD, [AWD, "wallet", "chat", "--server", SERVER, "--folder", FOLDER, "--name",
                            "Typist", "--with", WHOM])
-        self.before = termios.tcgetattr(self.master)
         self.screen = b""
 
-    def read(self, seconds: float) -> bool:
-        """Reads what the program shows; false once it has ended."""
+    def read(self, seconds: float):
+        """Reads what the program shows."""
         ready, _, _ = select.select([self.master], [], [], seconds)
-        if not ready:
-            return True
-        try:
+        if ready:
             self.screen += os.read(self.master, 65_536)
-        except OSError:
-            return False
-        return True
 
     def until(self, text: bytes):
         end = time.monotonic() + 60
         while text not in self.screen:
-            if time.monotonic() > end or not self.read(1):
+            if time.monotonic() > end:
                 sys.exit(f"never shown: {text!r} in {self.screen[-2000:]!r}")
+            self.read(1)
 
     def type(self, text: bytes):
         os.set_blocking(self.master, False)
@@ -56,15 +56,14 @@ class Terminal:
         os.set_blocking(self.master, True)
 
     def ended(self) -> tuple[int, bool]:
-        """The wait status, and whether the terminal is as it was."""
-        after = termios.tcgetattr(self.master)
-        while self.read(1):
+        """The exit code, and whether the terminal is as it was."""
+        done, status = 0, 0
+        while not done:
+            self.read(0.1)
             done, status = os.waitpid(self.pid, os.WNOHANG)
-            if done:
-                after = termios.tcgetattr(self.master)
-                return status, after == self.before
-        _, status = os.waitpid(self.pid, 0)
-        return status, after == self.before
+        flags = slice(0, 4)
+        is_restored = termios.tcgetattr(self.slave)[flags] == self.before[flags]
+        return os.waitstatus_to_exitcode(status), is_restored
 
 
 terminal = Terminal()
@@ -82,12 +81,11 @@ terminal.until(b"> in between\r\nhalf")
 terminal.type(b" a line\n")
 terminal.until(b"half a line\r\n")
 terminal.type(b"\x04")
-status, isRestored = terminal.ended()
+code, is_restored = terminal.ended()
 interrupted = Terminal()
 interrupted.until(b"* you talk to")
 interrupted.type(b"never sent\x03")
-signalled, isGivenBack = interrupted.ended()
+signalled, is_given_back = interrupted.ended()
 print(json.dumps({
-    "code": os.waitstatus_to_exitcode(status), "isRestored": isRestored,
-    "interrupted": os.waitstatus_to_exitcode(signalled) == -signal.SIGINT,
-    "isGivenBack": isGivenBack, "isEchoed": long in terminal.screen.replace(b"\r\n", b"")}))
+    "code": code, "isRestored": int(is_restored), "interrupted": int(signalled == -signal.SIGINT),
+    "isGivenBack": int(is_given_back), "isEchoed": int(long in terminal.screen)}))
