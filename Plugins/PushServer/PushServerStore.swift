@@ -151,9 +151,9 @@ struct PushServerStore: PushSource {
       guard transaction.changes > 0 else { return .repeated }
       try transaction.execute(
         """
-        DELETE FROM pushserver_messages WHERE client = ? AND taken_at < (
-          SELECT taken_at FROM pushserver_messages WHERE client = ?
-          ORDER BY taken_at DESC LIMIT 1 OFFSET ?)
+        DELETE FROM pushserver_messages WHERE client = ? AND accepted_at < (
+          SELECT accepted_at FROM pushserver_messages WHERE client = ?
+          ORDER BY accepted_at DESC LIMIT 1 OFFSET ?)
         """, client.bytes, client.bytes, Self.remembered - 1)
       try queue.queue(
         message.content, to: PushAddress(stored: kind, Array(token.utf8)), of: client.bytes,
@@ -187,7 +187,7 @@ struct PushServerStore: PushSource {
       (
         """
         DELETE FROM pushserver_messages WHERE (client, message) IN (
-          SELECT client, message FROM pushserver_messages WHERE taken_at < ? LIMIT ?)
+          SELECT client, message FROM pushserver_messages WHERE accepted_at < ? LIMIT ?)
         """, stale
       ),
     ]

@@ -23,8 +23,8 @@ extension ContractStore {
       var last = start
       try snapshot.forEach(
         """
-        SELECT contract, chain, owner, name, scripts, roles, registered, entries, asked, change
-        FROM tokenscript_chain_words WHERE change > ?
+        SELECT contract, chain, owner, name, scripts, roles, registered, entries, requested_at, change
+        FROM tokenscript_chain_answers WHERE change > ?
         """, start
       ) { row in
         last = max(last, try row[9])
@@ -57,7 +57,7 @@ extension ContractStore {
   func remember(_ answers: [Origin: ChainAnswer], forgetting forgotten: [Origin]) async throws {
     try await write(forgotten) { origin, transaction in
       try transaction.execute(
-        "DELETE FROM tokenscript_chain_words WHERE contract = ? AND chain = ?", origin.contract,
+        "DELETE FROM tokenscript_chain_answers WHERE contract = ? AND chain = ?", origin.contract,
         origin.chain)
     }
     for batch in Self.batches(Array(answers)) {
@@ -75,12 +75,12 @@ extension ContractStore {
     let roles = answer.roles.map { "\($0.checksummed) \($1 ? 1 : 0)" }.sorted()
     try transaction.execute(
       """
-      INSERT INTO tokenscript_chain_words
-        (contract, chain, owner, name, scripts, roles, registered, entries, asked, change)
+      INSERT INTO tokenscript_chain_answers
+        (contract, chain, owner, name, scripts, roles, registered, entries, requested_at, change)
       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
       ON CONFLICT (contract, chain) DO UPDATE SET owner = excluded.owner, name = excluded.name,
         scripts = excluded.scripts, roles = excluded.roles, registered = excluded.registered,
-        entries = excluded.entries, asked = excluded.asked, change = excluded.change
+        entries = excluded.entries, requested_at = excluded.requested_at, change = excluded.change
       """, origin.contract, origin.chain, answer.owner, answer.name,
       answer.scripts.joined(separator: "\n"), roles.joined(separator: "\n"),
       answer.registered.joined(separator: "\n"),

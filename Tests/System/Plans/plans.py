@@ -27,7 +27,7 @@ SMALL = {"store_nodes", "store_probe", "store_history", "store_identity", "store
 EMPTYING = {"push_outbox"}
 # Statements that read all of a table on purpose, by a piece of their text: they run once in minutes or for an operator.
 WHOLE = ["expires_at <= ", "GROUP BY", "sent_at <", "shown_at", "noted_at", "count(*)", "seen_at <", "used_at <", "used_at ASC",
-         "taken_at <", "received_at <", "time <", "p.change > "]
+         "accepted_at <", "received_at <", "time <", "p.change > "]
 # The types of parameters, by the columns that they are an array of; `bigint` is that of most others.
 TYPES = {"device": "bytea", "account": "bytea", "address": "bytea", "content": "bytea", "tag": "bytea", "key": "bytea",
          "push_id": "text", "collapse_key": "text", "sender": "text", "recipient": "text", "is_first": "boolean", "name": "text",

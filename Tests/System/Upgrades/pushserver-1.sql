@@ -51,7 +51,7 @@ CREATE TABLE pushserver_messages (
   client BLOB NOT NULL,
   -- SHA-256 of the identifier.
   message BLOB NOT NULL,
-  taken_at INTEGER NOT NULL,
+  accepted_at INTEGER NOT NULL,
   PRIMARY KEY (client, message)
 ) STRICT, WITHOUT ROWID;
 INSERT INTO "pushserver_messages" VALUES(X'78',X'78',1);
@@ -88,8 +88,8 @@ CREATE TRIGGER pushserver_clients_uncount AFTER DELETE ON pushserver_clients BEG
   UPDATE pushserver_sites SET clients = clients - 1 WHERE site = old.site;
   DELETE FROM pushserver_sites WHERE site = old.site AND clients = 0;
 END;
-CREATE INDEX pushserver_messages_by_client ON pushserver_messages (client, taken_at);
-CREATE INDEX pushserver_messages_by_time ON pushserver_messages (taken_at);
+CREATE INDEX pushserver_messages_by_client ON pushserver_messages (client, accepted_at);
+CREATE INDEX pushserver_messages_by_time ON pushserver_messages (accepted_at);
 DELETE FROM "sqlite_sequence";
 INSERT INTO "sqlite_sequence" VALUES('push_outbox',1);
 COMMIT;

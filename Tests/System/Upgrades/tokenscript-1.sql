@@ -17,20 +17,20 @@ CREATE TABLE tokenscript_accepted (
   PRIMARY KEY (signer, schema, sha256)
 ) STRICT, WITHOUT ROWID;
 INSERT INTO "tokenscript_accepted" VALUES('x','x',X'78',X'78',1,0);
-CREATE TABLE tokenscript_chain_words (
+CREATE TABLE tokenscript_chain_answers (
   contract BLOB NOT NULL CHECK (length(contract) = 20),
   chain INTEGER NOT NULL CHECK (chain > 0),
   owner BLOB,
   scripts TEXT NOT NULL,
   registered TEXT NOT NULL,
-  asked INTEGER NOT NULL,
+  requested_at INTEGER NOT NULL,
   name TEXT,
   roles TEXT NOT NULL DEFAULT '',
   entries TEXT NOT NULL DEFAULT '',
   change INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (contract, chain)
 ) STRICT, WITHOUT ROWID;
-INSERT INTO "tokenscript_chain_words" VALUES(X'0707070707070707070707070707070707070707',1,NULL,'x','x',1,NULL,'','',0);
+INSERT INTO "tokenscript_chain_answers" VALUES(X'0707070707070707070707070707070707070707',1,NULL,'x','x',1,NULL,'','',0);
 CREATE TABLE tokenscript_contracts (
   path BLOB NOT NULL,
   sha256 BLOB NOT NULL,
@@ -152,7 +152,7 @@ CREATE TABLE tokenscript_sightings (
   PRIMARY KEY (schema, contract, sha256)
 ) STRICT, WITHOUT ROWID;
 INSERT INTO "tokenscript_sightings" VALUES('x',X'0707070707070707070707070707070707070707',X'78',1);
-CREATE INDEX tokenscript_chain_words_by_change ON tokenscript_chain_words (change);
+CREATE INDEX tokenscript_chain_answers_by_change ON tokenscript_chain_answers (change);
 CREATE INDEX tokenscript_published_by_change ON tokenscript_published (change);
 CREATE INDEX tokenscript_published_origins_by_origin
   ON tokenscript_published_origins (origin, origin_chain);

@@ -39,8 +39,8 @@ CREATE TRIGGER pushserver_clients_uncount AFTER DELETE ON pushserver_clients
 CREATE TABLE pushserver_messages (
   client BYTEA NOT NULL,
   message BYTEA NOT NULL,
-  taken_at BIGINT NOT NULL,
+  accepted_at BIGINT NOT NULL,
   PRIMARY KEY (client, message)
 );
-CREATE INDEX pushserver_messages_by_client ON pushserver_messages (client, taken_at);
-CREATE INDEX pushserver_messages_by_time ON pushserver_messages (taken_at);
+CREATE INDEX pushserver_messages_by_client ON pushserver_messages (client, accepted_at);
+CREATE INDEX pushserver_messages_by_time ON pushserver_messages (accepted_at);

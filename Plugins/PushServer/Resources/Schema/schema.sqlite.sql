@@ -39,8 +39,8 @@ CREATE TABLE pushserver_messages (
   client BLOB NOT NULL,
   -- SHA-256 of the identifier.
   message BLOB NOT NULL,
-  taken_at INTEGER NOT NULL,
+  accepted_at INTEGER NOT NULL,
   PRIMARY KEY (client, message)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX pushserver_messages_by_client ON pushserver_messages (client, taken_at);
-CREATE INDEX pushserver_messages_by_time ON pushserver_messages (taken_at);
+CREATE INDEX pushserver_messages_by_client ON pushserver_messages (client, accepted_at);
+CREATE INDEX pushserver_messages_by_time ON pushserver_messages (accepted_at);

@@ -64,20 +64,20 @@ CREATE TABLE tokenscript_publications (
   since BIGINT NOT NULL,
   PRIMARY KEY (contract, schema, bare, signer, chain)
 );
-CREATE TABLE tokenscript_chain_words (
+CREATE TABLE tokenscript_chain_answers (
   contract BYTEA NOT NULL CHECK (length(contract) = 20),
   chain BIGINT NOT NULL CHECK (chain > 0),
   owner BYTEA,
   scripts TEXT COLLATE "C" NOT NULL,
   registered TEXT COLLATE "C" NOT NULL,
-  asked BIGINT NOT NULL,
+  requested_at BIGINT NOT NULL,
   name TEXT COLLATE "C",
   roles TEXT COLLATE "C" NOT NULL DEFAULT '',
   entries TEXT COLLATE "C" NOT NULL DEFAULT '',
   change BIGINT NOT NULL DEFAULT 0,
   PRIMARY KEY (contract, chain)
 );
-CREATE INDEX tokenscript_chain_words_by_change ON tokenscript_chain_words (change);
+CREATE INDEX tokenscript_chain_answers_by_change ON tokenscript_chain_answers (change);
 
 CREATE TABLE tokenscript_publishing (
   id BIGINT PRIMARY KEY CHECK (id = 1),

@@ -66,20 +66,20 @@ CREATE TABLE tokenscript_publications (
   since INTEGER NOT NULL,
   PRIMARY KEY (contract, schema, bare, signer, chain)
 ) STRICT, WITHOUT ROWID;
-CREATE TABLE tokenscript_chain_words (
+CREATE TABLE tokenscript_chain_answers (
   contract BLOB NOT NULL CHECK (length(contract) = 20),
   chain INTEGER NOT NULL CHECK (chain > 0),
   owner BLOB,
   scripts TEXT NOT NULL,
   registered TEXT NOT NULL,
-  asked INTEGER NOT NULL,
+  requested_at INTEGER NOT NULL,
   name TEXT,
   roles TEXT NOT NULL DEFAULT '',
   entries TEXT NOT NULL DEFAULT '',
   change INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (contract, chain)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX tokenscript_chain_words_by_change ON tokenscript_chain_words (change);
+CREATE INDEX tokenscript_chain_answers_by_change ON tokenscript_chain_answers (change);
 
 CREATE TABLE tokenscript_publishing (
   id INTEGER PRIMARY KEY CHECK (id = 1),
