@@ -290,14 +290,18 @@ private struct FixedResponder: Responder {
       await #expect(throws: MsgrError.messageTooLong) {
         try await annas.send(String(repeating: "x", count: 5000), to: "bert")
       }
-      // More are sent at once than may wait to be taken, and each gets its reply.
-      let ids = try await withThrowingTaskGroup(of: MsgrMessageID.self) { group in
-        for number in 0..<150 { group.addTask { try await annas.send("\(number)", to: "bert") } }
-        return try await group.reduce(into: Set()) { $0.insert($1) }
+      // More are sent at once than may wait to be read, and each gets its own reply.
+      let texts = try await withThrowingTaskGroup(of: (MsgrMessageID, String).self) { group in
+        for number in 0..<150 {
+          group.addTask { (try await annas.send("\(number)", to: "bert"), "\(number)") }
+        }
+        return try await group.reduce(into: [:]) { texts, sent in texts[sent.0] = sent.1 }
       }
-      var taken: [MsgrMessageID] = []
-      while taken.count < 150, let message = try await stream.next() { taken.append(message.id) }
-      #expect(Set(taken) == ids && taken == taken.sorted())
+      var received: [MsgrMessage] = []
+      while received.count < 150, let message = try await stream.next() { received.append(message) }
+      let ids = received.map(\.id)
+      #expect(ids.count == texts.count && ids == ids.sorted())
+      #expect(received.allSatisfy { texts[$0.id] == $0.text })
 
       annas.close()
       #expect(try await annas.next() == nil)
