@@ -2,6 +2,7 @@ internal import Formats
 internal import HTTPProtocol
 internal import Foundation
 internal import Platform
+internal import TestSupport
 internal import Testing
 
 @testable import Msgr
