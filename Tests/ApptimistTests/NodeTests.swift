@@ -109,6 +109,26 @@ internal import Testing
     }
   }
 
+  /// A command at any machine writes into the database only; each node looks at the accounts of its sessions.
+  @Test func aDisabledUsersSessionsEndOnAllNodes() async throws {
+    try await withNodes(2, polls: true) { nodes in
+      let alice = TestUser("alice")
+      let sessions = [
+        try await TestDevice.established(alice, on: nodes[0]),
+        try await TestDevice.established(alice, on: nodes[1]),
+      ]
+      let other = try await TestDevice.established(TestUser("bob"), on: nodes[1])
+      let commands = ApptimistStore(store: nodes[0].store, limits: ApptimistStore.Limits())
+      #expect(try await commands.setDisabled(true, alice.key, at: ApptimistStore.now))
+      for session in sessions {
+        guard case .closed(1008) = try await session.next() else {
+          throw TestDevice.Failure(message: "not closed")
+        }
+      }
+      try await other.settle()
+    }
+  }
+
   @Test func aNodeThatWasTakenForDeadIsBack() async throws {
     try await withNodes(2) { nodes in
       let alice = TestUser("alice")

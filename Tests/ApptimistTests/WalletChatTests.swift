@@ -416,6 +416,9 @@ private struct ChatService {
       listen = ["127.0.0.1:0"]
       services = ["apptimist"]
       data = "data"
+      [apptimist]
+      refusal_min = "0s"
+      refusal_max = "0s"
       """
     ])
     server = try ChildProcess.awd(
