@@ -196,31 +196,21 @@ final class TopicService: Sendable {
     }
   }
 
-  /// Returns everything that a poll asks for, oldest first.
+  /// Begins a poll, which gives what is there, oldest first.
   func poll(
     _ topics: [TopicName], since: TopicSince, _ filter: TopicFilter, withWaiting: Bool,
     by requester: TopicRequester
-  ) async throws -> [TopicEntry] {
+  ) async throws -> TopicPoll {
     try chargeReading(requester)
     try await store.beginReading(topics, by: requester)
     if let id = filter.id {
       let entry = try await store.entry(id, in: topics)
-      return [entry].compactMap(\.self).filter(filter.accepts)
+      return TopicPoll(of: [entry].compactMap(\.self).filter(filter.accepts), in: store)
     }
+    let ends = try await store.lastPositions(of: topics)
     let start = try await store.start(of: topics, since: since)
-    var entries: [TopicEntry] = []
-    for topic in topics {
-      var position = start[topic] ?? .zero
-      while true {
-        let page = try await store.entries(of: topic, after: position, isLive: false)
-        entries += page.filter(filter.accepts)
-        guard page.count == TopicStore.pageSize, let last = page.last else { break }
-        position = last.number
-      }
-    }
-    entries.sort { $0.number < $1.number }
-    if withWaiting { entries += try await store.waiting(in: topics).filter(filter.accepts) }
-    return entries
+    let waiting = withWaiting ? try await store.waiting(in: topics).filter(filter.accepts) : []
+    return TopicPoll(of: ends, from: start, filter, before: waiting, in: store)
   }
 
   /// Reads on for a stream; nil if that can't be done, which is logged.

@@ -305,7 +305,7 @@ extension TopicStore {
         entries += try snapshot.all(
           """
           SELECT 0, topic, id, 0, due_at, due_at, is_transient, sequence, text, parts, 0
-          FROM msgr_topic_waiting WHERE topic = ? ORDER BY due_at LIMIT 1000
+          FROM msgr_topic_waiting WHERE topic = ? ORDER BY due_at LIMIT 100
           """, topic, transform: Self.entry)
       }
       return entries.sorted { $0.time < $1.time }

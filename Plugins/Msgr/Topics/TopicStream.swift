@@ -46,12 +46,15 @@ final class TopicStream: Sendable {
     case keepalive
   }
 
-  /// The entries that may wait; what comes then is read when there is room.
+  /// The entries that may wait, and their bytes; what comes then is read when there is room.
   private static let longestQueue = 64
+  private static let largestQueue = 256 << 10
 
   private struct State {
     var cursors: [TopicName: Cursor<TopicPosition>]
     var queue: [Item] = []
+    /// The bytes of what waits.
+    var size = 0
     /// Resumes who waits for an item.
     var waiter: CheckedContinuation<Item?, Never>?
     /// Called when there is something to take, where nobody waits.
@@ -61,6 +64,27 @@ final class TopicStream: Sendable {
     /// Nil while the entries that were there before are read.
     var isLive = false
     var lastItem: ContinuousClock.Instant
+
+    /// True if more may wait.
+    var hasRoom: Bool {
+      queue.count < TopicStream.longestQueue && size < TopicStream.largestQueue
+    }
+
+    mutating func append(_ item: Item) {
+      queue.append(item)
+      size += TopicStream.size(of: item)
+    }
+
+    mutating func removeFirst() -> Item? {
+      guard !queue.isEmpty else { return nil }
+      let item = queue.removeFirst()
+      size -= TopicStream.size(of: item)
+      return item
+    }
+  }
+
+  private static func size(of item: Item) -> Int {
+    if case .entry(let entry) = item { entry.text.utf8.count + MsgrStore.messageOverhead } else { 0 }
   }
 
   let id: Int64
@@ -100,7 +124,7 @@ final class TopicStream: Sendable {
       guard !state.isOver else { return nil }
       var wake: (() -> Void)?
       for news in news {
-        let isReady = state.queue.count < Self.longestQueue && state.isLive && !state.isReading
+        let isReady = state.hasRoom && state.isLive && !state.isReading
         let entry = state.cursors[topic]?.apply(news, isReady: isReady)
         guard let entry else { continue }
         state.cursors[topic]?.pass(entry.position)
@@ -120,16 +144,14 @@ final class TopicStream: Sendable {
   private static func add(_ item: Item, to state: inout State) -> (() -> Void)? {
     state.lastItem = .now
     if let waiter = state.waiter.take() { return { waiter.resume(returning: item) } }
-    state.queue.append(item)
+    state.append(item)
     return state.notify
   }
 
   /// Reads on in the topics that have more, one after the other.
   private func readOn() {
     let next = state.withLock { state -> (TopicName, TopicPosition, Bool)? in
-      guard !state.isOver, !state.isReading, state.queue.count < Self.longestQueue else {
-        return nil
-      }
+      guard !state.isOver, !state.isReading, state.hasRoom else { return nil }
       for topic in topics {
         if let position = state.cursors[topic]?.nextRead() {
           state.isReading = true
@@ -155,13 +177,22 @@ final class TopicStream: Sendable {
       state.isReading = false
       guard !state.isOver else { return [] }
       var wakes: [() -> Void] = []
-      for entry in page where state.cursors[topic]?.wants(entry.number) == true {
+      var end = position
+      var isWhole = true
+      for entry in page {
+        // What has no room is read again later.
+        guard state.hasRoom else {
+          isWhole = false
+          break
+        }
+        end = entry.number
+        guard state.cursors[topic]?.wants(entry.number) == true else { continue }
         state.cursors[topic]?.pass(entry.number)
         guard filter.accepts(entry) else { continue }
         if let wake = Self.add(.entry(entry), to: &state) { wakes.append(wake) }
       }
       state.cursors[topic]?.finishRead(
-        end: page.last?.number ?? position, isLast: page.count < TopicStore.pageSize)
+        end: end, isLast: isWhole && page.count < TopicStore.pageSize)
       return wakes
     }
     for wake in wakes { wake() }
@@ -183,7 +214,7 @@ final class TopicStream: Sendable {
     let item = await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
         let ready = state.withLock { state -> Item?? in
-          if !state.queue.isEmpty { return .some(.some(state.queue.removeFirst())) }
+          if let item = state.removeFirst() { return .some(.some(item)) }
           if state.isOver { return .some(nil) }
           state.waiter = continuation
           return nil
@@ -199,7 +230,7 @@ final class TopicStream: Sendable {
 
   /// Returns the next item if one is there.
   func nextWaiting() -> Item? {
-    let item = state.withLock { $0.queue.isEmpty ? nil : $0.queue.removeFirst() }
+    let item = state.withLock { $0.removeFirst() }
     if item != nil { readOn() }
     return item
   }

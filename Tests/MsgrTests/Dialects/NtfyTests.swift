@@ -169,6 +169,18 @@ internal import Testing
     #expect(latest.compactMap { $0["message"] as? String } == ["4", "5"])
   }
 
+  @Test func aLongPollComesInPieces() async throws {
+    let site = try await Site("burst = 1000")
+    let text = String(repeating: "x", count: 20_000)
+    for number in 0..<70 {
+      _ = try await site.request(.post, number.isMultiple(of: 3) ? "/one" : "/two", "\(number) \(text)")
+    }
+    let found = try await site.poll(topic: "one,two")
+    let numbers = found.compactMap { ($0["message"] as? String)?.prefix { $0 != " " } }
+    #expect(numbers.map(String.init) == (0..<70).map(String.init))
+    #expect(try await site.poll(topic: "one").count == 24)
+  }
+
   @Test func filtersChooseMessages() async throws {
     let site = try await Site()
     for (text, priority, tags) in [("a", "5", "x,y"), ("b", "3", "x"), ("c", "1", "")] {

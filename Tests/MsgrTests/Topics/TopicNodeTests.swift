@@ -52,7 +52,7 @@ internal import Testing
       try await waitUntil {
         try await topics[1].poll(
           [name], since: .all, TopicFilter(), withWaiting: false, by: requester("anna")
-        ).map(\.text) == ["later"]
+        ).all().map(\.text) == ["later"]
       }
       #expect(try await topics[0].store.due(atMost: 10).isEmpty)
     }
@@ -97,7 +97,8 @@ internal import Testing
       for _ in 0..<100 { seen.append(await next(lease) ?? "") }
       #expect(Set(seen).count == 100)
       let stored = try await nodes[0].fixture.service.topics.poll(
-        [name], since: .all, TopicFilter(), withWaiting: false, by: requester("anna"))
+        [name], since: .all, TopicFilter(), withWaiting: false, by: requester("anna")
+      ).all()
       #expect(stored.map(\.text) == ["first"] + seen)
       lease.stream.end()
     }

@@ -300,10 +300,10 @@ struct NtfyRoutes: Sendable {
     let requester = try await requester(request)
     let encoder = NtfyStreamEncoder(reading, form: form, agent: request.head.value(Self.userAgent))
     if reading.isPoll || reading.filter.id != nil {
-      let entries = try await topics.poll(
+      let poll = try await topics.poll(
         reading.topics, since: reading.since, reading.filter, withWaiting: reading.withWaiting,
         by: requester)
-      var response = Response(.ok, body: .array(entries.flatMap(encoder.bytes)))
+      var response = Response(.ok, body: try await Self.body(of: poll, encoder))
       response.fields.append(.contentType, form.contentType)
       response.fields.append(.cacheControl, "no-store")
       return response
@@ -323,6 +323,34 @@ struct NtfyRoutes: Sendable {
     response.fields.append(.cacheControl, "no-store")
     response.fields.append(FieldName("X-Accel-Buffering"), "no")
     return response
+  }
+
+  /// The bytes of a poll that are sent as a whole, and of a piece of a longer one.
+  private static let pollPiece = 256 << 10
+
+  /// Returns a poll's entries, made as the client takes them if they are many.
+  private static func body(
+    of poll: TopicPoll, _ encoder: NtfyStreamEncoder
+  ) async throws -> Response.Body {
+    let first = try await piece(of: poll, encoder)
+    guard first.count >= pollPiece else { return .array(first) }
+    let waiting = Lock<[UInt8]?>(first)
+    return .pieces(
+      AsyncThrowingStream {
+        if let first = waiting.withLock({ $0.take() }) { return first }
+        let next = try await piece(of: poll, encoder)
+        return next.isEmpty ? nil : next
+      })
+  }
+
+  private static func piece(
+    of poll: TopicPoll, _ encoder: NtfyStreamEncoder
+  ) async throws -> [UInt8] {
+    var bytes: [UInt8] = []
+    while bytes.count < pollPiece, let entry = try await poll.next() {
+      bytes += encoder.bytes(entry)
+    }
+    return bytes
   }
 
   private func acceptStream(
