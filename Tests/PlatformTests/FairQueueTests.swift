@@ -79,7 +79,9 @@ import Testing
     let newcomer = WorkOwner(client: Client(site: 2, number: 1))
     #expect(queue.append("2.1", for: newcomer)?.hasPrefix("1.") == true)
     #expect(queue.append("nobody's", for: nil)?.hasPrefix("1.") == true)
-    #expect(queue.append("3.1", for: owner(3, 1)) == "3.1")
+    #expect(queue.append("3.1", for: owner(3, 1))?.hasPrefix("1.") == true)
+    // Nobody has more than the newcomer would have.
+    #expect(queue.append("4.1", for: owner(4, 1)) == "4.1")
     #expect(queue.count == 4)
     let order = rest(of: &queue)
     #expect(order.contains("2.1") && order.contains("nobody's"))
