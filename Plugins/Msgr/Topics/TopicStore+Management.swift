@@ -117,7 +117,7 @@ extension TopicStore {
         SELECT site FROM subscribers GROUP BY site
         HAVING count(*) > (SELECT subscribers FROM own) + 1 ORDER BY count(*) DESC, site LIMIT 1)
       SELECT username FROM subscribers WHERE site = (SELECT site FROM largest)
-      ORDER BY created_at DESC, username LIMIT 1
+      ORDER BY created_at DESC, username DESC LIMIT 1
       """, topic, account)
     guard let victim else { throw TopicRefusal.tooManySubscribers }
     try transaction.execute(
