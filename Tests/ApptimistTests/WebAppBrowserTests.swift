@@ -165,7 +165,7 @@ internal import Testing
 
   @Test func computesTheVectors() throws {
     let site = try Self.site()
-    let browser = try Browser(TemporaryFolder())
+    let browser = try Browser()
     try browser.open("\(site.address)/siren/app/")
     let tests = URL(filePath: #filePath).deletingLastPathComponent()
     let worker = try ChildProcess.run("curl", ["-s", "\(site.address)/siren/app/worker.js"]).output
@@ -193,7 +193,7 @@ internal import Testing
     func check(_ browser: Browser, _ view: String) throws {
       #expect(try browser.barriers() == [], "\(view)")
     }
-    let visitor = try Browser(TemporaryFolder())
+    let visitor = try Browser()
     try visitor.open("\(site.address)/siren/app/")
     try blockUntil {
       try visitor.evaluate("document.documentElement.dataset.view") == "welcome"

@@ -18,7 +18,7 @@ extension WebAppBrowserTests {
         issuer = "\(issuer.url)"
         audience = "wallet"
         """)
-    let browser = try Browser(TemporaryFolder())
+    let browser = try Browser()
     let (root, page) = ("document.documentElement.dataset", "\(site.address)/siren/app/")
     try browser.open(page)
     for (name, state, isGood) in [

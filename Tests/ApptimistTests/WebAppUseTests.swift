@@ -40,7 +40,7 @@ extension WebAppBrowserTests {
         });
         """) as? String)
 
-    let second = try Browser(TemporaryFolder())
+    let second = try Browser()
     let linked = WebAppPerson(name: "anna", browser: second, key: anna.key)
     try second.open("\(site.address)/siren/app/")
     try linked.wait("document.documentElement.dataset.view === 'welcome'")
@@ -129,7 +129,7 @@ extension WebAppBrowserTests {
   @Test func theKeyboardIsEnough() throws {
     let site = try Self.site()
     let bert = try WebAppPerson("bert", at: site)
-    let browser = try Browser(TemporaryFolder())
+    let browser = try Browser()
     try browser.open("\(site.address)/siren/app/")
     let anna = WebAppPerson(name: "anna", browser: browser, key: "")
     let keys = Keyboard(person: anna)
@@ -217,7 +217,7 @@ extension WebAppBrowserTests {
 
     try keys.push("#settings-open")
     try keys.push("#link-open")
-    let second = WebAppPerson(name: "anna", browser: try Browser(TemporaryFolder()), key: anna.key)
+    let second = WebAppPerson(name: "anna", browser: try Browser(), key: anna.key)
     try second.browser.open(anna.link())
     let digits = try second.browser.digits()
     // Where the digits go is where the focus is.

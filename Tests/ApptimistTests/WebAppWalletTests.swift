@@ -32,7 +32,7 @@ extension WebAppBrowserTests {
   private func sign(
     in name: String, _ secret: [UInt8], at site: WebAppSite
   ) throws -> WebAppPerson {
-    let browser = try Browser(TemporaryFolder())
+    let browser = try Browser()
     try browser.open("\(site.address)/siren/app/")
     let root = "document.documentElement.dataset"
     try blockUntil { try browser.evaluate("\(root).view") == "welcome" }

@@ -12,7 +12,7 @@ struct WebAppAccessibilityTests {
 
   @Test func noViewHasAViolation() throws {
     let site = try WebAppSite()
-    let visitor = try Browser(TemporaryFolder())
+    let visitor = try Browser()
     try visitor.open("\(site.address)/msgr/")
     try blockUntil {
       try visitor.evaluate("!document.querySelector('#welcome').hidden") == "true"

@@ -210,7 +210,7 @@ internal import Platform
 
   @Test func theDescriptionIsAPage() throws {
     let site = try WebAppSite()
-    let browser = try Browser(TemporaryFolder())
+    let browser = try Browser()
     try browser.open("\(site.address)/msgr/api")
     try blockUntil {
       try browser.evaluate("document.querySelectorAll('section').length > 20") == "true"

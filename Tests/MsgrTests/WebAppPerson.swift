@@ -27,7 +27,7 @@ struct WebAppPerson {
   init(_ name: String, at site: WebAppSite) throws {
     self.name = name
     address = site.address
-    browser = try Browser(TemporaryFolder())
+    browser = try Browser()
     try browser.open("\(address)/msgr/")
     try wait("!document.querySelector('#welcome').hidden")
     try run(

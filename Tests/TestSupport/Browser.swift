@@ -1,89 +1,100 @@
 internal import Foundation
+internal import Platform
 internal import Testing
 
-/// A headless Chromium, driven through W3C WebDriver.
+/// A page of a headless Chromium in a profile of its own, driven through the Chrome DevTools Protocol.
+///
+/// All pages of a process share one browser, as its start takes longer than most tests. Nothing of a profile is seen by
+/// another, and it goes with the object.
 package final class Browser {
-  private static let driver = "/usr/bin/chromedriver"
   /// Whether there is one on this machine, and tests may start it.
-  package static let isThere =
-    OtherPrograms.mayRun && FileManager.default.isExecutableFile(atPath: driver)
+  package static let isThere = OtherPrograms.mayRun && BrowserProgram.isThere
 
-  private let process: ChildProcess
-  private let folder: TemporaryFolder
-  private let base: String
-  private var session = ""
+  private let program: BrowserProgram
+  private let profile: String
+  private var target: String
+  private var page: DevTools
 
-  /// Starts it.
-  ///
-  /// - Parameter folder: its home.
-  package init(_ folder: TemporaryFolder) throws {
-    self.folder = folder
-    let port: Substring
-    (process, port) = try Self.startDriver(in: folder.path)
-    base = "http://127.0.0.1:\(port)"
-    let options: [String: Any] = [
-      "args": [
-        "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
-        // A container's /dev/shm may be too small.
-        "--disable-dev-shm-usage",
-      ]
-    ]
-    let answer = try call(
-      "POST", "/session",
-      ["capabilities": ["alwaysMatch": ["goog:chromeOptions": options]]])
-    session = try #require((answer as? [String: Any])?["sessionId"] as? String)
+  /// Opens an empty page in a new profile.
+  package init() throws {
+    program = try BrowserProgram.shared.get()
+    profile = try program.makeProfile()
+    (target, page) = try program.openPage(in: profile)
   }
 
-  /// Starts the driver. It ends at once where the port that it has found free for IPv4 is taken for IPv6; then it is started
-  /// again.
-  private static func startDriver(in home: String) throws -> (ChildProcess, port: Substring) {
-    var tries = 0
-    while true {
-      tries += 1
-      do {
-        let process = try ChildProcess(driver, ["--port=0"], home: home)
-        let line = try process.line(with: "successfully on port", on: .output)
-        return (process, try #require(line.firstMatch(of: /on port ([0-9]+)\./)?.1))
-      } catch {
-        if tries == 3 { throw error }
-      }
-    }
-  }
+  deinit { program.removeProfile(profile) }
 
-  deinit {
-    _ = try? call("DELETE", "/session/\(session)")
-    // Not waited for: what it started holds the descriptor that its end would be seen by.
-    process.signal(SIGTERM)
-  }
-
-  /// Goes to a page.
+  /// Goes to a page, and waits until it is loaded.
   package func open(_ url: String) throws {
-    _ = try call("POST", "/session/\(session)/url", ["url": url])
+    let before = page.finishedLoads
+    let result = try page.call("Page.navigate", ["url": url])
+    if let error = result["errorText"] as? String {
+      throw DevTools.Failure(description: "\(url): \(error)")
+    }
+    // Another part of the same document isn't loaded.
+    guard result["loaderId"] != nil else { return }
+    try page.wait { page.finishedLoads != before }
   }
 
   /// Clicks the link with this text, and waits for the page it leads to.
   package func click(_ text: String) throws {
-    let found = try call(
-      "POST", "/session/\(session)/element", ["using": "link text", "value": text])
-    let element = try #require((found as? [String: String])?.values.first, "no link \(text)")
-    let before = try evaluate("document.URL")
-    _ = try call("POST", "/session/\(session)/element/\(element)/click", [:])
-    // The click may return before the navigation has begun.
-    try blockUntil {
-      let now = try evaluate("document.readyState + ' ' + document.URL")
-      return now.hasPrefix("complete ") && now != "complete \(before)"
+    let place = try #require(
+      try run(
+        """
+        const link = [...document.querySelectorAll('a')].find((link) => link.textContent.trim() === \(text.inJavaScript));
+        link?.scrollIntoView({ block: 'center', behavior: 'instant' });
+        const box = link?.getClientRects()[0];
+        return box && [box.x + box.width / 2, box.y + box.height / 2];
+        """) as? [Double], "no link \(text)")
+    let before = page.finishedLoads
+    for type in ["mousePressed", "mouseReleased"] {
+      let event: [String: Any] = [
+        "type": type, "x": place[0], "y": place[1], "button": "left", "clickCount": 1,
+      ]
+      try command("Input.dispatchMouseEvent", event)
     }
+    try page.wait { page.finishedLoads != before }
   }
 
   /// Evaluates an expression, and returns its value, or that of the promise that it is, as text.
   package func evaluate(_ expression: String) throws -> String {
-    try #require(try run("return Promise.resolve(\(expression)).then(String)") as? String)
+    var value: Any?
+    // A page that gives way to the next one loses what was evaluated, and one that is being loaded has no elements yet.
+    try blockUntil {
+      value = try run(
+        """
+        return document.readyState === 'loading' ? undefined : Promise.resolve(\(expression)).then(String)
+        """)
+      return value != nil
+    }
+    return try #require(value as? String)
   }
 
-  /// Runs a script, and returns the value that it returns.
+  /// Runs a script, and returns the value that it returns, or that of the promise; nil also if the page gave way to another.
   @discardableResult
   package func run(_ script: String) throws -> Any? {
-    try call("POST", "/session/\(session)/execute/sync", ["script": script, "args": []])
+    let outcome: [String: Any]
+    do {
+      outcome = try page.call(
+        "Runtime.evaluate",
+        [
+          "expression": "(() => {\(script)\n})()", "awaitPromise": true, "returnByValue": true,
+        ])
+    } catch let failure as DevTools.Failure where Self.isNavigation(failure) {
+      return nil
+    }
+    if let details = outcome["exceptionDetails"] as? [String: Any] {
+      let exception = details["exception"] as? [String: Any]
+      throw DevTools.Failure(
+        description: "\(exception?["description"] ?? details["text"] ?? "") in \(script)")
+    }
+    return (outcome["result"] as? [String: Any])?["value"]
+  }
+
+  /// Whether a script was lost with its page.
+  private static func isNavigation(_ failure: DevTools.Failure) -> Bool {
+    ["context was destroyed", "navigated or closed", "Cannot find", "was collected"]
+      .contains { failure.description.contains($0) }
   }
 
   /// Returns the document as it is now, after its scripts have run.
@@ -91,18 +102,20 @@ package final class Browser {
 
   /// Returns what axe finds that keeps people from using the page, in light and dark, on a phone and on a desktop.
   package func barriers() throws -> [String] {
+    if try evaluate("typeof axe") == "undefined" { try run(try #require(TestTools.axe)) }
     var barriers: [String] = []
-    for scheme in ["light", "dark"] {
+    // The schemes differ in nothing but colours.
+    for (scheme, rules) in [("light", ""), ("dark", "'color-contrast', 'link-in-text-block'")] {
       try command(
         "Emulation.setEmulatedMedia",
         ["features": [["name": "prefers-color-scheme", "value": scheme]]])
       for width in [320, 1200] {
         try resize(width: width, height: 720)
-        try run(try #require(TestTools.axe))
         let found = try evaluate(
           """
-          axe.run(document).then(({ violations, passes }) => passes.length === 0 ? 'nothing checked' :
-            violations.map(({ id, nodes }) => `${id} ${nodes.map(({ html }) => html)}`).join())
+          axe.run(document, [\(rules)].length ? { runOnly: [\(rules)] } : {}).then(({ violations, passes, incomplete }) =>
+            passes.length + incomplete.length === 0 ? 'nothing checked' :
+              violations.map(({ id, nodes }) => `${id} ${nodes.map(({ html }) => html)}`).join())
           """)
         if !found.isEmpty { barriers.append("\(scheme), \(width) px: \(found)") }
       }
@@ -117,34 +130,103 @@ package final class Browser {
       ["width": width, "height": height, "deviceScaleFactor": 1, "mobile": false])
   }
 
-  /// Closes the page, and shows an empty one.
+  /// Closes the page, and shows an empty one of the same profile.
   package func closePage() throws {
-    let made = try call("POST", "/session/\(session)/window/new", ["type": "tab"])
-    let handle = try #require((made as? [String: String])?["handle"])
-    _ = try call("DELETE", "/session/\(session)/window")
-    _ = try call("POST", "/session/\(session)/window", ["handle": handle])
+    let closed = target
+    (target, page) = try program.openPage(in: profile)
+    try program.closePage(closed)
   }
 
   /// Gives a command of the Chrome DevTools Protocol.
   package func command(_ name: String, _ parameters: [String: Any] = [:]) throws {
-    _ = try call(
-      "POST", "/session/\(session)/goog/cdp/execute", ["cmd": name, "params": parameters])
+    // What is the browser's would hold for another profile.
+    let own = name.hasPrefix("Browser.") ? ["browserContextId": profile] : [:]
+    try page.call(name, parameters.merging(own) { given, _ in given })
+  }
+}
+
+/// The one Chromium of this process, which ends with it, however that ends.
+private final class BrowserProgram: Sendable {
+  private static let path = "/usr/bin/chromium"
+  static let isThere = FileManager.default.isExecutableFile(atPath: path)
+
+  static let shared: Result<BrowserProgram, any Error> = Result {
+    let program = try BrowserProgram()
+    // Before the folder goes that it writes to.
+    atexit { try? BrowserProgram.shared.get().end() }
+    return program
   }
 
-  private func call(_ method: String, _ path: String, _ body: [String: Any]? = nil) throws -> Any? {
-    let input = try body.map { body in
-      String(decoding: try JSONSerialization.data(withJSONObject: body), as: UTF8.self)
+  private let folder = TemporaryFolder()
+  private let process: ChildProcess
+  private let port: UInt16
+  private let browser: Lock<DevTools>
+
+  private init() throws {
+    // The shell's input ends when this process does, even by SIGKILL.
+    let script = """
+      exec 3<&0
+      "$@" </dev/null & browser=$!
+      (read -r _ <&3; kill -KILL $browser) & watch=$!
+      wait $browser; kill $watch
+      """
+    let options = [
+      "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--remote-debugging-port=0",
+      "--user-data-dir=\(folder.path)/profile",
+      // A container's /dev/shm may be too small.
+      "--disable-dev-shm-usage",
+      // It asks nobody for anything, and no page waits because another is on top.
+      "--disable-background-networking", "--disable-component-update", "--disable-sync",
+      "--disable-background-timer-throttling", "--disable-backgrounding-occluded-windows",
+      "--disable-renderer-backgrounding", "--disable-extensions", "--password-store=basic",
+    ]
+    process = try ChildProcess(
+      "sh", ["-c", script, "sh", Self.path] + options, home: folder.path, input: nil)
+    let line = try process.line(with: "DevTools listening on ")
+    let place = try #require(line.firstMatch(of: /ws:\/\/127\.0\.0\.1:([0-9]+)\/devtools\/(\S+)/))
+    port = try #require(UInt16(place.1))
+    browser = Lock(try DevTools(port: port, target: String(place.2)))
+  }
+
+  func end() {
+    process.closeInput()
+    _ = try? process.ended(within: .seconds(10)) as ChildProcess.Ending
+  }
+
+  func makeProfile() throws -> String {
+    try identifier(
+      "browserContextId", of: "Target.createBrowserContext", ["disposeOnDetach": false])
+  }
+
+  func removeProfile(_ profile: String) {
+    _ = try? browser.withLock { browser in
+      _ = try browser.call("Target.disposeBrowserContext", ["browserContextId": profile])
     }
-    // By standard input, as an argument may be too short for it.
-    let posted = ["-H", "Content-Type: application/json", "--data-binary", "@-"]
-    let data = try ChildProcess.run(
-      "curl", ["-sS", "-m", "60", "-X", method, base + path] + (input == nil ? [] : posted),
-      input: input ?? ""
-    ).output
-    let answer = try JSONSerialization.jsonObject(with: Data(data.utf8)) as? [String: Any]
-    let value = answer?["value"]
-    let error = (value as? [String: Any])?["error"] as? String
-    try #require(error == nil, "\(path): \(value ?? "")")
-    return value
+  }
+
+  func openPage(in profile: String) throws -> (target: String, DevTools) {
+    let target = try identifier(
+      "targetId", of: "Target.createTarget",
+      ["url": "about:blank", "browserContextId": profile, "newWindow": true])
+    let page = try DevTools(port: port, target: "page/\(target)")
+    try page.call("Page.enable")
+    try page.call("Page.setLifecycleEventsEnabled", ["enabled": true])
+    // Each page is as the one in front, which has the focus.
+    try page.call("Emulation.setFocusEmulationEnabled", ["enabled": true])
+    return (target, page)
+  }
+
+  func closePage(_ target: String) throws {
+    try browser.withLock { browser in
+      _ = try browser.call("Target.closeTarget", ["targetId": target])
+    }
+  }
+
+  private func identifier(
+    _ name: String, of method: String, _ parameters: [String: any Sendable]
+  ) throws -> String {
+    try browser.withLock { browser in
+      try #require(try browser.call(method, parameters)[name] as? String)
+    }
   }
 }

@@ -123,10 +123,11 @@ package final class TestSocket: @unchecked Sendable {
   /// Waits for the next message or the end, at most 2 minutes; pings get pongs in between.
   package func next() async throws -> Event {
     // Not on a thread that others' tasks need.
-    try await onThread { try self.awaitNext() }
+    try await onThread { try self.nextEvent() }
   }
 
-  private func awaitNext() throws -> Event {
+  /// Waits for the next message or the end, as ``next()``, and blocks the thread.
+  package func nextEvent() throws -> Event {
     while true {
       var offset = 0
       let event = input.withUnsafeBytes { decoder.next($0.bytes, from: &offset) }

@@ -10,16 +10,19 @@ package struct NeverMet: Error, CustomStringConvertible {
 ///
 /// - Parameters:
 ///   - limit: how long to wait at most.
-///   - condition: is asked every few milliseconds.
+///   - longestPause: how long to pause before a question at most; the first pauses are shorter.
+///   - condition: is asked until it holds.
 /// - Throws: ``NeverMet`` if the time is over, or the condition's error.
 package nonisolated(nonsending) func waitUntil(
-  within limit: Duration = .seconds(60), file: String = #fileID, line: Int = #line,
+  within limit: Duration = .seconds(60), pausingAtMost longestPause: Duration = .milliseconds(25),
+  file: String = #fileID, line: Int = #line,
   _ condition: nonisolated(nonsending) () async throws -> Bool
 ) async throws {
   let deadline = ContinuousClock.now + limit
+  var pauses = Pauses(longest: longestPause)
   while try await !condition() {
     guard .now < deadline else { throw NeverMet(limit, file, line) }
-    try await Task.sleep(for: .milliseconds(2))
+    try await Task.sleep(for: pauses.next())
   }
 }
 
@@ -27,16 +30,33 @@ package nonisolated(nonsending) func waitUntil(
 ///
 /// - Parameters:
 ///   - limit: how long to wait at most.
-///   - condition: is asked every few milliseconds.
+///   - longestPause: how long to pause before a question at most; the first pauses are shorter.
+///   - condition: is asked until it holds.
 /// - Throws: ``NeverMet`` if the time is over, or the condition's error.
 package func blockUntil(
-  within limit: Duration = .seconds(60), file: String = #fileID, line: Int = #line,
+  within limit: Duration = .seconds(60), pausingAtMost longestPause: Duration = .milliseconds(25),
+  file: String = #fileID, line: Int = #line,
   _ condition: () throws -> Bool
 ) throws {
   let deadline = ContinuousClock.now + limit
+  var pauses = Pauses(longest: longestPause)
   while try !condition() {
     guard .now < deadline else { throw NeverMet(limit, file, line) }
-    usleep(2000)
+    usleep(UInt32(pauses.next() / .microseconds(1)))
+  }
+}
+
+/// The pauses between two questions: short ones at first, then longer ones, as a question may keep a browser, a database or
+/// another process from what it is asked about.
+private struct Pauses {
+  let longest: Duration
+  private var pause = Duration.milliseconds(1)
+
+  init(longest: Duration) { self.longest = longest }
+
+  mutating func next() -> Duration {
+    defer { pause = min(pause * 1.5, longest) }
+    return pause
   }
 }
 

@@ -17,7 +17,7 @@ struct IndexPageBrowserTests {
       environment: ["AWD_SERVER_LISTEN": "127.0.0.1:0"])
     let line = try process.line(with: "listening at=http://")
     let host = try #require(line.firstMatch(of: /127\.0\.0\.1:[1-9][0-9]+/)?.0)
-    let browser = try Browser(TemporaryFolder())
+    let browser = try Browser()
     try browser.open("http://\(host)/tokenscripts")
     let all = try browser.document()
     #expect(all.contains(">first.tsml<") && all.contains(">second.tsml<"))
@@ -62,7 +62,7 @@ struct IndexPageBrowserTests {
       </script>
       <iframe width="\(width)" height="900" onload="measure(this)" srcdoc="\(page.htmlEscaped)"></iframe>
       """)
-    let browser = try Browser(TemporaryFolder())
+    let browser = try Browser()
     try browser.open("file://\(url)")
     try blockUntil { try !browser.evaluate("document.title").isEmpty }
     #expect(try browser.evaluate("document.title") == "outside: [], cards: \(width < 1_000)")

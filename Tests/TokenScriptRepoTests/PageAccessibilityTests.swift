@@ -20,7 +20,7 @@ struct PageAccessibilityTests {
     try fixture.write("unsigned.tsml", tokenScript("2020/06", for: bob))
     let server = try await fixture.server(publicURL: "https://repo.example")
     let folder = TemporaryFolder()
-    let browser = try Browser(folder)
+    let browser = try Browser()
     for path in [
       "/", "/?q=nothing", "/contracts/1/\(alice)", "/contracts/5/\(bob)", "/2020/06/\(alice)",
       "/2020/06/0x0000000000000000000000000000000000000001",
