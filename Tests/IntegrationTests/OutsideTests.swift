@@ -5,11 +5,10 @@ internal import Testing
 /// A package that takes `WalletClient` as an app's does, which `make test` builds.
 @Suite(.timeLimit(.minutes(2))) struct OutsideTests {
   @Test func aPackageOutsideSpeaksToAllServices() async throws {
-    let wallet = URL(filePath: #filePath).deletingLastPathComponent()
-      .appending(path: "../../.build/outside/debug/wallet").standardized.path
+    let wallet = try ChildProcess.built("wallet")
     try #require(
       FileManager.default.isExecutableFile(atPath: wallet),
-      "build it: swift build --package-path Tests/System/Outside --scratch-path .build/outside")
+      "build it: swift build --package-path Tests/System/Outside --scratch-path .build")
     let site = try Site()
     try await site.serving { _ in
       let outcome = try await ChildProcess.run(wallet, [site.url])
