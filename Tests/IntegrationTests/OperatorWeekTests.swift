@@ -287,12 +287,26 @@ internal import WalletClient
     }
   }
 
+  /// The niceness of each thread, of which root alone may have one below 0.
+  private func niceness(ofThreadsOf child: ChildProcess) throws -> [Int] {
+    let tasks = "/proc/\(child.processIdentifier)/task"
+    return try FileManager.default.contentsOfDirectory(atPath: tasks).compactMap { thread in
+      // Some end meanwhile. A name may hold blanks, but no parenthesis behind the last.
+      let status = try? String(contentsOfFile: "\(tasks)/\(thread)/stat", encoding: .utf8)
+      let words = status?.split(separator: ")").last?.split(separator: " ")
+      return words.flatMap { $0.count > 16 ? Int($0[16]) : nil }
+    }
+  }
+
   @Test func logsInJSONHaveTheStandardOutputToThemselves() async throws {
     let site = try Site()
     let child = try ChildProcess.awd(
       ["serve", "--config", site.configuration], home: site.folder,
-      environment: ["AWD_LOG_FORMAT": "json"])
+      // The library for queues writes what it would write into the system's log.
+      environment: ["AWD_LOG_FORMAT": "json", "LIBDISPATCH_LOG": "stderr"])
     _ = try await child.line(with: "listening")
+    let niceness = try niceness(ofThreadsOf: child)
+    #expect(niceness.count > 3 && niceness.allSatisfy { $0 >= 0 }, "\(niceness)")
     try await child.stop()
     for line in (child.output + child.errors).split(separator: "\n") {
       _ = try JSONSerialization.jsonObject(with: Data(line.utf8))

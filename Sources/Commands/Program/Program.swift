@@ -60,7 +60,9 @@ package struct Program: Sendable {
     let words = Array(CommandLine.arguments.dropFirst())
     // Before any other thread exists: threads inherit what is blocked.
     if command(in: words)?.command == ServeCommand.self { StopSignals.block() }
-    Task {
+    // The priority of the main thread, which all other tasks would inherit, asks for threads that come before others. Only
+    // root may have them, and the system's log would say so for each.
+    Task(priority: .medium) {
       let failure = Lock<SystemError?>(nil)
       let complain = { @Sendable (line: String) in
         // If that fails, nobody is left to be told.
