@@ -155,8 +155,7 @@ export class Chat {
     const { account, key } = this;
     if (!key) return;
     const all = account.chats.get(key) ?? [];
-    const isRequest = all.length > 0 && !account.isAllowed(key) && !account.isBlocked(key);
-    const isForum = account.isForum(key);
+    const isRequest = this.isRequest(), isForum = account.isForum(key);
     const heading = JSON.stringify([key, account.name(key), account.isAmbiguous(key), account.isVerified(key), isForum]);
     if (heading !== this.heading) {
       this.heading = heading;
@@ -164,7 +163,7 @@ export class Chat {
       $("with").replaceChildren(...named(account, key));
       $("with").toggleAttribute("data-verified", account.isVerified(key));
     }
-    $("compose").hidden = isRequest || account.isBlocked(key) || isForum && !account.isAllowed(key);
+    $("compose").hidden = !this.canWrite();
     $("answer").hidden = !isRequest;
     if (isRequest) this.showRequest();
     this.warn(isForum && !account.isAllowed(key));
@@ -193,6 +192,17 @@ export class Chat {
       if (wanted.length > same) list.append(...wanted.slice(same));
     } else list.replaceChildren(...wanted);
     if (this.isAtEnd) list.scrollTop = list.scrollHeight;
+  }
+
+  /** Whether somebody who isn't known has written here. */
+  isRequest() {
+    const { account, key } = this;
+    return Boolean(account.chats.get(key)?.length) && !account.isAllowed(key) && !account.isBlocked(key);
+  }
+
+  canWrite() {
+    const { account, key } = this, isJoined = !account.isForum(key) || account.isAllowed(key);
+    return !this.isRequest() && !account.isBlocked(key) && isJoined;
   }
 
   /** What an empty chat says next. */
@@ -584,7 +594,7 @@ export class Chat {
     const { account } = this, message = account.messages.get(id);
     if (!message) return;
     const isOwn = message.from === account.me, isSent = message.state === undefined || message.state === "sent";
-    const canWrite = !$("compose").hidden, items = [];
+    const canWrite = this.canWrite(), items = [];
     if (canWrite && isSent) {
       items.push([t("Reply"), () => this.choose({ answers: message }), "", "reply"]);
       items.push([t("React"), () => this.react(message, opener), "", "react"]);
@@ -593,7 +603,7 @@ export class Chat {
     if (canWrite && isOwn && isSent && message.text && isEditable(message)) {
       items.push([t("Edit"), () => this.choose({ edits: message }), "", "edit"]);
     }
-    if (message.file && isSent && !$("answer").checkVisibility()) {
+    if (message.file && isSent && !this.isRequest()) {
       const name = nameOf(message.file);
       items.push([t("Save {name}", { name }), () => this.savePicture(message, name, $("trouble")), "", "save"]);
     }
