@@ -62,8 +62,8 @@ extension Device {
   }
 }
 
-/// The file in which all devices of a user keep the people whom the user allows and blocks, and related facts. The service keeps it,
-/// and can't read it.
+/// The file in which all devices of a user keep the people whom the user allows and blocks, and related facts. The service
+/// keeps it, and can't read it.
 public struct PrivateFile: Sendable, Hashable, Codable {
   /// The members of an entry; `time` is that of its last change, in ms since 1970.
   public typealias Entry = [String: JSONValue]

@@ -1,8 +1,8 @@
 public import ApptimistProtocol
 public import Cryptography
 
-/// The content of a message as apps write it: a JSON object with ``text``, one of the other members, or both. Members of other types,
-/// and unknown ones, are ignored.
+/// The content of a message as apps write it: a JSON object with ``text``, one of the other members, or both. Members of other
+/// types, and unknown ones, are ignored.
 public struct MessageContent: Sendable, Hashable, Codable {
   /// A file in the sender's directory, or several that are the pieces of one.
   public struct File: Sendable, Hashable, Codable {
