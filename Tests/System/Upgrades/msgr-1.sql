@@ -324,6 +324,7 @@ CREATE TRIGGER push_outbox_next AFTER DELETE ON push_outbox WHEN old.is_next = 1
   WHERE id = (
     SELECT min(id) FROM push_outbox WHERE service = old.service AND device = old.device);
 END;
+CREATE INDEX msgr_users_by_site ON msgr_users (site) WHERE site IS NOT NULL;
 CREATE INDEX msgr_contacts_by_friend ON msgr_contacts (friend);
 CREATE INDEX msgr_devices_by_user ON msgr_devices (username, bound_at);
 CREATE INDEX msgr_devices_that_stream ON msgr_devices (username)
