@@ -380,6 +380,7 @@ function draw() {
   $("no-chats").hidden = friends.length > 0 || !$("hits").hidden;
   $("search").hidden = !account.messages.size;
   showUnread(account.unreadOfAll(), "Apptimist");
+  if ($("settings").open) account.redrawSettings?.();
   chat.show();
 }
 

@@ -36,15 +36,16 @@ export function showSettings(account, base) {
   $("my-key").textContent = grouped(account.me);
   $("my-key-copy").onclick = () => copy(account.me, $("my-key-copy"));
   showChoices();
-  drawBlocked(account);
-  const devices = Object.entries(account.people.devices ?? {});
-  $("devices").replaceChildren(...devices.map(([key, device]) => {
-    const isThis = key === account.device.state?.device;
-    return element("li", { data: { key } }, icon("device"), element("span", { className: "about" },
-      element("bdi", { text: String(device.name).slice(0, 64) }),
-      element("small", { className: "quiet", text: isThis ? t("This device") : lastSeen(device) })));
-  }));
-  if (!devices.length) $("devices").append(element("li", { text: t("This device") }));
+  let drawn;
+  // Another device may change both lists while they are shown.
+  account.redrawSettings = () => {
+    const state = JSON.stringify([blockedBy(account), account.people.devices]);
+    if (state === drawn) return;
+    drawn = state;
+    drawBlocked(account);
+    drawDevices(account);
+  };
+  account.redrawSettings();
   showVersion();
   $("link-open").onclick = async () => {
     const { showLink } = await import("./{{linking.js}}");
@@ -86,8 +87,21 @@ export async function showExport(account) {
   });
 }
 
+function drawDevices(account) {
+  const devices = Object.entries(account.people.devices ?? {});
+  $("devices").replaceChildren(...devices.map(([key, device]) => {
+    const isThis = key === account.device.state?.device;
+    return element("li", { data: { key } }, icon("device"), element("span", { className: "about" },
+      element("bdi", { text: String(device.name).slice(0, 64) }),
+      element("small", { className: "quiet", text: isThis ? t("This device") : lastSeen(device) })));
+  }));
+  if (!devices.length) $("devices").append(element("li", { text: t("This device") }));
+}
+
+const blockedBy = (account) => Object.keys(account.people.people ?? {}).filter((key) => account.isBlocked(key));
+
 function drawBlocked(account) {
-  const keys = Object.keys(account.people.people ?? {}).filter((key) => account.isBlocked(key));
+  const keys = blockedBy(account);
   $("blocked").replaceChildren(...keys.map((key) => {
     const unblock = button(t("Unblock"), async () => { await account.unblock(key); drawBlocked(account); });
     unblock.ariaLabel = t("Unblock {name}", { name: account.name(key) });
