@@ -113,7 +113,8 @@ package final class Browser {
         try resize(width: width, height: 720)
         let found = try evaluate(
           """
-          axe.run(document, [\(rules)].length ? { runOnly: [\(rules)] } : {}).then(({ violations, passes, incomplete }) =>
+          Promise.all(document.getAnimations().map(({ effect, finished }) => effect.getComputedTiming().iterations === Infinity || finished))
+            .then(() => axe.run(document, [\(rules)].length ? { runOnly: [\(rules)] } : {})).then(({ violations, passes, incomplete }) =>
             passes.length + incomplete.length === 0 ? 'nothing checked' :
               violations.map(({ id, nodes }) => `${id} ${nodes.map(({ html }) => html)}`).join())
           """)
