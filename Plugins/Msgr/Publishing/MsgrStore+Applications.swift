@@ -8,13 +8,15 @@ struct PublishingApplication: Sendable, Hashable {
   let sender: UserName
   /// The token's hash of a publisher that is the account's own; nil for others.
   let publisher: TokenHash?
+  /// The name that clients have given it; empty for its own, which stays, as its number is made of it.
+  var shownName = ""
   var description = ""
   var defaultPriority = 0
   let created: Timestamp
   let used: Timestamp?
 
   /// The name without its owner's.
-  var name: String { Self.name(of: sender) }
+  var name: String { shownName.isEmpty ? Self.name(of: sender) : shownName }
 
   static func name(of sender: UserName) -> String {
     if sender.text.hasPrefix(TopicName.senderPrefix) { return String(sender.text.dropFirst()) }
@@ -45,7 +47,7 @@ extension MsgrStore {
     var applications: [PublishingApplication] = try database.all(
       """
       SELECT p.hash, p.name, p.created_at, p.used_at, coalesce(a.description, ''),
-        coalesce(a.default_priority, 0)
+        coalesce(a.default_priority, 0), coalesce(a.name, '')
       FROM msgr_publishers p
       JOIN msgr_publisher_recipients r ON r.hash = p.hash AND r.recipient = p.username
       LEFT JOIN msgr_applications a
@@ -58,7 +60,8 @@ extension MsgrStore {
       let sender = PublisherToken.sender(account, name)
       return PublishingApplication(
         id: PublishingApplication.id(of: sender, for: account), sender: sender,
-        publisher: try row[0], description: try row[4], defaultPriority: try row[5],
+        publisher: try row[0], shownName: try row[6], description: try row[4],
+        defaultPriority: try row[5],
         created: try row[2], used: try row[3])
     }
     let own = Set(applications.map(\.sender))
@@ -86,7 +89,7 @@ extension MsgrStore {
       let name = try freeName(name, of: account, transaction)
       try addPublisher(NewPublisher(name: name), of: account, hash, transaction)
       let sender = PublisherToken.sender(account, name)
-      try describe(sender, description, defaultPriority, of: account, transaction)
+      try describe(sender, "", description, defaultPriority, of: account, transaction)
       return PublishingApplication(
         id: PublishingApplication.id(of: sender, for: account), sender: sender, publisher: hash,
         description: description, defaultPriority: defaultPriority, created: now, used: nil)
@@ -109,15 +112,16 @@ extension MsgrStore {
   }
 
   private func describe(
-    _ sender: UserName, _ description: String, _ priority: Int, of account: UserName,
-    _ transaction: borrowing Transaction
+    _ sender: UserName, _ name: String, _ description: String, _ priority: Int,
+    of account: UserName, _ transaction: borrowing Transaction
   ) throws {
     try transaction.execute(
       """
-      INSERT INTO msgr_applications (username, sender, description, default_priority)
-      VALUES (?, ?, ?, ?) ON CONFLICT (username, sender)
-      DO UPDATE SET description = excluded.description, default_priority = excluded.default_priority
-      """, account, sender, description, priority)
+      INSERT INTO msgr_applications (username, sender, name, description, default_priority)
+      VALUES (?, ?, ?, ?, ?) ON CONFLICT (username, sender)
+      DO UPDATE SET name = excluded.name, description = excluded.description,
+        default_priority = excluded.default_priority
+      """, account, sender, name, description, priority)
   }
 
   /// Changes a publisher of an account's.
@@ -132,14 +136,10 @@ extension MsgrStore {
       guard let old = all.first(where: { $0.id == id }), let publisher = old.publisher else {
         return nil
       }
-      let new = old.name == name ? name : try freeName(name, of: account, transaction)
-      try transaction.execute(
-        "UPDATE msgr_publishers SET name = ? WHERE hash = ?", new, publisher)
-      let sender = PublisherToken.sender(account, new)
-      try describe(sender, description, defaultPriority, of: account, transaction)
+      try describe(old.sender, name, description, defaultPriority, of: account, transaction)
       return PublishingApplication(
-        id: PublishingApplication.id(of: sender, for: account), sender: sender,
-        publisher: publisher, description: description, defaultPriority: defaultPriority,
+        id: id, sender: old.sender, publisher: publisher, shownName: name,
+        description: description, defaultPriority: defaultPriority,
         created: old.created, used: old.used)
     }
   }
@@ -156,12 +156,23 @@ extension MsgrStore {
     }
   }
 
-  /// Returns what is said of the priority of a sender's messages that have none.
-  func defaultPriority(of publisher: PublisherToken) async throws -> Int {
+  /// Returns the name that clients have given a publisher, if any, and the priority of its messages that have none.
+  func described(_ publisher: PublisherToken) async throws -> (name: String, priority: Int) {
     try await store.read(isOneQuery: true) { snapshot in
-      try snapshot.value(
-        "SELECT default_priority FROM msgr_applications WHERE username = ? AND sender = ?",
-        publisher.owner, publisher.sender) ?? 0
+      try snapshot.one(
+        "SELECT name, default_priority FROM msgr_applications WHERE username = ? AND sender = ?",
+        publisher.owner, publisher.sender
+      ) { (try $0[0], try $0[1]) } ?? ("", 0)
+    }
+  }
+
+  /// Returns the names that an account's clients have given senders.
+  func shownNames(of account: UserName) async throws -> [UserName: String] {
+    try await store.read(isOneQuery: true) { snapshot in
+      let names: [(UserName, String)] = try snapshot.all(
+        "SELECT sender, name FROM msgr_applications WHERE username = ? AND name <> ''", account
+      ) { (try $0[0], try $0[1]) }
+      return Dictionary(names, uniquingKeysWith: { $1 })
     }
   }
 

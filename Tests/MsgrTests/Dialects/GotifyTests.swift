@@ -95,6 +95,31 @@ internal import Testing
     #expect(list?.count == 4 && list?.last?["extras"] != nil)
   }
 
+  @Test func anApplicationKeepsItsNumberUnderAnotherName() async throws {
+    let phone = try await Phone()
+    let application = try await phone.application()
+    let id = try #require(application["id"] as? Int)
+    let token = try #require(application["token"] as? String)
+    let renamed = try await phone.request(
+      .put, "/application/\(id)", #"{"name":"backups","description":"d","defaultPriority":7}"#)
+    #expect(renamed.object["id"] as? Int == id && renamed.object["name"] as? String == "backups")
+    let sent = try await Phone.request(
+      phone.fixture, .post, "/message?token=\(token)", #"{"message":"m"}"#)
+    #expect(sent.object["appid"] as? Int == id && sent.object["title"] as? String == "backups")
+    let list = try await phone.request(.get, "/application/\(id)/message").object
+    let message = try #require((list["messages"] as? [[String: Any]])?.first)
+    #expect(message["title"] as? String == "backups" && message["priority"] as? Int == 7)
+    #expect(try await phone.request(.delete, "/application/\(id)").status == 200)
+  }
+
+  @Test func anApplicationHasAPicture() async throws {
+    let phone = try await Phone()
+    let image = try #require(try await phone.application()["image"] as? String)
+    let picture = try await phone.fixture.request(.get, "/\(image)")
+    #expect(picture.status == 200 && picture.fields.first(.contentType) == "image/png")
+    #expect(picture.bytes.starts(with: [0x89, 0x50, 0x4e, 0x47]))
+  }
+
   @Test func pagesGoBackToTheBeginning() async throws {
     let phone = try await Phone()
     let application = try await phone.application()

@@ -11,11 +11,13 @@ INSERT INTO "msgr_acquaintances" VALUES('x','x',1);
 CREATE TABLE msgr_applications (
   username TEXT NOT NULL REFERENCES msgr_users ON DELETE CASCADE,
   sender TEXT NOT NULL,
+  -- The name that they show; empty for the sender's own.
+  name TEXT NOT NULL,
   description TEXT NOT NULL,
   default_priority INTEGER NOT NULL,
   PRIMARY KEY (username, sender)
 ) STRICT;
-INSERT INTO "msgr_applications" VALUES('x','x','x',1);
+INSERT INTO "msgr_applications" VALUES('x','x','x','x',1);
 CREATE TABLE msgr_barred_topics (
   topic TEXT NOT NULL PRIMARY KEY,
   -- Null until a node has seen it.

@@ -5,22 +5,26 @@ internal import Platform
 /// A published message in the form of Gotify's clients.
 enum GotifyMessage {
   /// Returns the JSON of a message in an account's inbox.
-  static func json(of message: Message, for account: UserName) -> JSONValue {
+  ///
+  /// - Parameter names: the names that the account's clients have given senders.
+  static func json(
+    of message: Message, for account: UserName, _ names: [UserName: String]
+  ) -> JSONValue {
     json(
-      id: message.number ?? 0, sender: message.sender, for: account, text: message.text.text,
-      parts: message.parts, time: message.time)
+      id: message.number ?? 0, sender: message.sender, named: names[message.sender], for: account,
+      text: message.text.text, parts: message.parts, time: message.time)
   }
 
   /// Returns the JSON of a message. `appid`, `title` and `priority` are always there, as apps use them unchecked.
   static func json(
-    id: Int64, sender: UserName, for account: UserName, text: String, parts: MessageParts,
-    time: Timestamp
+    id: Int64, sender: UserName, named name: String?, for account: UserName, text: String,
+    parts: MessageParts, time: Timestamp
   ) -> JSONValue {
     .object([
       "id": .integer(max(1, id)),
       "appid": .integer(PublishingApplication.id(of: sender, for: account)),
       "message": .text(text),
-      "title": .text(parts.title ?? PublishingApplication.name(of: sender)),
+      "title": .text(parts.title ?? name ?? PublishingApplication.name(of: sender)),
       "priority": .integer(parts.priority ?? 0),
       "date": .text(time.description),
       "extras": extras(of: parts),
@@ -62,7 +66,7 @@ enum GotifyMessage {
   }
 
   /// The path of an icon, relative to the root and without a slash in front.
-  static let icon = "favicon.svg"
+  static let icon = "static/defaultapp.png"
 
   /// Returns the JSON of a client.
   ///

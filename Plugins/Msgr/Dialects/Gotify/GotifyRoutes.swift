@@ -1,3 +1,4 @@
+internal import MsgrResources
 internal import Cryptography
 internal import Formats
 internal import FoundationEssentials
@@ -47,6 +48,12 @@ struct GotifyRoutes: Sendable {
       on([.get], "\(prefix)/plugin", &router) { request, _ in
         _ = try await caller(request)
         return Self.json(.list([]))
+      }
+      router.get("\(prefix)/\(GotifyMessage.icon)") { _, _ in
+        var response = Response(.ok, body: .array(Resource(msgr_icon_192_png()).bytes))
+        response.fields.append(.contentType, "image/png")
+        response.fields.append(.cacheControl, "public, max-age=86400")
+        return response
       }
       registerClients(prefix, on: &router)
       registerApplications(prefix, on: &router)
@@ -316,11 +323,12 @@ struct GotifyRoutes: Sendable {
     let found = try await service.store.publishedMessages(
       of: account, below: below, from: sender, atMost: limit + 1)
     let page = found.prefix(limit)
+    let names = try await service.store.shownNames(of: account)
     let hasMore = found.count > limit
     let last = page.last?.number ?? 0
     return Self.json(
       .object([
-        "messages": .list(page.map { GotifyMessage.json(of: $0, for: account) }),
+        "messages": .list(page.map { GotifyMessage.json(of: $0, for: account, names) }),
         "paging": .object([
           "size": .integer(page.count), "limit": .integer(limit),
           "since": .integer(hasMore ? last : 0),
@@ -357,10 +365,8 @@ struct GotifyRoutes: Sendable {
         reading = try PublicationReader.read(request, completing: false)
       } catch { throw GotifyError.bad(error.sentence) }
       Self.complete(&reading.fields, with: request.head)
-      if reading.fields.priority == nil {
-        let priority = try await service.store.defaultPriority(of: publisher.token)
-        if priority > 0 { reading.fields.priority = "\(priority)" }
-      }
+      let (name, priority) = try await service.store.described(publisher.token)
+      if reading.fields.priority == nil, priority > 0 { reading.fields.priority = "\(priority)" }
       guard let message = reading.fields.message, !message.isEmpty else {
         throw GotifyError.bad("message is missing")
       }
@@ -369,8 +375,8 @@ struct GotifyRoutes: Sendable {
         publication, by: publisher.token, to: publisher.recipients,
         as: try reading.clientID.map { text throws(FieldError) in try ClientID(text) })
       let json = GotifyMessage.json(
-        id: published.number, sender: publisher.token.sender, for: publisher.token.owner,
-        text: publication.text.text, parts: publication.parts, time: service.store.now)
+        id: published.number, sender: publisher.token.sender, named: name.isEmpty ? nil : name,
+        for: publisher.token.owner, text: publication.text.text, parts: publication.parts, time: service.store.now)
       guard !publication.notes.isEmpty, let members = json.members else { return Self.json(json) }
       let notes = JSONValue.list(publication.notes.map { .text($0) })
       return Self.json(.object(members + [JSONValue.Member("notes", notes)]))
@@ -473,9 +479,10 @@ struct GotifyRoutes: Sendable {
         try await service.beginStream(hash, since: nil, from: client)
       }
       let account = session.name
+      let names = try await service.store.shownNames(of: account)
       var acceptance = WebSocketAcceptance { [service] socket in
         MessageStream(socket, service, beginning) { message in
-          GotifyMessage.json(of: message, for: account).bytes
+          GotifyMessage.json(of: message, for: account, names).bytes
         }
       }
       acceptance.limits.maximumMessage = 4096

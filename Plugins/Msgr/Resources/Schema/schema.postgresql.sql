@@ -323,6 +323,8 @@ CREATE INDEX msgr_topic_wakes_by_topic ON msgr_topic_wakes (topic);
 CREATE TABLE msgr_applications (
   username TEXT COLLATE "C" NOT NULL REFERENCES msgr_users ON DELETE CASCADE,
   sender TEXT COLLATE "C" NOT NULL,
+  -- The name that they show; empty for the sender's own.
+  name TEXT NOT NULL,
   description TEXT NOT NULL,
   default_priority BIGINT NOT NULL,
   PRIMARY KEY (username, sender)
