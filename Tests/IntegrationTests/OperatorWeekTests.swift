@@ -302,11 +302,11 @@ internal import WalletClient
     let site = try Site()
     let child = try ChildProcess.awd(
       ["serve", "--config", site.configuration], home: site.folder,
-      // The library for queues writes what it would write into the system's log.
-      environment: ["AWD_LOG_FORMAT": "json", "LIBDISPATCH_LOG": "stderr"])
+      environment: ["AWD_LOG_FORMAT": "json"])
     _ = try await child.line(with: "listening")
     let niceness = try niceness(ofThreadsOf: child)
-    #expect(niceness.count > 3 && niceness.allSatisfy { $0 >= 0 }, "\(niceness)")
+    // The library for queues has one for itself.
+    #expect(niceness.count > 3 && niceness.count { $0 < 0 } <= 1, "\(niceness)")
     try await child.stop()
     for line in (child.output + child.errors).split(separator: "\n") {
       _ = try JSONSerialization.jsonObject(with: Data(line.utf8))
