@@ -39,6 +39,8 @@ awd check --config /etc/awd/awd.toml | tee .build/check.log
 
 step the installed program, as the unit starts it
 command=$(sed -n 's/^ExecStart=//p' /lib/systemd/system/awd.service)
+# What systemd makes for StateDirectory=, if it runs here.
+install -d -m 0700 -o awd -g awd /var/lib/awd
 runuser -u awd -- $command & serving=$!
 answers http://127.0.0.1:9090/readyz $serving
 stop $serving
