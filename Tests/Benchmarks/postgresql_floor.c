@@ -189,7 +189,7 @@ static void open_lane(struct lane *lane) {
     exit(1);
   }
   for (int index = 0; index < statement_count; index++) {
-    char name[8];
+    char name[16];
     snprintf(name, sizeof name, "s%d", index);
     PQclear(checked(lane->connection, PQprepare(lane->connection, name, statements[index].text, statements[index].count,
                                                 statements[index].types)));
@@ -295,7 +295,7 @@ static void write_group(struct lane *lane, struct buffer parameters[][MOST_PARAM
   for (int index = 0; index < statement_count; index++) {
     const char *values[MOST_PARAMETERS];
     int lengths[MOST_PARAMETERS], formats[MOST_PARAMETERS];
-    char name[8];
+    char name[16];
     snprintf(name, sizeof name, "s%d", index);
     for (int parameter = 0; parameter < statements[index].count; parameter++) {
       values[parameter] = parameters[index][parameter].bytes;
