@@ -93,6 +93,8 @@ struct OutboxMachine: Sendable {
 
   /// The most accounts that are remembered while the push service is in doubt.
   private static let rememberedAccounts = 10_000
+  /// The number of pushes under way from which on none is leased as it is queued: one transaction that leases many takes less.
+  private static let mostBeside = 8
   /// The time to wait after FCM's quota is used up, if it names none.
   private static let quotaWait = Duration.seconds(60)
 
@@ -185,11 +187,11 @@ struct OutboxMachine: Sendable {
   /// After a pause it is one after the other, until one is accepted.
   private var room: Int { (pauses == 0 ? limits.inFlight : 1) - inFlight.count }
 
-  /// Returns how many pushes may be leased as they are queued: none while others wait that are due longer, or the push service
-  /// is in doubt. While some that were leased so are on their way here, more may be under way than at once otherwise.
+  /// Returns how many pushes may be leased as they are queued: none while others wait that are due longer, the push service is in
+  /// doubt, or many are under way. While some that were leased so are on their way here, more may be under way than otherwise.
   func freePlaces(at now: Timestamp) -> Int {
     guard !hasBacklog, pauses == 0, !isPaused(at: now), doubtfulAccounts.isEmpty else { return 0 }
-    return max(0, room)
+    return max(0, min(room, Self.mostBeside - inFlight.count))
   }
 
   /// Returns whether all pushes are paused, which never lasts longer than a pause if the clock was set back.
