@@ -433,7 +433,12 @@ struct GotifyRoutes: Sendable {
         return false
       }
     }
-    return request.body.contains(Self.recipientsField)
+    let body = request.body
+    let field = Self.recipientsField
+    guard body.count >= field.count else { return false }
+    return (0...(body.count - field.count)).contains { start in
+      body[start + 1] == field[1] && body[start..<(start + field.count)].elementsEqual(field)
+    }
   }
 
   private static let recipientsField = Array("\"\(FieldID.userTo.rawValue)\"".utf8)
