@@ -192,7 +192,8 @@ test: test-deps ## install, build, and run every test
 	@# A package that depends on this one finds its modules built.
 	@swift build --package-path Tests/System/Outside --scratch-path .build $(LEAN)
 	@# Below make, as `make run` serves: no variable that is exported here may disturb it.
-	@.build/debug/awd check --config config/dev.toml > .build/check.log || { cat .build/check.log; exit 1; }
+	@# At another port, as one may be serving.
+	@AWD_SERVER_LISTEN=127.0.0.1:0 .build/debug/awd check --config config/dev.toml > .build/check.log || { cat .build/check.log; exit 1; }
 	@$(RUN_TESTS)
 
 test-unit: deps ## install, build, and run the tests that need no server, browser, database or package from PyPI

@@ -47,7 +47,7 @@ extension WebAppBrowserTests {
           provider: { request: ({ method, params }) => method === "eth_requestAccounts"
             ? Promise.resolve(["\(address)"])
             : method === "personal_sign"
-              ? new Promise((sign) => { globalThis.asked = params[0]; globalThis.sign = sign; })
+              ? new Promise((sign) => { globalThis.messageToSign = params[0]; globalThis.sign = sign; })
               : Promise.reject({ code: 4200 }) },
         } }));
         """)
@@ -61,8 +61,8 @@ extension WebAppBrowserTests {
       document.querySelector('#make').elements.name.value = \(name.inJavaScript);
       document.querySelector('\(wallet)').click();
       """)
-    try blockUntil { try browser.evaluate("String(globalThis.asked)") != "undefined" }
-    let asked = try browser.evaluate("globalThis.asked")
+    try blockUntil { try browser.evaluate("String(globalThis.messageToSign)") != "undefined" }
+    let asked = try browser.evaluate("globalThis.messageToSign")
     let message = try #require(Hex.decode(asked.utf8.dropFirst(2)))
     let signature = try #require(WalletSignature.sign(WalletSignature.hash(message), with: secret))
     try browser.run("globalThis.sign('0x\(Hex.encode(signature))')")

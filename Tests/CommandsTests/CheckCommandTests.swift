@@ -76,6 +76,9 @@ struct GreetAllCommand: Command {
 
 /// A program that runs in this process, with its output.
 final class Session: Sendable {
+  /// An environment for `awd check`, which finds the usual port wrong if something listens there.
+  static let listeningElsewhere = ["HOME": "/nowhere", "AWD_SERVER_LISTEN": "127.0.0.1:0"]
+
   private let lines = Lock<(output: [String], errors: [String])>(([], []))
 
   var output: String { lines.withLock { $0.output.joined(separator: "\n") } }
@@ -98,7 +101,7 @@ final class Session: Sendable {
     ])
     let session = Session()
     let file = "\(folder.path)/awd.toml"
-    let environment = ["AWD_LOG_LEVEL": "debug", "HOME": "/nowhere"]
+    let environment = Session.listeningElsewhere.merging(["AWD_LOG_LEVEL": "debug"]) { $1 }
     #expect(
       await session.run(["check", "--verbose", "--config", file], environment: environment) == 0)
     for line in [
@@ -155,7 +158,8 @@ final class Session: Sendable {
 
   @Test func settingsAsJSON() async throws {
     let session = Session()
-    #expect(await session.run(["check", "--json"]) == 0)
+    #expect(
+      await session.run(["check", "--json"], environment: Session.listeningElsewhere) == 0)
     let report = try #require(
       try JSONSerialization.jsonObject(with: Data(session.output.utf8)) as? [String: Any])
     #expect(report["valid"] as? Bool == true)
@@ -173,12 +177,15 @@ final class Session: Sendable {
   func contentIsCheckedToo(_ greeting: String, _ code: Int32, _ lines: String) async throws {
     let folder = TemporaryFolder(["awd.toml": "[sample]\ngreeting = \"\(greeting)\"\n"])
     let session = Session()
+    let file = "\(folder.path)/awd.toml"
+    let environment = Session.listeningElsewhere
     #expect(
-      await session.run(["check", "--verbose", "--config", "\(folder.path)/awd.toml"]) == code)
+      await session.run(["check", "--verbose", "--config", file], environment: environment) == code)
     #expect(session.output.hasSuffix(lines))
     #expect(session.errors.isEmpty == (code == 0))
     let json = Session()
-    #expect(await json.run(["check", "--json", "--config", "\(folder.path)/awd.toml"]) == code)
+    #expect(
+      await json.run(["check", "--json", "--config", file], environment: environment) == code)
     let report = try JSONSerialization.jsonObject(with: Data(json.output.utf8)) as? [String: Any]
     #expect(report?["valid"] as? Bool == (code == 0))
     #expect((report?["content"] as? [[String: String]])?.last?["service"] == "sample")

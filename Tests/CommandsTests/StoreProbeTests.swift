@@ -33,7 +33,9 @@ internal import Testing
   }
 
   @Test func aWholeStoreIsGoodAndADamagedOneSaysWhatToDo() async throws {
-    let folder = TemporaryFolder(["awd.toml": "[server]\ndata = \".\"\n"])
+    let folder = TemporaryFolder([
+      "awd.toml": "[server]\nlisten = [\"127.0.0.1:0\"]\ndata = \".\"\n"
+    ])
     let path = "\(folder.path)/awd.sqlite3"
     let (_, first) = await run("check", "--verbose", in: folder)
     #expect(first.output.contains("\(path): `awd serve` will make it"))

@@ -129,7 +129,7 @@ internal import WalletClient
     try await site.serving { _ in }
     let checked = try await site.run("check", "--verbose")
     #expect(checked.code == 0 && checked.output.contains("# apptimist: good: keys \(site.data)/"))
-    try site.configure(server: "trusted_proxies = [\"127.0.0.1\"]")
+    try site.configure(server: "trusted_proxies = [\"192.0.2.7\"]")
     #expect(try await site.run("check").output.contains("# apptimist: doubtful: identity: open"))
     try FileManager.default.setAttributes(
       [.posixPermissions: 0o644], ofItemAtPath: "\(site.data)/apptimist.keys")

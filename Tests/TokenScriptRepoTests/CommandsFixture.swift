@@ -18,7 +18,10 @@ final class CommandsFixture: Sendable {
   init(_ files: [String: [UInt8]] = [:]) throws {
     try FileManager.default.createDirectory(atPath: root, withIntermediateDirectories: true)
     for (path, bytes) in files { try write("repository/\(path)", bytes) }
-    try write("awd.toml", "[tokenscript]\nrepository = \"repository\"\n")
+    // A port of its own: `awd check` finds one that is in use wrong.
+    try write(
+      "awd.toml",
+      "[server]\nlisten = [\"127.0.0.1:0\"]\n[tokenscript]\nrepository = \"repository\"\n")
   }
 
   @discardableResult

@@ -90,7 +90,7 @@ internal import Platform
     }
     let lines = log.split(separator: "\n").filter { $0.contains(" warning ") }
     #expect(lines.count == 1 && lines[0].contains("sha256=\(Self.other) reason=other"))
-    #expect(lines[0].contains("detail=\"\\u001b[2J\\u000a2026-01-01 error forged=\\\"x\\\" "))
+    #expect(lines[0].contains("detail=\"\\u001b[2J\\n2026-01-01 error forged=\\\"x\\\" "))
     #expect(log.unicodeScalars.allSatisfy { $0 == "\n" || $0.value >= 32 && $0 != "\u{202e}" })
   }
 
