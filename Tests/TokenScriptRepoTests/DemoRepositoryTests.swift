@@ -124,14 +124,21 @@ internal import Platform
     #expect(output.components(separatedBy: "schema     holds").count == DemoFile.all.count + 1)
   }
 
-  @Test func aConfiguredRepositoryIsNeverMade() throws {
+  /// But for one below the data folder, which is the program's to make.
+  @Test func aConfiguredRepositoryElsewhereIsNeverMade() throws {
     let fixture = try emptyFixture()
     try fixture.write(
       "awd.toml",
-      "[server]\ndata = \"\(fixture.folder)\"\n[tokenscript]\nrepository = \"\(fixture.root)\"\n")
+      """
+      [server]
+      listen = ["127.0.0.1:0"]
+      data = "\(fixture.folder)/data"
+      [tokenscript]
+      repository = "\(fixture.root)"
+      """)
     let result = try fixture.spawn(CommandsFixture.program(), ["serve", "--config", "awd.toml"])
     #expect(result.code == 1)
     #expect(result.errors.contains("the repository \(fixture.root) can't be read"))
-    #expect(!fixture.exists("repository") && !fixture.exists("demo-keys"))
+    #expect(!fixture.exists("repository") && !fixture.exists("data/demo-keys"))
   }
 }
