@@ -115,7 +115,9 @@ enum APNsPayload {
 
 extension MessageParts {
   /// True for the highest priority, in ntfy's scale 5.
-  fileprivate var isHighest: Bool { priority.map { $0 >= MessagePriority.range.upperBound } ?? false }
+  fileprivate var isHighest: Bool {
+    priority.map { $0 >= MessagePriority.range.upperBound } ?? false
+  }
   /// How much an iPhone interrupts its user; nil where nothing is said.
   fileprivate var interruptionLevel: String? {
     switch priority {

@@ -84,7 +84,8 @@ final class TopicStream: Sendable {
   }
 
   private static func size(of item: Item) -> Int {
-    if case .entry(let entry) = item { entry.text.utf8.count + MsgrStore.messageOverhead } else { 0 }
+    guard case .entry(let entry) = item else { return 0 }
+    return entry.text.utf8.count + MsgrStore.messageOverhead
   }
 
   let id: Int64

@@ -173,7 +173,8 @@ internal import Testing
     let site = try await Site("burst = 1000")
     let text = String(repeating: "x", count: 20_000)
     for number in 0..<70 {
-      _ = try await site.request(.post, number.isMultiple(of: 3) ? "/one" : "/two", "\(number) \(text)")
+      let path = number.isMultiple(of: 3) ? "/one" : "/two"
+      _ = try await site.request(.post, path, "\(number) \(text)")
     }
     let found = try await site.poll(topic: "one,two")
     let numbers = found.compactMap { ($0["message"] as? String)?.prefix { $0 != " " } }
