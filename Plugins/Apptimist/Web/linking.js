@@ -5,8 +5,12 @@ import { readAccount } from "./{{export.js}}";
 
 const { nacl } = globalThis;
 
+/** Ends the link that the dialog shows. */
+let stop = () => {};
+
 /** The old device: shows a code, and gives the account to who shows the digits that belong to it. */
 export async function showLink(account, base) {
+  stop();
   const dialog = $("link"), form = dialog.querySelector("form"), said = dialog.querySelector("[role=status]");
   const error = dialog.querySelector(".error"), r = nacl.randomBytes(32), ending = new AbortController();
   const url = `${base}/app/#link=${codeOf(r)}`;
@@ -15,7 +19,9 @@ export async function showLink(account, base) {
   said.textContent = t("Waiting for the new device.");
   $("link-copy").onclick = () => copy(url, $("link-copy"));
   error.textContent = "";
-  dialog.onclose = () => { ending.abort(); r.fill(0); };
+  stop = () => { ending.abort(); r.fill(0); };
+  // The event comes a moment after the dialog was closed, when it may be open again for the next link.
+  dialog.onclose = () => { if (!dialog.open) stop(); };
   const end = (words) => { error.textContent = words; said.textContent = ""; ending.abort(); };
   let asked;
   onSubmit(form, async ({ digits }) => {

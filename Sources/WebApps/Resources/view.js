@@ -33,7 +33,7 @@ export function sure(question, name) {
   $("sure").showModal();
   return new Promise((resolve) => {
     $("sure-yes").onclick = () => { resolve(true); $("sure").close(); };
-    $("sure").onclose = () => resolve(false);
+    $("sure").onclose = () => { if (!$("sure").open) resolve(false); };
   });
 }
 
