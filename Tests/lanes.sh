@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Runs the tests that were built into PROGRAM. Tests without servers and browsers run in parallel, which proves that they leave
-# each other alone; the others wait most of their time, so that LANES (three for each processor) processes at once run part after
+# each other alone; the others wait most of their time, so that LANES (two for each processor) processes at once run part after
 # part, the longest first. A test that no part names runs in the last. LOGS keeps what each part printed.
 #
 # usage: lanes.sh PROGRAM LOGS
 set -u
 program=$1 logs=$2
-lanes=${LANES:-$((3 * $(nproc)))}
+lanes=${LANES:-$((2 * $(nproc)))}
 
 # Nothing but values, files and loopback sockets of their own.
 alone='^(ApptimistProtocol|Budgets|Configuration|Cryptography|Ethereum|Formats|HTTPProtocol|Observability|Platform|Routing|WebApps|XMLSecurity)Tests\.'

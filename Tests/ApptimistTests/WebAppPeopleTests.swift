@@ -238,6 +238,7 @@ extension WebAppBrowserTests {
     // Once it has an account, it is found; the forum's invitation is for it.
     _ = try peer.line(with: "ready")
     try anna.press("Details")
+    try anna.wait("document.querySelector('#forum').open")
     let found = "#forum ul[aria-label=Found] li button"
     try anna.run(
       """

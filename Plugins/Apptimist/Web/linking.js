@@ -32,7 +32,8 @@ export async function showLink(account, base) {
     dialog.close();
   });
   dialog.showModal();
-  (await import("./{{qr.js}}")).draw(dialog.querySelector("canvas"), url);
+  // Whoever can't be shown the picture has the link.
+  import("./{{qr.js}}").then(({ draw }) => draw(dialog.querySelector("canvas"), url)).catch(() => {});
   const part = await wait(base, r, 1, ending.signal);
   if (ending.signal.aborted) return;
   asked = part && readRequest(r, part);
