@@ -78,12 +78,11 @@ package struct MsgrConfiguration: ServiceConfiguration {
     section.integer("registrations_per_day", &registrations.perDay, in: 1...1_000_000_000)
     section.size("stored_size_per_address", &storedPerAddress, in: 0...(1 << 50))
     // As many people may be behind one address.
-    let users = section.usersPerAddress
-    attempts.ofPlace = attempts.ofPlace.multipliedWithoutOverflow(by: users)
-    registrations.burst = registrations.burst.multipliedWithoutOverflow(by: users)
-    registrations.perMinute = registrations.perMinute.multipliedWithoutOverflow(by: users)
-    registrations.perDay = registrations.perDay.multipliedWithoutOverflow(by: users)
-    storedPerAddress = storedPerAddress.multipliedWithoutOverflow(by: users)
+    attempts.ofPlace = section.multipliedByUsers(attempts.ofPlace)
+    registrations.burst = section.multipliedByUsers(registrations.burst)
+    registrations.perMinute = section.multipliedByUsers(registrations.perMinute)
+    registrations.perDay = section.multipliedByUsers(registrations.perDay)
+    storedPerAddress = section.multipliedByUsers(storedPerAddress)
     hasWebApp = section.bool("web", default: hasWebApp)
     signup = section.choice("signup", default: signup)
     section.integer("minimum_password", &minimumPassword, in: 1...Password.longest)
@@ -100,8 +99,9 @@ package struct MsgrConfiguration: ServiceConfiguration {
     section.duration("password_cache", &passwordCache, in: .zero...day)
     section.duration("stream_ping", &streamPing, in: .seconds(1) ... .seconds(3600))
     section.integer("streams", &streams.all, in: 1...1_000_000)
-    streams.ofNetwork = section.integer(
-      "streams_per_address", default: min(streams.ofNetwork, streams.all), in: 1...1_000_000)
+    streams.ofNetwork = section.multipliedByUsers(
+      section.integer(
+        "streams_per_address", default: min(streams.ofNetwork, streams.all), in: 1...1_000_000))
     section.integer("streams_per_account", &streams.ofAccount, in: 1...1_000_000)
     // A ping confirms the messages that were streamed before it, and its pong may come late.
     store.pushHold = streamPing * 3
@@ -149,13 +149,5 @@ extension MsgrConfiguration: Checking {
             + #"[msgr.topics] access = "accounts" asks for an account"#))
     }
     return warnings
-  }
-}
-
-extension Int {
-  /// The product, or the largest number if it is larger.
-  fileprivate func multipliedWithoutOverflow(by factor: Int) -> Int {
-    let (product, isTooLarge) = multipliedReportingOverflow(by: factor)
-    return isTooLarge ? .max : product
   }
 }

@@ -58,8 +58,10 @@ package struct PushServerConfiguration: ServiceConfiguration {
       "client_age", default: .seconds(180 * 86_400), in: .seconds(86_400) ... .seconds(315_360_000))
     unpushedAge = section.duration(
       "unpushed_age", default: .seconds(14 * 86_400), in: .seconds(3600) ... .seconds(315_360_000))
-    registrationsPerMinute = section.integer("registrations_per_minute", default: 100, in: many)
-    registrationsPerDay = section.integer("registrations_per_day", default: 1000, in: many)
+    registrationsPerMinute = section.multipliedByUsers(
+      section.integer("registrations_per_minute", default: 100, in: many))
+    registrationsPerDay = section.multipliedByUsers(
+      section.integer("registrations_per_day", default: 1000, in: many))
     pushesPerMinute = section.integer("pushes_per_minute", default: 60, in: many)
     clients = section.integer("clients", default: 1_000_000, in: many)
   }

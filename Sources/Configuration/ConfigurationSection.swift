@@ -47,6 +47,18 @@ package struct ConfigurationSection: Sendable {
     beside("server").integer("users_per_address", default: 1, in: 1...100_000)
   }
 
+  /// Multiplies a limit by address by the users whom one address stands for; a product that is too large is the largest number.
+  package func multipliedByUsers(_ limit: Int) -> Int {
+    let (product, isTooLarge) = limit.multipliedReportingOverflow(by: usersPerAddress)
+    return isTooLarge ? .max : product
+  }
+
+  /// Returns what one site may have of something: a tenth of all, or more if its addresses stand for several users. Others always
+  /// have half.
+  package func share(of all: Int) -> Int {
+    min(multipliedByUsers(all / 10), all / 2)
+  }
+
   /// The names of all keys that the file or variables such as `AWD_CHAINS__1` give in this section, in order.
   package var names: [String] {
     let others = variablePrefix.map(reader.variableKeys) ?? []

@@ -220,8 +220,9 @@ package struct ServerConfiguration: Sendable {
       headerTimeout: section.duration("header_timeout", default: .seconds(10), in: time),
       idleTimeout: section.duration("idle_timeout", default: .seconds(60), in: time),
       connections: section.integer("connections", default: 16000, in: 1...1_000_000),
-      connectionsPerAddress: perAddress == 0 ? nil : perAddress,
-      requestsPerAddress: section.integer("requests_per_address", default: 1024, in: 1...1_000_000),
+      connectionsPerAddress: perAddress == 0 ? nil : section.multipliedByUsers(perAddress),
+      requestsPerAddress: section.multipliedByUsers(
+        section.integer("requests_per_address", default: 1024, in: 1...1_000_000)),
       memory: section.size("memory", default: 256 << 20, in: (1 << 20)...(1 << 40)))
   }
 

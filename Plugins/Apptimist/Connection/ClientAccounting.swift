@@ -163,23 +163,15 @@ struct ClientLimits: Sendable {
     section.integer("push_changes_per_hour", &pushChanges, in: million)
     section.size("messages_size_per_address", &bytesPerAddress, in: 0...(1 << 50))
     section.size("stored_size_per_address", &storedPerAddress, in: 0...(1 << 50))
-    multiply(by: section.usersPerAddress)
-  }
-
-  /// Allows each address as much as so many users need.
-  private mutating func multiply(by users: Int) {
-    func more(_ limit: inout Int) {
-      let product = limit.multipliedReportingOverflow(by: users)
-      limit = product.overflow ? .max : product.partialValue
-    }
-    more(&joiningPerAddress)
-    more(&sessionsPerAddress)
-    more(&handshakesPerAddress)
-    more(&accountsPerAddress)
-    more(&identityChecksPerAddress)
-    more(&keyFetchesPerAddress)
-    more(&chainCallsPerAddress)
-    more(&bytesPerAddress)
-    more(&storedPerAddress)
+    // As many people may be behind one address.
+    joiningPerAddress = section.multipliedByUsers(joiningPerAddress)
+    sessionsPerAddress = section.multipliedByUsers(sessionsPerAddress)
+    handshakesPerAddress = section.multipliedByUsers(handshakesPerAddress)
+    accountsPerAddress = section.multipliedByUsers(accountsPerAddress)
+    identityChecksPerAddress = section.multipliedByUsers(identityChecksPerAddress)
+    keyFetchesPerAddress = section.multipliedByUsers(keyFetchesPerAddress)
+    chainCallsPerAddress = section.multipliedByUsers(chainCallsPerAddress)
+    bytesPerAddress = section.multipliedByUsers(bytesPerAddress)
+    storedPerAddress = section.multipliedByUsers(storedPerAddress)
   }
 }

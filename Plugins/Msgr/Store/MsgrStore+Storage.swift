@@ -30,18 +30,18 @@ extension MsgrStore {
     return try await store.read { snapshot in
       var bytes: [String: Int] = [:]
       try snapshot.forEach(query, Self.messageOverhead) { row in
-        guard let site = try Self.site(ofAccount: row[0], network: row[1]) else { return }
-        bytes[site, default: 0] &+= try row[2]
+        // What an operator's account has counts for no site.
+        guard let site: String = try row[0] else { return }
+        bytes[site, default: 0] &+= try row[1]
       }
       return bytes.merging(try fileBytesBySite(snapshot)) { $0 &+ $1 }
     }
   }
 
-  /// The bytes of texts by the site of who is charged, or by the network where that is nobody. The engines call the length in
-  /// bytes by other names.
+  /// The bytes of texts by the site of who is charged. The engines call the length in bytes by other names.
   private static let sizes: (sqlite: StaticString, postgreSQL: StaticString) = (
     """
-    SELECT u.site, NULL AS network, CAST(sum(m.bytes) AS BIGINT) FROM (
+    SELECT u.site, CAST(sum(m.bytes) AS BIGINT) FROM (
       SELECT sender, sum(length(CAST(text AS BLOB)) + coalesce(length(CAST(parts AS BLOB)), 0) + ?1) AS bytes
       FROM msgr_messages WHERE topic IS NULL GROUP BY sender
       UNION ALL
@@ -54,14 +54,14 @@ extension MsgrStore {
       nullif(rtrim(rtrim(m.sender, replace(m.sender, '/', '')), '/'), ''), m.sender)
     WHERE u.site IS NOT NULL GROUP BY u.site
     UNION ALL
-    SELECT u.site, t.site, CAST(sum(
+    SELECT coalesce(u.site, t.site), CAST(sum(
       length(CAST(e.text AS BLOB)) + coalesce(length(CAST(e.parts AS BLOB)), 0) + ?1) AS BIGINT)
     FROM msgr_topic_entries e JOIN msgr_topics t ON t.topic = e.topic
       LEFT JOIN msgr_users u ON u.username = t.owner
-    GROUP BY u.site, t.site
+    GROUP BY coalesce(u.site, t.site)
     """,
     """
-    SELECT u.site, NULL AS network, CAST(sum(m.bytes) AS BIGINT) FROM (
+    SELECT u.site, CAST(sum(m.bytes) AS BIGINT) FROM (
       SELECT sender, sum(octet_length(text) + coalesce(octet_length(parts), 0) + ?1) AS bytes
       FROM msgr_messages WHERE topic IS NULL GROUP BY sender
       UNION ALL
@@ -74,11 +74,11 @@ extension MsgrStore {
       nullif(rtrim(rtrim(m.sender, replace(m.sender, '/', '')), '/'), ''), m.sender)
     WHERE u.site IS NOT NULL GROUP BY u.site
     UNION ALL
-    SELECT u.site, t.site, CAST(sum(
+    SELECT coalesce(u.site, t.site), CAST(sum(
       octet_length(e.text) + coalesce(octet_length(e.parts), 0) + ?1) AS BIGINT)
     FROM msgr_topic_entries e JOIN msgr_topics t ON t.topic = e.topic
       LEFT JOIN msgr_users u ON u.username = t.owner
-    GROUP BY u.site, t.site
+    GROUP BY coalesce(u.site, t.site)
     """
   )
 

@@ -32,6 +32,8 @@ struct TopicConfiguration: Sendable {
   /// The topics that an address makes in a day.
   var topicsPerAddress = 50
   var topics = 100_000
+  /// The topics of one site's accounts, or that were made from there without one.
+  private(set) var topicsPerSite = 0
   /// How often an account publishes, or without one an address.
   var publishing = RefillTable.Rate(burst: 60, refill: .seconds(5))
   /// How often an account reads, checks or fetches a file, or without one an address.
@@ -47,6 +49,7 @@ struct TopicConfiguration: Sendable {
   var attachmentsPerAccount = 100 << 20
   var attachmentsPerAddress = 20 << 20
   var attachments = 5 << 30
+  private(set) var attachmentsPerSite = 0
   var attachmentAge = Duration.seconds(3 * 86_400)
   var openAttachmentAge = Duration.seconds(3 * 3600)
   /// The bytes of files that go up and down in a day for one who has uploaded.
@@ -104,9 +107,11 @@ struct TopicConfiguration: Sendable {
     section.duration("attachment_age", &attachmentAge, in: .seconds(1)...year)
     section.duration("attachment_age_open", &openAttachmentAge, in: .seconds(1)...year)
     section.size("bandwidth", &bandwidth, in: 0...(1 << 50))
-    let users = section.usersPerAddress
-    topicsPerAddress = topicsPerAddress.multipliedReportingOverflow(by: users).partialValue
-    streamsPerAddress = streamsPerAddress.multipliedReportingOverflow(by: users).partialValue
+    topicsPerAddress = section.multipliedByUsers(topicsPerAddress)
+    streamsPerAddress = section.multipliedByUsers(streamsPerAddress)
+    attachmentsPerAddress = section.multipliedByUsers(attachmentsPerAddress)
+    topicsPerSite = max(topicsPerAccount, section.share(of: topics))
+    attachmentsPerSite = max(attachmentsPerAccount, section.share(of: attachments))
     let url = section.optionalValue(
       "upstream", expected: "a URL with https, or with http to this machine",
       parse: UpstreamURL.init)

@@ -25,6 +25,7 @@ struct TopicFileLimits: Sendable {
   let perFile: Int
   let perAccount: Int
   let perAddress: Int
+  let perSite: Int
   let all: Int
   let age: Duration
   let openAge: Duration
@@ -33,6 +34,7 @@ struct TopicFileLimits: Sendable {
     perFile = configuration.attachmentBytes
     perAccount = configuration.attachmentsPerAccount
     perAddress = configuration.attachmentsPerAddress
+    perSite = configuration.attachmentsPerSite
     all = configuration.attachments
     age = configuration.attachmentAge
     openAge = configuration.openAttachmentAge
@@ -81,8 +83,7 @@ extension TopicStore {
         requester.site.flatMap(ClientNetwork.init(words:))?.site
       }
     guard let site else { return true }
-    let share = max(files.perAccount, files.all / TopicLimits.sites)
-    return try msgr.fileBytesBySite(transaction)[site, default: 0] + bytes <= share
+    return try msgr.fileBytesBySite(transaction)[site, default: 0] + bytes <= files.perSite
   }
 
   /// Returns the bytes of files that are kept for an account, or for an address without one.

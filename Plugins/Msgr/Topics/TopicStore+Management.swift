@@ -42,15 +42,18 @@ extension TopicStore {
         }
         if topic.facts.owner == nil {
           try requireRoom(for: account, transaction)
+          try requireShare(of: try msgr.site(of: account, transaction), transaction)
           try transaction.execute(
-            "UPDATE msgr_topics SET owner = ?, site = NULL, everyone = ? WHERE topic = ?", account,
-            everyone ?? limits.everyone, name)
+            """
+            UPDATE msgr_topics SET owner = ?, network = NULL, site = NULL, everyone = ?
+            WHERE topic = ?
+            """, account, everyone ?? limits.everyone, name)
         }
       } else {
         guard limits.mode != .off, try !isBarred(name, transaction) else {
           throw TopicRefusal.forbidden
         }
-        try make(name, owner: account, site: nil, transaction)
+        try make(name, owner: account, network: nil, transaction)
       }
       if let everyone {
         try transaction.execute(

@@ -1,3 +1,4 @@
+internal import Formats
 internal import Platform
 internal import Storage
 
@@ -11,12 +12,11 @@ struct TopicLimits: Sendable {
   let topicsPerAccount: Int
   let topicsPerAddress: Int
   let topics: Int
+  let topicsPerSite: Int
   let waiting: Int
   var subscribers = 1000
   let wakesPhones: Bool
 
-  /// The number of sites that it takes to have all topics, or all room for files.
-  static let sites = 10
   /// The time for which the name of a deleted account's topic is barred.
   static let barred = Duration.seconds(30 * 86_400)
   /// The time after which an empty topic of nobody's goes.
@@ -34,6 +34,7 @@ struct TopicLimits: Sendable {
     topicsPerAccount = configuration.topicsPerAccount
     topicsPerAddress = configuration.topicsPerAddress
     topics = configuration.topics
+    topicsPerSite = configuration.topicsPerSite
     waiting = configuration.waiting
     wakesPhones = configuration.wakesPhones
   }
@@ -79,7 +80,7 @@ extension TopicStore {
       right, name, nil, isBarred: try isBarred(name, transaction), by: requester.caller,
       mode: limits.mode)
     guard case .makes(let owner) = decision else { throw TopicRefusal.forbidden }
-    try make(name, owner: owner, site: requester.site, transaction)
+    try make(name, owner: owner, network: requester.site, transaction)
     guard let made = try locked(name, account: requester.caller.account, transaction) else {
       throw TopicRefusal.busy
     }
@@ -119,46 +120,54 @@ extension TopicStore {
       name, now - TopicLimits.barred)
   }
 
-  /// Makes a topic, if the account or the address may have one more.
+  /// Makes a topic, if the account or the network, and the site of either, may have one more.
   func make(
-    _ name: TopicName, owner: UserName?, site: String?, _ transaction: borrowing Transaction
+    _ name: TopicName, owner: UserName?, network: String?, _ transaction: borrowing Transaction
   ) throws {
     let count: Int?
     let limit: Int
+    let site: String?
     if let owner {
       count = try transaction.value("SELECT count(*) FROM msgr_topics WHERE owner = ?", owner)
       limit = limits.topicsPerAccount
+      site = try msgr.site(of: owner, transaction)
     } else {
       count = try transaction.value(
         """
         SELECT count(*) FROM msgr_topics
-        WHERE owner IS NULL AND site = ? AND created_at > ?
-        """, site ?? "", now - TopicLimits.day)
+        WHERE owner IS NULL AND network = ? AND created_at > ?
+        """, network ?? "", now - TopicLimits.day)
       limit = limits.topicsPerAddress
+      site = network.flatMap { ClientNetwork(words: $0)?.site }
     }
     guard count ?? 0 < limit else { throw TopicRefusal.tooManyTopics }
     let all: Int? = try transaction.value("SELECT count(*) FROM msgr_topics")
     guard all ?? 0 < limits.topics else { throw TopicRefusal.tooManyTopics }
-    if let owner { try requireShare(of: owner, transaction) }
+    try requireShare(of: site, transaction)
     let everyone = TopicAccess.everyone(ofNew: name, owner: owner, configured: limits.everyone)
+    let isNobodys = owner == nil
     try transaction.execute(
       """
-      INSERT INTO msgr_topics (topic, owner, everyone, created_at, used_at, site)
-      VALUES (?1, ?2, ?3, ?4, ?4, ?5) ON CONFLICT DO NOTHING
-      """, name, owner, everyone, now, owner == nil ? site ?? "" : nil)
+      INSERT INTO msgr_topics (topic, owner, everyone, created_at, used_at, network, site)
+      VALUES (?1, ?2, ?3, ?4, ?4, ?5, ?6) ON CONFLICT DO NOTHING
+      """, name, owner, everyone, now, isNobodys ? network ?? "" : nil, isNobodys ? site : nil)
     try transaction.execute("DELETE FROM msgr_barred_topics WHERE topic = ?", name)
   }
 
-  /// Refuses one more topic to a site whose accounts have their part of all topics.
-  private func requireShare(of owner: UserName, _ transaction: borrowing Transaction) throws {
-    let ofSite: Int? = try transaction.value(
+  /// Refuses one more topic to a site that has its part of all topics: those of its accounts, and those that were made from there
+  /// without one.
+  func requireShare(of site: String?, _ transaction: borrowing Transaction) throws {
+    guard let site else { return }
+    let ofAccounts: Int? = try transaction.value(
       """
-      SELECT count(*) FROM msgr_users o JOIN msgr_users u ON u.site = o.site
-        JOIN msgr_topics t ON t.owner = u.username
-      WHERE o.username = ?
-      """, owner)
-    let share = max(limits.topicsPerAccount, limits.topics / TopicLimits.sites)
-    guard ofSite ?? 0 < share else { throw TopicRefusal.tooManyTopics }
+      SELECT count(*) FROM msgr_users u JOIN msgr_topics t ON t.owner = u.username
+      WHERE u.site = ?
+      """, site)
+    let ofNobody: Int? = try transaction.value(
+      "SELECT count(*) FROM msgr_topics WHERE owner IS NULL AND site = ?", site)
+    guard (ofAccounts ?? 0) + (ofNobody ?? 0) < limits.topicsPerSite else {
+      throw TopicRefusal.tooManyTopics
+    }
   }
 
   /// Returns the facts of a topic, without locking it.

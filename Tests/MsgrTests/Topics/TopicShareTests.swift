@@ -36,6 +36,34 @@ internal import Testing
     #expect(try await put("/others", "x", by: "other", fixture).status == 200)
   }
 
+  @Test func aSiteWhoseAddressesStandForManyUsersHasHalfOfAllTopics() async throws {
+    let fixture = try await Fixture(
+      "[msgr.topics]\ntopics = 30\ntopics_per_account = 2\n[server]\nusers_per_address = 100\n")
+    for number in 1...16 { try await register("free\(number)", from: "192.0.2.\(number)", fixture) }
+    try await register("other", from: "198.51.100.1", fixture)
+    var statuses: [Int] = []
+    for number in 1...16 {
+      statuses.append(try await put("/topic\(number)", "x", by: "free\(number)", fixture).status)
+    }
+    #expect(statuses == Array(repeating: 200, count: 15) + [429])
+    #expect(try await put("/others", "x", by: "other", fixture).status == 200)
+  }
+
+  @Test func theNetworksOfASiteHaveATenthOfAllTopicsWithoutAnAccount() async throws {
+    let fixture = try await Fixture(
+      "[msgr.topics]\naccess = \"open\"\ntopics = 30\ntopics_per_account = 1\n")
+    var statuses: [Int] = []
+    for (number, peer) in [1, 2, 3, 4, 5].map({ ($0, "2001:db8:7:\($0)::1") }) + [
+      (6, "2001:db8:8::1")
+    ] {
+      statuses.append(
+        try await fixture.request(
+          .put, "/topic\(number)", body: Array("x".utf8), from: peer, isDialect: true
+        ).status)
+    }
+    #expect(statuses == [200, 200, 200, 429, 429, 200])
+  }
+
   @Test func aSiteHasATenthOfTheRoomForFiles() async throws {
     let fixture = try await Fixture(
       "[msgr.topics]\nattachments = \"100KiB\"\nattachments_per_account = \"8KiB\"\n")

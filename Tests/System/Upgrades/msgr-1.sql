@@ -235,13 +235,14 @@ CREATE TABLE msgr_topics (
   used_at INTEGER NOT NULL,
   -- The last time that somebody read it or subscribed to it.
   subscribed_at INTEGER,
-  -- The network that made a topic of nobody's.
+  -- The network that made a topic of nobody's, and its site.
+  network TEXT,
   site TEXT,
   -- The number of the last entry, be it still there or not.
   last_number INTEGER NOT NULL DEFAULT 0,
   entries INTEGER NOT NULL DEFAULT 0
 ) STRICT;
-INSERT INTO "msgr_topics" VALUES('x',NULL,1,1,1,NULL,NULL,0,0);
+INSERT INTO "msgr_topics" VALUES('x',NULL,1,1,1,NULL,NULL,NULL,0,0);
 CREATE TABLE msgr_users (
   username TEXT NOT NULL PRIMARY KEY,
   -- Argon2id, as libsodium writes it; empty for an account that only wallets log in to.
@@ -355,7 +356,8 @@ CREATE INDEX msgr_wallets_by_user ON msgr_wallets (username);
 CREATE INDEX msgr_wallet_nonces_by_time ON msgr_wallet_nonces (expires_at);
 CREATE INDEX msgr_publisher_recipients_by_name ON msgr_publisher_recipients (recipient);
 CREATE INDEX msgr_topics_by_owner ON msgr_topics (owner);
-CREATE INDEX msgr_topics_by_site ON msgr_topics (site, created_at) WHERE owner IS NULL;
+CREATE INDEX msgr_topics_by_network ON msgr_topics (network, created_at) WHERE owner IS NULL;
+CREATE INDEX msgr_topics_by_site ON msgr_topics (site) WHERE owner IS NULL;
 CREATE TRIGGER msgr_users_topics BEFORE DELETE ON msgr_users BEGIN
   INSERT OR IGNORE INTO msgr_barred_topics (topic) SELECT topic FROM msgr_topics WHERE owner = old.username;
 END;

@@ -198,14 +198,16 @@ CREATE TABLE msgr_topics (
   used_at BIGINT NOT NULL,
   -- The last time that somebody read it or subscribed to it.
   subscribed_at BIGINT,
-  -- The network that made a topic of nobody's.
-  site TEXT,
+  -- The network that made a topic of nobody's, and its site.
+  network TEXT,
+  site TEXT COLLATE "C",
   -- The number of the last entry, be it still there or not.
   last_number BIGINT NOT NULL DEFAULT 0,
   entries BIGINT NOT NULL DEFAULT 0
 );
 CREATE INDEX msgr_topics_by_owner ON msgr_topics (owner);
-CREATE INDEX msgr_topics_by_site ON msgr_topics (site, created_at) WHERE owner IS NULL;
+CREATE INDEX msgr_topics_by_network ON msgr_topics (network, created_at) WHERE owner IS NULL;
+CREATE INDEX msgr_topics_by_site ON msgr_topics (site) WHERE owner IS NULL;
 -- The names of topics that went with their owners' accounts, which nobody may have for a while.
 CREATE TABLE msgr_barred_topics (
   topic TEXT COLLATE "C" NOT NULL PRIMARY KEY,

@@ -194,14 +194,16 @@ CREATE TABLE msgr_topics (
   used_at INTEGER NOT NULL,
   -- The last time that somebody read it or subscribed to it.
   subscribed_at INTEGER,
-  -- The network that made a topic of nobody's.
+  -- The network that made a topic of nobody's, and its site.
+  network TEXT,
   site TEXT,
   -- The number of the last entry, be it still there or not.
   last_number INTEGER NOT NULL DEFAULT 0,
   entries INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE INDEX msgr_topics_by_owner ON msgr_topics (owner);
-CREATE INDEX msgr_topics_by_site ON msgr_topics (site, created_at) WHERE owner IS NULL;
+CREATE INDEX msgr_topics_by_network ON msgr_topics (network, created_at) WHERE owner IS NULL;
+CREATE INDEX msgr_topics_by_site ON msgr_topics (site) WHERE owner IS NULL;
 -- The names of topics that went with their owners' accounts, which nobody may have for a while.
 CREATE TABLE msgr_barred_topics (
   topic TEXT NOT NULL PRIMARY KEY,
