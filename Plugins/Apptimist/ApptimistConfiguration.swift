@@ -104,6 +104,7 @@ package struct ApptimistConfiguration: ServiceConfiguration {
     section.size("account_files_size", &store.accountBytes, in: 0...(1 << 40))
     section.integer("remembered_connections", &store.rememberedConnections, in: 1...1_000_000)
     section.duration("unused_mailbox_age", &store.unusedAge, in: day...day * 3650)
+    store.linksPerAddress = section.multipliedByUsers(store.linksPerAddress)
     session.ownEntries = store.mailboxEntries
     clients.read(section)
     push = PushMode(section, default: push, hasWeb: true)

@@ -18,10 +18,11 @@ internal import Platform
 
   /// Puts a part, and returns the refusal, if it is refused.
   private func refusal(
-    _ place: LinkPlace, from network: String, at now: Timestamp, in store: ApptimistStore
+    _ place: LinkPlace, from network: String, of site: String? = nil, at now: Timestamp,
+    in store: ApptimistStore
   ) async throws -> LinkRefusal? {
     do {
-      try await store.keep([1, 2, 3], at: place, from: network, of: network, at: now)
+      try await store.keep([1, 2, 3], at: place, from: network, of: site ?? network, at: now)
       return nil
     } catch let refusal as LinkRefusal {
       return refusal
@@ -74,6 +75,23 @@ internal import Platform
       try await store.count("SELECT count(*) FROM apptimist_links WHERE network = 'greedy'") == 20)
     #expect(try await store.consumeLink(at: Self.place(100), at: moment) == [1, 2, 3])
     #expect(try await store.consumeLink(at: Self.place(2000), at: moment) == [1, 2, 3])
+  }
+
+  @Test func aNeighbourOfGreedyNetworksKeepsItsSlot() async throws {
+    let store = try await fixture.open()
+    #expect(
+      try await refusal(Self.place(0), from: "neighbour", of: "site", at: now, in: store) == nil)
+    for slot in 1..<1000 {
+      let moment = now + .milliseconds(slot)
+      #expect(
+        try await refusal(
+          Self.place(slot), from: "greedy \(slot / 20)", of: "site", at: moment, in: store) == nil)
+    }
+    let moment = now + .seconds(5)
+    #expect(try await refusal(Self.place(1000), from: "new", at: moment, in: store) == nil)
+    #expect(try await store.count("SELECT count(DISTINCT slot) FROM apptimist_links") == 1000)
+    #expect(try await store.consumeLink(at: Self.place(0), at: moment) == [1, 2, 3])
+    #expect(try await store.consumeLink(at: Self.place(1000), at: moment) == [1, 2, 3])
   }
 
   @Test func ofADeletedAccountOnlyTheKeyIsLeft() async throws {

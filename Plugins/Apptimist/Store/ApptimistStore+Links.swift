@@ -17,12 +17,12 @@ enum LinkRefusal: Error {
 
 // The slots by which a new device gets its account from an old one.
 extension ApptimistStore {
-  /// The most slots that are taken at once, and those of one network.
+  /// The most slots that are taken at once.
   private static let slots = 1_000
-  private static let slotsOfNetwork = 20
   private static let slotLife = Duration.seconds(600)
 
-  /// Keeps a part for ten minutes. Where all slots are taken, whichever site has most loses its oldest one.
+  /// Keeps a part for ten minutes. Where all slots are taken, the network that has most of the site that has most loses its
+  /// oldest one.
   ///
   /// - Throws: ``LinkRefusal``.
   func keep(
@@ -35,29 +35,38 @@ extension ApptimistStore {
       let parts: [Int] = try transaction.values(
         "SELECT part FROM apptimist_links WHERE slot = ?", place.slot)
       guard !parts.contains(place.part) else { throw LinkRefusal.taken }
-      if parts.isEmpty {
-        let count: Int? = try transaction.value(
-          "SELECT count(DISTINCT slot) FROM apptimist_links WHERE network = ?", network)
-        guard count ?? 0 < Self.slotsOfNetwork else { throw LinkRefusal.tooMany }
-      }
+      if parts.isEmpty { try requireSlot(for: network, transaction) }
       try transaction.execute(
         """
         INSERT INTO apptimist_links (slot, part, network, site, expires, content)
         VALUES (?, ?, ?, ?, ?, ?)
         """, place.slot, place.part, network, site, end.milliseconds, content)
-      let taken: Int? = try transaction.one("SELECT count(DISTINCT slot) FROM apptimist_links") {
-        try $0[0]
-      }
-      guard taken ?? 0 > Self.slots else { return }
-      try transaction.execute(
-        """
-        DELETE FROM apptimist_links WHERE slot = (
-          SELECT slot FROM apptimist_links WHERE site = (
-            SELECT site FROM apptimist_links GROUP BY site
-            ORDER BY count(*) DESC, min(expires) LIMIT 1)
-          ORDER BY expires LIMIT 1)
-        """)
+      if parts.isEmpty { try removeExcessSlot(transaction) }
     }
+  }
+
+  private func requireSlot(for network: String, _ transaction: borrowing Transaction) throws {
+    let count: Int? = try transaction.value(
+      "SELECT count(DISTINCT slot) FROM apptimist_links WHERE network = ?", network)
+    guard count ?? 0 < limits.linksPerAddress else { throw LinkRefusal.tooMany }
+  }
+
+  private func removeExcessSlot(_ transaction: borrowing Transaction) throws {
+    let taken: Int? = try transaction.value("SELECT count(DISTINCT slot) FROM apptimist_links")
+    guard taken ?? 0 > Self.slots else { return }
+    let largest = try transaction.one(
+      """
+      SELECT site, network FROM apptimist_links WHERE site = (
+        SELECT site FROM apptimist_links GROUP BY site ORDER BY count(*) DESC, min(expires) LIMIT 1)
+      GROUP BY site, network ORDER BY count(*) DESC, min(expires) LIMIT 1
+      """
+    ) { (site: try $0[0] as String, network: try $0[1] as String) }
+    guard let largest else { return }
+    try transaction.execute(
+      """
+      DELETE FROM apptimist_links WHERE slot = (
+        SELECT slot FROM apptimist_links WHERE site = ? AND network = ? ORDER BY expires LIMIT 1)
+      """, largest.site, largest.network)
   }
 
   /// Takes a part out, which only the first reader gets.

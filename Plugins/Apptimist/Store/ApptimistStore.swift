@@ -38,6 +38,8 @@ struct ApptimistStore: Sendable {
     var reservedKeys = 4_096
     /// The time after which the mailbox of an account is emptied that wasn't used after its first day.
     var unusedAge = Duration.seconds(30 * 86_400)
+    /// The slots by which devices are linked that one network may have at once.
+    var linksPerAddress = 20
     /// The most forums of a user that ask for a token.
     var gates = 32
     /// The most accounts for which a user vouches.

@@ -270,6 +270,9 @@ CREATE INDEX apptimist_vouchers_by_subject ON apptimist_vouchers (subject, id, v
 CREATE INDEX apptimist_files_by_directory ON apptimist_files (directory, size);
 CREATE INDEX apptimist_ephemeral_keys_by_end ON apptimist_ephemeral_keys (expires_at);
 CREATE INDEX apptimist_invitations_by_end ON apptimist_invitations (expires_at);
+CREATE INDEX apptimist_links_by_network ON apptimist_links (network, slot);
+CREATE INDEX apptimist_links_by_site ON apptimist_links (site, network, expires);
+CREATE INDEX apptimist_links_by_end ON apptimist_links (expires);
 CREATE INDEX apptimist_entries_by_run
   ON apptimist_entries (owner, sender, position, begins_run) WHERE begins_run = 1;
 CREATE INDEX apptimist_shares_by_entries ON apptimist_shares (owner, entries DESC, oldest);

@@ -175,6 +175,10 @@ CREATE TABLE apptimist_links (
   content BYTEA,
   PRIMARY KEY (slot, part)
 );
+-- What makes room or is counted is found without reading the contents.
+CREATE INDEX apptimist_links_by_network ON apptimist_links (network, slot);
+CREATE INDEX apptimist_links_by_site ON apptimist_links (site, network, expires);
+CREATE INDEX apptimist_links_by_end ON apptimist_links (expires);
 
 -- Updated with messages and acknowledgements: half-filled pages let that happen in place.
 CREATE TABLE apptimist_addresses (

@@ -195,6 +195,10 @@ CREATE TABLE apptimist_links (
   content BLOB,
   PRIMARY KEY (slot, part)
 ) STRICT, WITHOUT ROWID;
+-- What makes room or is counted is found without reading the contents.
+CREATE INDEX apptimist_links_by_network ON apptimist_links (network, slot);
+CREATE INDEX apptimist_links_by_site ON apptimist_links (site, network, expires);
+CREATE INDEX apptimist_links_by_end ON apptimist_links (expires);
 -- The push addresses of devices, and when they were woken.
 CREATE TABLE apptimist_addresses (
   owner INTEGER NOT NULL,
