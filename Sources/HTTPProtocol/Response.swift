@@ -35,10 +35,15 @@ public struct Response: Sendable {
   public var body: Body
   /// The length in bytes of a body in pieces, where it is known.
   public var length: Int?
-  /// True for a body in pieces that goes on as long as the client listens: a client that closes its side has gone.
-  public var endsWithPeer = false
+  /// True if the body is written as things happen, as long as the client listens.
+  public var isOpenEnded = false
   /// True if the connection ends after this response.
   public var closes = false
+
+  /// True if the body isn't there yet when the head is sent.
+  public var hasLaterBody: Bool {
+    if case .pieces = body { true } else { isOpenEnded }
+  }
 
   /// A response.
   public init(_ status: Status, fields: HeaderFields = HeaderFields(), body: Body = .none) {
@@ -97,7 +102,7 @@ extension Response {
     } else if version10 {
       output.append("Connection: keep-alive\r\n")
     }
-    if case .pieces = body {
+    if hasLaterBody {
       if let length {
         output.append("Content-Length: ")
         output.append(decimal: length)

@@ -47,8 +47,6 @@ final class HTTP1Connection: ServedProtocol {
   var piecesWait: ((Bool) -> Void)?
   /// Makes and sends the pieces.
   private var piecesTask: Task<Void, Never>?
-  /// True while a response is sent that goes on as long as the client listens.
-  private var endsWithPeer = false
   /// The body that a task takes while it comes.
   private var upload: RequestBody?
   private var isFirst = true
@@ -97,10 +95,7 @@ final class HTTP1Connection: ServedProtocol {
   func peerEnded() {
     peerHasEnded = true
     // Requests that arrived before the peer closed its side get their responses.
-    if case .responding = state {
-      if endsWithPeer { connection.finish() }
-      return
-    }
+    if case .responding = state { return }
     if pending.isEmpty { connection.finish() }
   }
 
@@ -249,11 +244,6 @@ final class HTTP1Connection: ServedProtocol {
   }
 
   func drain() {
-    if endsWithPeer, case .responding = state {
-      // It would go on for ever.
-      if !traits.version10 { connection.stage { $0.append(contentsOf: "0\r\n\r\n".utf8) } }
-      return connection.finish()
-    }
     guard case .idle = state else { return }
     connection.finish()
   }
@@ -294,7 +284,7 @@ extension HTTP1Connection {
     begin(.body(received: 0))
     var exchange = new
     switch exchange.plan {
-    case .respond(let limit, _), .task(let limit, _):
+    case .respond(let limit, _), .task(let limit, _), .stream(let limit, _):
       guard exchange.count(on: server) else {
         return discardBody(of: exchange, hasMore: hasMore, or: server.tooManyRequests)
       }
@@ -393,9 +383,13 @@ extension HTTP1Connection {
     guard let key else {
       // Held as long as the task holds the body.
       let charge = peer.presentCharge
-      return exchange.start(on: server) { [loop] response in
+      return exchange.start(on: server) { [loop] decision in
         withExtendedLifetime(charge) {}
-        (loop.connection(id)?.protocolHandler as? HTTP1Connection)?.respond(response)
+        let connection = loop.connection(id)?.protocolHandler as? HTTP1Connection
+        switch decision {
+        case .respond(let response): connection?.respond(response)
+        case .open(let opening): connection?.open(opening)
+        }
       }
     }
     let client = exchange.client
@@ -430,7 +424,6 @@ extension HTTP1Connection {
     send(response, keepAlive: keepAlive)
     let id = connection.id
     let isChunked = !traits.version10 && response.length == nil
-    endsWithPeer = response.endsWithPeer
     piecesTask = Task(executorPreference: loop) { [loop] in
       let connection = { loop.connection(id)?.protocolHandler as? HTTP1Connection }
       do {
@@ -448,9 +441,7 @@ extension HTTP1Connection {
   private func send(_ piece: [UInt8], isChunked: Bool) async -> Bool {
     guard connection.isOpen else { return false }
     connection.stage { output in
-      if isChunked { output.append(contentsOf: "\(String(piece.count, radix: 16))\r\n".utf8) }
-      output.append(contentsOf: piece)
-      if isChunked { output.append(contentsOf: "\r\n".utf8) }
+      if isChunked { output.append(chunk: piece) } else { output.append(contentsOf: piece) }
     }
     return await withCheckedContinuation { continuation in
       piecesWait = { continuation.resume(returning: $0) }
@@ -458,9 +449,8 @@ extension HTTP1Connection {
   }
 
   private func endPieces(isChunked: Bool, keepAlive: Bool) {
-    endsWithPeer = false
     piecesTask = nil
-    if isChunked { connection.stage { $0.append(contentsOf: "0\r\n\r\n".utf8) } }
+    if isChunked { connection.stage { $0.append(contentsOf: [UInt8].lastChunk) } }
     begin(.idle)
     if keepAlive, !server.isDraining { goOn() } else { connection.finish() }
   }
@@ -497,7 +487,22 @@ extension HTTP1Connection {
     connection.finish()
   }
 
-  // MARK: - Upgrade
+  // MARK: - Other uses of the connection
+
+  /// Opens a body that goes on as long as the client listens, and with it the connection.
+  private func open(_ opening: ResponseStreamOpening) {
+    guard !traits.headOnly else { return respond(opening.head) }
+    guard !server.isDraining else { return respond(Response(.serviceUnavailable)) }
+    // A client that has closed its side has gone.
+    guard !peerHasEnded else { return connection.finish() }
+    guard peer.belong(to: peer.owner) else {
+      return respond(server.response(to: server.core.placeRefusal(of: peer.owner)))
+    }
+    release()
+    pending = []
+    send(opening.head, keepAlive: false)
+    HTTP1ResponseStream.begin(on: connection, peer, isChunked: !traits.version10, opening)
+  }
 
   /// Ends the HTTP part of the connection and begins the WebSocket one.
   private func upgrade(

@@ -23,6 +23,7 @@ final class HTTP2Connection: ServedProtocol {
   /// The unsent bytes that are charged.
   private var chargedBacklog = 0
   private var awaitsTurn = false
+  private var isPumping = false
   /// The input that came while the machine was paused.
   private var leftover: [UInt8] = []
   private var peerHasEnded = false
@@ -111,6 +112,10 @@ final class HTTP2Connection: ServedProtocol {
 
   /// Writes the machine's frames, as many as the peer takes.
   private func pump() {
+    // What is given while frames are written is written with them.
+    guard !isPumping else { return }
+    isPumping = true
+    defer { isPumping = false }
     while connection.isOpen, !isBackedUp {
       let room = HTTP2Connection.outputLimit - connection.backlog
       var (hadFrames, actions): (Bool, [HTTP2Machine.Action]) = (false, [])
@@ -156,15 +161,20 @@ final class HTTP2Connection: ServedProtocol {
           begin(stream)
         }
       case .wrote(let stream):
-        _ = stream.charge(HTTP2Stream.overhead + stream.remaining)
-        if stream.remaining == 0 { stream.piecesWait.take()?(true) }
+        _ = stream.charge(HTTP2Stream.overhead + stream.backlog)
+        guard stream.remaining == 0 else { break }
+        stream.piecesWait.take()?(true)
+        sendQueued(of: stream)
+        if stream.backlog == 0 { stream.handler?.drained() }
       case .closed(let stream):
         stream.exchange?.release(on: server)
         stream.exchange = nil
         stream.upload.take()?.cut()
         stream.piecesWait.take()?(false)
         stream.piecesTask.take()?.cancel()
+        stream.queued = []
         _ = stream.charge(0)
+        stream.handler.take()?.closed()
       }
     }
   }
@@ -181,7 +191,8 @@ final class HTTP2Connection: ServedProtocol {
     case .refuse(let response): respond(response, to: stream)
     // WebSockets are for HTTP/1.1 here (RFC 9113 section 7).
     case .webSocket: respond(Response(.upgradeRequired), to: stream)
-    case .respond(let limit, _), .task(let limit, _), .upload(let limit, _):
+    case .respond(let limit, _), .task(let limit, _), .stream(let limit, _),
+      .upload(let limit, _):
       guard !hasBody || exchange.count(on: server) else {
         return respond(server.tooManyRequests, to: stream)
       }
@@ -276,10 +287,13 @@ final class HTTP2Connection: ServedProtocol {
     let memory = stream.memory
     let held = stream.charged - HTTP2Stream.overhead
     stream.charged = HTTP2Stream.overhead
-    stream.exchange?.start(on: server) { [loop] response in
+    stream.exchange?.start(on: server) { [loop] decision in
       if loop.isCurrent { _ = memory?.add(-held) }
       let connection = loop.connection(connectionID)?.protocolHandler as? HTTP2Connection
-      connection?.deliver(response, to: id)
+      switch decision {
+      case .respond(let response): connection?.deliver(response, to: id)
+      case .open(let opening): connection?.open(opening, on: id)
+      }
     }
     stream.exchange = nil
   }
@@ -358,10 +372,71 @@ final class HTTP2Connection: ServedProtocol {
     pump()
   }
 
+  // MARK: - Open bodies
+
+  /// Opens a body that goes on as long as the client listens.
+  private func open(_ opening: ResponseStreamOpening, on id: Int32) {
+    guard !server.isDraining else { return deliver(Response(.serviceUnavailable), to: id) }
+    deliver(opening.head, to: id)
+    guard let stream = machine.streams[id], stream.hasPieces else { return }
+    stream.highWaterMark = opening.highWaterMark
+    let handler = opening.makeHandler(HTTP2ResponseStream(self, on: loop, id))
+    // The maker may have ended it.
+    guard stream.state != .closed else { return handler.closed() }
+    stream.handler = handler
+  }
+
+  func backlog(of id: Int32) -> Int { machine.streams[id]?.backlog ?? 0 }
+
+  func send(_ bytes: [UInt8], to id: Int32) {
+    guard let stream = machine.streams[id], stream.hasPieces, !stream.isEnding, !bytes.isEmpty
+    else { return }
+    stream.queued += bytes
+    if stream.backlog <= stream.highWaterMark,
+      stream.charge(HTTP2Stream.overhead + stream.backlog)
+    {
+      sendQueued(of: stream)
+    } else {
+      machine.reset(stream, NGHTTP2_ENHANCE_YOUR_CALM)
+    }
+    pump()
+  }
+
+  func endBody(of id: Int32) {
+    guard let stream = machine.streams[id], stream.hasPieces else { return }
+    stream.isEnding = true
+    sendQueued(of: stream)
+    pump()
+  }
+
+  /// Gives nghttp2 the bytes of an open body that wait, once it has none, and the end behind them.
+  private func sendQueued(of stream: HTTP2Stream) {
+    guard stream.remaining == 0 else { return }
+    if !stream.queued.isEmpty {
+      machine.send(exchange(&stream.queued, with: []), to: stream, now: loop.now)
+    } else if stream.isEnding {
+      machine.endPieces(of: stream, isWhole: true)
+    }
+  }
+
+  func setTimer(after duration: Duration, of id: Int32) {
+    machine.streams[id]?.timer = loop.now(after: duration)
+  }
+
+  private func fireTimers() {
+    let now = loop.now
+    for stream in machine.streams.values {
+      guard let timer = stream.timer, now >= timer else { continue }
+      stream.timer = nil
+      stream.handler?.timerFired()
+    }
+  }
+
   // MARK: - Time
 
   func tick() {
     guard !connection.isStalled, isBacklogCharged else { return connection.cut() }
+    fireTimers()
     let (isFastEnough, actions) = machine.tick(now: loop.now, isBackedUp: connection.backlog > 0)
     perform(actions)
     guard isFastEnough else { return connection.cut() }
@@ -369,6 +444,8 @@ final class HTTP2Connection: ServedProtocol {
   }
 
   func drain() {
+    // They would go on for ever.
+    for stream in machine.streams.values where stream.handler != nil { endBody(of: stream.id) }
     machine.leave(now: loop.now)
     pump()
   }

@@ -392,7 +392,7 @@ extension HTTP2Machine {
     }
     var fields = HTTP2Fields(response, date: date, headOnly: stream.isHead)
     let count = payload(of: response, to: stream)
-    if case .pieces = response.body { stream.hasPieces = !stream.isHead }
+    if response.hasLaterBody { stream.hasPieces = !stream.isHead }
     if count > 0 { attach(response.body, for: stream) }
     if session?.submit(&fields, hasBody: count > 0 || stream.hasPieces, to: stream.id) != true {
       reset(stream, NGHTTP2_INTERNAL_ERROR)

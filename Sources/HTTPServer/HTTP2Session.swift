@@ -307,6 +307,13 @@ final class HTTP2Stream {
   var piecesWait: ((Bool) -> Void)?
   /// Makes and sends the pieces.
   var piecesTask: Task<Void, Never>?
+  /// The writer of a body that goes on as long as the client listens, and the moment at which its timer fires.
+  var handler: (any ResponseStreamHandler)?
+  var timer: Int64?
+  /// The bytes behind the payload, of which more may come unless the body is ending.
+  var queued: [UInt8] = []
+  var highWaterMark = 0
+  var isEnding = false
 
   init(_ id: Int32, limits: RequestParser.Limits) {
     self.id = id
@@ -315,6 +322,9 @@ final class HTTP2Stream {
 
   /// The number of bytes of the response that wait to be sent.
   var remaining: Int { payload.count - offset }
+
+  /// The number of bytes that were given and wait to be sent.
+  var backlog: Int { remaining + queued.count }
 
   /// Appends the next bytes of the response.
   func dequeuePayload(_ count: Int, into output: inout [UInt8]) {
@@ -361,7 +371,7 @@ struct HTTP2Fields {
     append(lines: date)
     append(lines: response.fields.bytes)
     // The rule of HTTP/1.1: none where the length that `GET` would have is not known.
-    if case .pieces = response.body {
+    if response.hasLaterBody {
       if let length = response.length { append("content-length", decimal: length) }
       return
     }

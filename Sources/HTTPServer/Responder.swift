@@ -35,6 +35,8 @@ package enum RequestPlan: Sendable {
   case respond(bodyLimit: Int, @Sendable (Request) -> Response)
   /// Responds by a task whose executor is the connection's loop.
   case task(bodyLimit: Int, @Sendable (Request) async -> Response)
+  /// Responds by a task, with a response that may go on as long as the client listens.
+  case stream(bodyLimit: Int, @Sendable (Request) async -> StreamDecision)
   /// Responds by a task that takes the body while it comes.
   case upload(bodyLimit: Int, @Sendable (Request, RequestBody) async -> Response)
   /// A WebSocket handshake, accepted or refused by a task on the connection's loop.
@@ -94,32 +96,30 @@ struct Exchange {
     switch plan {
     case .refuse(let response): response
     case .respond(_, let handler): handler(request)
-    case .task, .upload, .webSocket: nil
+    case .task, .stream, .upload, .webSocket: nil
     }
   }
 
   /// Starts the task that makes the response.
   ///
-  /// - Parameter completion: takes the response, on the loop unless that has ended.
-  mutating func start(on server: ServerLoop, completion: @escaping @Sendable (Response) -> Void) {
-    let handler: @Sendable (Request) async -> Response
+  /// - Parameter completion: receives the decision, on the loop unless that has ended.
+  mutating func start(
+    on server: ServerLoop, completion: @escaping @Sendable (StreamDecision) -> Void
+  ) {
     switch plan {
-    case .task(_, let handle): handler = handle
-    case .upload(_, let handle):
-      handler = { whole in
+    case .task(_, let handler):
+      run(on: server, handler) { completion(.respond($0)) }
+    case .stream(_, let handler):
+      run(on: server, handler, completion)
+    case .upload(_, let handler):
+      run(on: server) { whole in
         var request = whole
         request.body = []
-        return await handle(request, RequestBody(whole: whole.body))
+        return await handler(request, RequestBody(whole: whole.body))
+      } _: {
+        completion(.respond($0))
       }
-    case .refuse, .respond, .webSocket: return
-    }
-    // The task holds the request, also when the connection ends before it does.
-    let request = request
-    let client = counted.take()
-    Task(executorPreference: server.loop) {
-      let response = await handler(request)
-      server.endRequest(of: client)
-      completion(response)
+    case .refuse, .respond, .webSocket: break
     }
   }
 
@@ -133,12 +133,10 @@ struct Exchange {
     completion: @escaping @Sendable (Response) -> Void
   ) {
     guard case .upload(_, let handler) = plan else { return }
-    let request = request
-    let client = counted.take()
-    Task(executorPreference: server.loop) {
-      let response = await handler(request, body)
-      server.endRequest(of: client)
-      completion(response)
+    run(on: server) {
+      await handler($0, body)
+    } _: {
+      completion($0)
     }
   }
 
@@ -149,12 +147,21 @@ struct Exchange {
     on server: ServerLoop, completion: @escaping @Sendable (WebSocketDecision) -> Void
   ) {
     guard case .webSocket(let handler) = plan else { return }
+    run(on: server, handler, completion)
+  }
+
+  /// Runs a handler as a task, which counts as a request in progress until it is done.
+  private mutating func run<Outcome: Sendable>(
+    on server: ServerLoop, _ handler: @escaping @Sendable (Request) async -> Outcome,
+    _ completion: @escaping @Sendable (Outcome) -> Void
+  ) {
+    // The task holds the request, also when the connection ends before it does.
     let request = request
     let client = counted.take()
     Task(executorPreference: server.loop) {
-      let decision = await handler(request)
+      let outcome = await handler(request)
       server.endRequest(of: client)
-      completion(decision)
+      completion(outcome)
     }
   }
 }
@@ -163,7 +170,9 @@ extension RequestPlan {
   /// The longest body that is wanted, in bytes.
   var bodyLimit: Int {
     switch self {
-    case .respond(let limit, _), .task(let limit, _), .upload(let limit, _): limit
+    case .respond(let limit, _), .task(let limit, _), .stream(let limit, _),
+      .upload(let limit, _):
+      limit
     case .refuse, .webSocket: 0
     }
   }

@@ -50,6 +50,21 @@ final class Route: Sendable {
           return finish(request, response, start)
         } catch { return fail(request, error, start) }
       }
+    case .stream(let handler):
+      return .stream(bodyLimit: bodyLimit) { [self] request in
+        let start = ContinuousClock.now
+        do {
+          let decision = try await taking(turnsOf: request) {
+            try await handler(request, parameters)
+          }
+          switch decision {
+          case .respond(let response): return .respond(finish(request, response, start))
+          case .open(let opening):
+            _ = finish(request, opening.head, start)
+            return decision
+          }
+        } catch { return .respond(fail(request, error, start)) }
+      }
     case .either(let isInline, let handler, let otherwise):
       return isInline() ? inlinePlan(parameters, handler) : taskPlan(parameters, otherwise)
     case .webSocket(let accept):

@@ -27,6 +27,9 @@ package struct Router: Sendable {
   /// Answers a request as a task on the event loop, and receives its body in parts.
   package typealias UploadHandler =
     @Sendable (Request, RequestBody, RouteParameters) async throws -> Response
+  /// Answers a request as a task on the event loop, with a response that may go on as long as the client listens.
+  package typealias StreamHandler =
+    @Sendable (Request, RouteParameters) async throws -> StreamDecision
   /// Looks at a request before any of its body is read, inline on the event loop, and throws the error that refuses it.
   package typealias Screen = @Sendable (RequestHead, RequestOrigin) throws(HTTPError) -> Void
   /// Accepts a WebSocket, or throws the error that refuses it.
@@ -121,6 +124,11 @@ package struct Router: Sendable {
     add(methods, pattern, bodyLimit, .upload(handler))
   }
 
+  /// Adds a route for `GET` and `HEAD`, answered by a task, with a response that may go on as long as the client listens.
+  package mutating func stream(_ pattern: String, _ handler: @escaping StreamHandler) {
+    add([.get], pattern, nil, .stream(handler))
+  }
+
   /// Adds a route for WebSocket handshakes (RFC 6455).
   ///
   /// - Parameter accept: gives the session's handler and limits, or throws the error that refuses the handshake.
@@ -184,6 +192,7 @@ enum RouteHandler: Sendable {
   case inline(Router.Handler)
   case task(Router.AsyncHandler)
   case upload(Router.UploadHandler)
+  case stream(Router.StreamHandler)
   case either(@Sendable () -> Bool, Router.Handler, Router.AsyncHandler)
   case webSocket(Router.WebSocketRoute)
 }

@@ -19,6 +19,15 @@ extension RouteTable {
     case .task(let bodyLimit, let handler):
       response =
         request.body.count > bodyLimit ? Response(.contentTooLarge) : await handler(request)
+    case .stream(let bodyLimit, let handler):
+      if request.body.count > bodyLimit {
+        response = Response(.contentTooLarge)
+      } else {
+        switch await handler(request) {
+        case .respond(let whole): response = whole
+        case .open(let opening): response = opening.head
+        }
+      }
     case .upload(let bodyLimit, let handler):
       response =
         request.body.count > bodyLimit

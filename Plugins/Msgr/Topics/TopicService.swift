@@ -137,9 +137,12 @@ final class TopicService: Sendable {
   private func publishEffects(_ receipt: TopicReceipt) {
     guard let predecessor = receipt.predecessor else { return }
     let entry = receipt.entry
-    hub.publish([
-      (entry.topic, .entry(Entry(entry, at: entry.number, after: predecessor)))
-    ])
+    if hub.hasMembers(of: entry.topic) {
+      let streamed = StreamedTopicEntry(entry)
+      hub.publish([
+        (entry.topic, .entry(Entry(streamed, at: entry.number, after: predecessor)))
+      ])
+    }
     if store.store.isShared {
       link.notifyAll(
         [NotificationKind.entries] + NotificationKind.bytes(entry.number.rawValue), of: entry.topic)
@@ -178,22 +181,16 @@ final class TopicService: Sendable {
   /// - Throws: ``TopicRefusal``.
   func open(
     _ topics: [TopicName], since: TopicSince, _ filter: TopicFilter, by requester: TopicRequester
-  ) async throws -> TopicStreamLease {
+  ) async throws -> TopicStreamStart {
     try chargeReading(requester)
     guard let slot = streamSlots.acquire(for: requester) else {
       throw TopicRefusal.tooManyStreams(retryAfter: 60)
     }
-    do {
-      try await store.beginReading(topics, by: requester)
-      let start = try await store.start(of: topics, since: since)
-      let id = lastStream.wrappingAdd(1, ordering: .relaxed).newValue
-      let stream = TopicStream(
-        id: id, topics: topics, from: start, filter: filter, for: requester, in: self)
-      return TopicStreamLease(stream, slot)
-    } catch {
-      slot.leave()
-      throw error
-    }
+    try await store.beginReading(topics, by: requester)
+    return TopicStreamStart(
+      id: lastStream.wrappingAdd(1, ordering: .relaxed).newValue, topics: topics,
+      positions: try await store.start(of: topics, since: since), filter: filter,
+      requester: requester, slot: slot, owner: WorkOwner.current)
   }
 
   /// Begins a poll, which gives what is there, oldest first.
@@ -214,9 +211,12 @@ final class TopicService: Sendable {
   }
 
   /// Reads on for a stream; nil if that can't be done, which is logged.
-  func read(_ topic: TopicName, after position: TopicPosition, isLive: Bool) async -> [TopicEntry]?
-  {
-    do { return try await store.entries(of: topic, after: position, isLive: isLive) } catch {
+  func read(
+    _ topic: TopicName, after position: TopicPosition, isLive: Bool, atMost count: Int
+  ) async -> [TopicEntry]? {
+    do {
+      return try await store.entries(of: topic, after: position, isLive: isLive, atMost: count)
+    } catch {
       log.error("stream of a topic ended: its log can't be read", ["cause": "\(error)"])
       return nil
     }
@@ -243,10 +243,6 @@ final class TopicService: Sendable {
       group.addTask { [self] in
         await repeatWork(
           every: Self.checkInterval, orLog: "streams of topics aren't checked", checkReaders)
-      }
-      group.addTask { [self] in
-        let interval = min(.milliseconds(500), configuration.keepalive / 2)
-        await repeatWork(every: interval, orLog: "streams get no signs of life", keepAlive)
       }
       if let upstream {
         group.addTask { [self] in
@@ -294,7 +290,7 @@ final class TopicService: Sendable {
     for start in stride(from: 0, to: streams.count, by: 500) {
       let some = Array(streams[start...].prefix(500))
       let good = try await store.mayStillRead(some.map { ($0.requester, $0.topics) })
-      for (stream, isGood) in zip(some, good) where !isGood { stream.end() }
+      for (stream, isGood) in zip(some, good) where !isGood { stream.end(.forbidden) }
     }
   }
 
@@ -303,11 +299,6 @@ final class TopicService: Sendable {
     return hub.members.compactMap { item in
       seen.insert(item.member.id).inserted ? item.member.reader : nil
     }
-  }
-
-  private func keepAlive() async throws {
-    let now = ContinuousClock.now
-    for stream in openStreams() { stream.keepAlive(after: configuration.keepalive, at: now) }
   }
 
   /// Removes what is too old.
@@ -371,6 +362,8 @@ final class TopicStreamSlot: Sendable {
     self.key = key
     self.slots = slots
   }
+
+  deinit { leave() }
 
   /// Gives the place back, once.
   func leave() {

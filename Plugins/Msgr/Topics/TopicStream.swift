@@ -1,269 +1,218 @@
 internal import Cluster
 internal import Formats
 internal import Platform
-internal import Synchronization
+internal import Transport
 
-/// Runs what the hub has for a stream where it is told: streams of topics keep their own lock.
-final class TopicDeliveryLoop: DeliveryLoop {
-  static let shared = TopicDeliveryLoop()
+/// An entry on its way to streams, of which each form is made once for all of them.
+final class StreamedTopicEntry: Sendable {
+  let entry: TopicEntry
+  private let forms = Lock<[Int: [UInt8]]>([:])
 
-  func execute(_ body: @escaping @Sendable () -> Void) { body() }
+  init(_ entry: TopicEntry) { self.entry = entry }
+
+  /// Returns the entry in a form.
+  ///
+  /// - Parameters:
+  ///   - form: the number of the form, by which the same bytes are found again.
+  ///   - make: makes the bytes, if nobody has yet.
+  func bytes(in form: Int, _ make: (TopicEntry) -> [UInt8]) -> [UInt8] {
+    if let known = forms.withLock({ $0[form] }) { return known }
+    // Outside of the lock: two loops may do it at a time, which is no harm.
+    let new = make(entry)
+    forms.withLock { $0[form] = new }
+    return new
+  }
 }
 
-/// A stream's place in the log of one of its topics.
-final class TopicSeat: HubMember {
+/// The place of a stream in the log of one of its topics.
+///
+/// Unchecked because its variables are touched on its stream's event loop only.
+final class TopicSeat: HubMember, @unchecked Sendable {
   let id: Int64
   let topic: TopicName
-  private weak let stream: TopicStream?
-
-  var loop: TopicDeliveryLoop { TopicDeliveryLoop.shared }
-
-  init(id: Int64, topic: TopicName, stream: TopicStream) {
-    self.id = id
-    self.topic = topic
-    self.stream = stream
-  }
-
-  func receive(_ updates: [EntryUpdate<TopicPosition, TopicEntry>]) {
-    stream?.accept(updates, of: topic)
-  }
-
   /// The stream that reads, whose right is checked again.
-  var reader: TopicStream? { stream }
+  let reader: TopicStream
+  fileprivate var cursor: Cursor<TopicPosition>
+
+  fileprivate init(of reader: TopicStream, in topic: TopicName, after start: TopicPosition) {
+    id = reader.id
+    self.topic = topic
+    self.reader = reader
+    cursor = Cursor(after: start)
+  }
+
+  var loop: EventLoop { reader.loop }
+
+  func receive(_ updates: [EntryUpdate<TopicPosition, StreamedTopicEntry>]) {
+    reader.receive(updates, in: self)
+  }
 }
 
 /// The open streams of topics on this node.
 typealias TopicHub = Hub<TopicName, TopicSeat>
 
-/// A reader of some topics, whose entries wait here until the connection takes them.
+/// The reason why the server ends a stream.
+enum TopicStreamEnd: Sendable {
+  /// The right to read has ended.
+  case forbidden
+  /// The log can't be read.
+  case failed
+}
+
+/// The connection of a stream, which writes entries in its client's form; touched on its loop only.
+protocol TopicStreamConnection: AnyObject {
+  var loop: EventLoop { get }
+  /// The bytes that wait to be sent.
+  var backlog: Int { get }
+  /// Writes an entry, unless the client has no use for it.
+  func send(_ entry: StreamedTopicEntry)
+  func end(_ reason: TopicStreamEnd)
+}
+
+/// The beginning of a stream: whose it is, and what it reads from where. Its place is given back with it, unless the stream
+/// begins.
+struct TopicStreamStart: Sendable {
+  let id: Int64
+  let topics: [TopicName]
+  /// The positions after which it begins.
+  let positions: [TopicName: TopicPosition]
+  let filter: TopicFilter
+  let requester: TopicRequester
+  let slot: TopicStreamSlot
+  /// The owner of the work that the stream makes.
+  let owner: WorkOwner?
+}
+
+/// A reader of some topics.
 ///
 /// It has a cursor in each topic, and reads on from there; what it is told is only faster. So each entry comes once, in the
-/// order of its topic's log, whatever happens meanwhile.
-final class TopicStream: Sendable {
-  /// An item that a stream sends.
-  enum Item: Sendable {
-    case entry(TopicEntry)
-    case keepalive
-  }
-
-  /// The entries that may wait, and their bytes; what comes then is read when there is room.
-  private static let longestQueue = 64
-  private static let largestQueue = 256 << 10
-
-  private struct State {
-    var cursors: [TopicName: Cursor<TopicPosition>]
-    var queue: [Item] = []
-    /// The bytes of what waits.
-    var size = 0
-    /// Resumes who waits for an item.
-    var waiter: CheckedContinuation<Item?, Never>?
-    /// Called when there is something to take, where nobody waits.
-    var notify: (@Sendable () -> Void)?
-    var isReading = false
-    var isOver = false
-    /// Nil while the entries that were there before are read.
-    var isLive = false
-    var lastItem: ContinuousClock.Instant
-
-    /// True if more may wait.
-    var hasRoom: Bool {
-      queue.count < TopicStream.longestQueue && size < TopicStream.largestQueue
-    }
-
-    mutating func append(_ item: Item) {
-      queue.append(item)
-      size += TopicStream.size(of: item)
-    }
-
-    mutating func removeFirst() -> Item? {
-      guard !queue.isEmpty else { return nil }
-      let item = queue.removeFirst()
-      size -= TopicStream.size(of: item)
-      return item
-    }
-  }
-
-  private static func size(of item: Item) -> Int {
-    guard case .entry(let entry) = item else { return 0 }
-    return entry.text.utf8.count + MsgrStore.messageOverhead
-  }
+/// order of its topic's log, whatever happens meanwhile. While the client doesn't read, nothing is kept for it: it is read
+/// from the log later.
+///
+/// Unchecked because its variables are touched on its connection's event loop only.
+final class TopicStream: @unchecked Sendable {
+  /// The bytes that may wait to be sent while more is sent.
+  private static let lowWaterMark = 64 << 10
 
   let id: Int64
   let topics: [TopicName]
-  let filter: TopicFilter
   let requester: TopicRequester
+  let loop: EventLoop
+  /// The entries that are wanted; nil for all.
+  private let filter: TopicFilter?
   private let service: TopicService
-  private let state: Mutex<State>
+  private let slot: TopicStreamSlot
+  private let owner: WorkOwner?
+  /// The connection, until it is over.
+  private var connection: (any TopicStreamConnection)?
+  private var seats: [TopicSeat] = []
+  /// The entries that are read at once: fewer where they are long.
+  private var pageSize = 16
+  private var isReading = false
+  /// False while the entries that were there before are read.
+  private var isLive = false
 
+  /// Makes a stream that begins at once; to be called on the connection's loop.
   init(
-    id: Int64, topics: [TopicName], from start: [TopicName: TopicPosition], filter: TopicFilter,
-    for requester: TopicRequester, in service: TopicService
+    _ start: TopicStreamStart, of service: TopicService,
+    to connection: any TopicStreamConnection
   ) {
-    self.id = id
-    self.topics = topics
-    self.filter = filter
-    self.requester = requester
+    id = start.id
+    topics = start.topics
+    requester = start.requester
+    filter = start.filter == TopicFilter() ? nil : start.filter
+    slot = start.slot
+    owner = start.owner
+    loop = connection.loop
     self.service = service
-    state = Mutex(
-      State(
-        cursors: start.mapValues { Cursor(after: $0) }, lastItem: .now))
-  }
-
-  /// Joins the hub, and begins to read.
-  func begin(notify: (@Sendable () -> Void)? = nil) {
-    state.withLock { $0.notify = notify }
+    self.connection = connection
+    seats.reserveCapacity(topics.count)
     for topic in topics {
-      _ = service.hub.join(TopicSeat(id: id, topic: topic, stream: self), of: topic)
+      let seat = TopicSeat(of: self, in: topic, after: start.positions[topic] ?? .zero)
+      seats.append(seat)
+      _ = service.hub.join(seat, of: topic)
     }
     readOn()
   }
 
-  // MARK: - In
-
-  fileprivate func accept(_ news: [EntryUpdate<TopicPosition, TopicEntry>], of topic: TopicName) {
-    let wake = state.withLock { state -> (() -> Void)? in
-      guard !state.isOver else { return nil }
-      var wake: (() -> Void)?
-      for news in news {
-        let isReady = state.hasRoom && state.isLive && !state.isReading
-        let entry = state.cursors[topic]?.apply(news, isReady: isReady)
-        guard let entry else { continue }
-        state.cursors[topic]?.pass(entry.position)
-        if filter.accepts(entry.content) {
-          wake = Self.add(.entry(entry.content), to: &state) ?? wake
-        }
-      }
-      return wake
+  /// Sends the entries that come next, and reads on if others are between.
+  fileprivate func receive(
+    _ updates: [EntryUpdate<TopicPosition, StreamedTopicEntry>], in seat: TopicSeat
+  ) {
+    for update in updates {
+      let isReady = isLive && !isReading && !isBackedUp
+      guard let entry = seat.cursor.apply(update, isReady: isReady) else { continue }
+      seat.cursor.pass(entry.position)
+      send(entry.content)
     }
-    wake?()
     readOn()
   }
 
-  /// Adds an item, or hands it to who waits.
-  ///
-  /// - Returns: what is to be called outside the lock.
-  private static func add(_ item: Item, to state: inout State) -> (() -> Void)? {
-    state.lastItem = .now
-    if let waiter = state.waiter.take() { return { waiter.resume(returning: item) } }
-    state.append(item)
-    return state.notify
+  private func send(_ entry: StreamedTopicEntry) {
+    guard filter?.accepts(entry.entry) ?? true else { return }
+    connection?.send(entry)
   }
+
+  private var isBackedUp: Bool { connection?.backlog ?? 0 > Self.lowWaterMark }
+
+  /// Called when the client has read what waited.
+  func drained() { readOn() }
 
   /// Reads on in the topics that have more, one after the other.
   private func readOn() {
-    let next = state.withLock { state -> (TopicName, TopicPosition, Bool)? in
-      guard !state.isOver, !state.isReading, state.hasRoom else { return nil }
-      for topic in topics {
-        if let position = state.cursors[topic]?.nextRead() {
-          state.isReading = true
-          return (topic, position, state.isLive)
+    guard connection != nil, !isReading, !isBackedUp else { return }
+    for seat in seats {
+      guard let position = seat.cursor.nextRead() else { continue }
+      isReading = true
+      Task(executorPreference: loop) { [self] in
+        let page = await WorkOwner.$current.withValue(owner) {
+          await service.read(seat.topic, after: position, isLive: isLive, atMost: pageSize)
         }
+        finishRead(page, in: seat, from: position)
       }
-      // What comes from now on is live.
-      state.isLive = true
-      return nil
+      return
     }
-    guard let (topic, position, isLive) = next else { return }
-    Task {
-      let page = await service.read(topic, after: position, isLive: isLive)
-      finishRead(of: topic, page, from: position)
-      readOn()
-    }
+    // What comes from now on is live.
+    isLive = true
   }
 
-  private func finishRead(of topic: TopicName, _ page: [TopicEntry]?, from position: TopicPosition)
-  {
-    guard let page else { return end() }
-    let wakes = state.withLock { state -> [() -> Void] in
-      state.isReading = false
-      guard !state.isOver else { return [] }
-      var wakes: [() -> Void] = []
-      var end = position
-      var isWhole = true
-      for entry in page {
-        // What has no room is read again later.
-        guard state.hasRoom else {
-          isWhole = false
-          break
-        }
-        end = entry.number
-        guard state.cursors[topic]?.wants(entry.number) == true else { continue }
-        state.cursors[topic]?.pass(entry.number)
-        guard filter.accepts(entry) else { continue }
-        if let wake = Self.add(.entry(entry), to: &state) { wakes.append(wake) }
-      }
-      state.cursors[topic]?.finishRead(
-        end: end, isLast: isWhole && page.count < TopicStore.pageSize)
-      return wakes
+  private func finishRead(
+    _ page: [TopicEntry]?, in seat: TopicSeat, from position: TopicPosition
+  ) {
+    isReading = false
+    guard connection != nil else { return }
+    guard let page else {
+      connection?.end(.failed)
+      return
     }
-    for wake in wakes { wake() }
-  }
-
-  /// Adds a sign of life if nothing was sent for a time.
-  func keepAlive(after interval: Duration, at now: ContinuousClock.Instant) {
-    let wake = state.withLock { state -> (() -> Void)? in
-      guard !state.isOver, state.queue.isEmpty, now - state.lastItem >= interval else { return nil }
-      return Self.add(.keepalive, to: &state)
+    var last = position
+    var sent = 0
+    for entry in page {
+      // What has no room is read again later.
+      guard !isBackedUp else { break }
+      sent += 1
+      last = entry.number
+      guard seat.cursor.wants(last) else { continue }
+      seat.cursor.pass(last)
+      send(StreamedTopicEntry(entry))
     }
-    wake?()
-  }
-
-  // MARK: - Out
-
-  /// Returns the next item, which it waits for; nil at the end, and when the task is cancelled.
-  func next() async -> Item? {
-    let item = await withTaskCancellationHandler {
-      await withCheckedContinuation { continuation in
-        let ready = state.withLock { state -> Item?? in
-          if let item = state.removeFirst() { return .some(.some(item)) }
-          if state.isOver { return .some(nil) }
-          state.waiter = continuation
-          return nil
-        }
-        if let ready { continuation.resume(returning: ready) }
-      }
-    } onCancel: {
-      end()
-    }
+    let isWhole = sent == page.count
+    seat.cursor.finishRead(end: last, isLast: isWhole && page.count < pageSize)
+    pageSize = isWhole ? min(TopicStore.pageSize, 2 * pageSize) : max(1, sent)
     readOn()
-    return item
   }
 
-  /// Returns the next item if one is there.
-  func nextWaiting() -> Item? {
-    let item = state.withLock { $0.removeFirst() }
-    if item != nil { readOn() }
-    return item
+  /// Ends the stream, from any thread.
+  func end(_ reason: TopicStreamEnd) {
+    loop.execute { [self] in connection?.end(reason) }
   }
 
-  /// True if the stream has ended, and nothing waits to be taken.
-  var isOver: Bool { state.withLock { $0.isOver && $0.queue.isEmpty } }
-
-  /// Ends the stream.
-  func end() {
-    let (waiter, notify) = state.withLock { state in
-      let wasOver = state.isOver
-      state.isOver = true
-      return (state.waiter.take(), wasOver ? nil : state.notify)
-    }
-    waiter?.resume(returning: nil)
-    notify?()
+  /// Called when the connection is over.
+  func closed() {
+    guard connection != nil else { return }
+    connection = nil
     for topic in topics { service.hub.leave(id, of: topic) }
-  }
-}
-
-/// Ends a stream when its connection lets it go.
-final class TopicStreamLease: Sendable {
-  let stream: TopicStream
-  private let slot: TopicStreamSlot
-
-  init(_ stream: TopicStream, _ slot: TopicStreamSlot) {
-    self.stream = stream
-    self.slot = slot
-  }
-
-  deinit {
-    stream.end()
+    seats = []
     slot.leave()
   }
 }
@@ -296,7 +245,7 @@ struct TopicRegistry: MemberRegistry {
 
   func entries(
     at places: [(user: TopicName, position: TopicPosition)]
-  ) async throws -> [(user: TopicName, entry: Entry<TopicPosition, TopicEntry>)] {
+  ) async throws -> [(user: TopicName, entry: Entry<TopicPosition, StreamedTopicEntry>)] {
     // The streams read on themselves, as a notice tells nothing of what was before.
     []
   }

@@ -66,7 +66,7 @@ struct NtfyRoutes: Sendable {
     }
     on([.get], "/{topics}/auth", &router) { try await auth($0, $1) }
     for (word, form) in [("json", NtfyStreamForm.json), ("sse", .sse), ("raw", .raw)] {
-      on([.get], "/{topics}/\(word)", &router) { try await read($0, $1, form) }
+      router.stream("/{topics}/\(word)") { try await read($0, $1, form) }
     }
     router.webSocket("/{topics}/ws") { request, parameters in
       try await self.acceptStream(request, parameters)
@@ -142,18 +142,26 @@ struct NtfyRoutes: Sendable {
   private func answering(
     _ request: Request, _ act: () async throws -> Response
   ) async throws -> Response {
-    var response: Response
     do {
       let owner = WorkOwner(client: request.origin.client)
-      response = try await WorkOwner.$current.withValue(owner) { try await act() }
-    } catch {
-      guard let failure = NtfyError(refusing: error) else { throw error }
-      // A person who has mistyped an address gets the page that leads to the front door.
-      if failure == .notFound, request.head.isForPage { throw HTTPError(.notFound) }
-      response = failure.answering(request.head).response
-    }
-    if topics.configuration.hasCORS { response.fields.append(Self.allowOrigin, "*") }
-    return response
+      return shared(try await WorkOwner.$current.withValue(owner) { try await act() })
+    } catch { return try refusal(of: request, error) }
+  }
+
+  /// Makes the response to a request that failed, or throws what is no client's error.
+  private func refusal(of request: Request, _ error: any Error) throws -> Response {
+    guard let failure = NtfyError(refusing: error) else { throw error }
+    // A person who has mistyped an address gets the page that leads to the front door.
+    if failure == .notFound, request.head.isForPage { throw HTTPError(.notFound) }
+    return shared(failure.answering(request.head).response)
+  }
+
+  /// Lets pages of any origin read a response, as it needs no cookies.
+  private func shared(_ response: Response) -> Response {
+    guard topics.configuration.hasCORS else { return response }
+    var shared = response
+    shared.fields.append(Self.allowOrigin, "*")
+    return shared
   }
 
   static func json(_ value: JSONValue) -> Response { json(value.bytes) }
@@ -294,7 +302,18 @@ struct NtfyRoutes: Sendable {
 
   private func read(
     _ request: Request, _ parameters: RouteParameters, _ form: NtfyStreamForm
-  ) async throws -> Response {
+  ) async throws -> StreamDecision {
+    do {
+      let owner = WorkOwner(client: request.origin.client)
+      return try await WorkOwner.$current.withValue(owner) {
+        try await decision(request, parameters, form)
+      }
+    } catch { return .respond(try refusal(of: request, error)) }
+  }
+
+  private func decision(
+    _ request: Request, _ parameters: RouteParameters, _ form: NtfyStreamForm
+  ) async throws -> StreamDecision {
     let reading = try NtfyReadRequest(
       parameters.text("topics") ?? "", request.head, now: topics.now)
     let requester = try await requester(request)
@@ -303,26 +322,28 @@ struct NtfyRoutes: Sendable {
       let poll = try await topics.poll(
         reading.topics, since: reading.since, reading.filter, withWaiting: reading.withWaiting,
         by: requester)
-      var response = Response(.ok, body: try await Self.body(of: poll, encoder))
-      response.fields.append(.contentType, form.contentType)
-      response.fields.append(.cacheControl, "no-store")
-      return response
+      return .respond(
+        readResponse(in: form, body: try await Self.body(of: poll, encoder)))
     }
-    let lease = try await topics.open(
+    let start = try await topics.open(
       reading.topics, since: reading.since, reading.filter, by: requester)
     let waiting =
       reading.withWaiting ? try await topics.store.waiting(in: reading.topics) : []
     let opening =
       encoder.bytes(.open, topics) + waiting.filter(reading.filter.accepts).flatMap(encoder.bytes)
-    lease.stream.begin()
-    let output = NtfyStreamOutput(lease, encoder, topics, opening: opening)
-    var response = Response(
-      .ok, body: .pieces(AsyncThrowingStream { await output.next() }))
-    response.endsWithPeer = true
-    response.fields.append(.contentType, form.contentType)
+    var head = readResponse(in: form, body: .none)
+    head.fields.append(FieldName("X-Accel-Buffering"), "no")
+    return .open(
+      ResponseStreamOpening(head) { [topics] output in
+        NtfyBody(output, start, encoder, topics, opening: opening)
+      })
+  }
+
+  private func readResponse(in form: NtfyStreamForm, body: Response.Body) -> Response {
+    var response = Response(.ok, body: body)
+    if let type = form.contentType { response.fields.append(.contentType, type) }
     response.fields.append(.cacheControl, "no-store")
-    response.fields.append(FieldName("X-Accel-Buffering"), "no")
-    return response
+    return shared(response)
   }
 
   /// The bytes of a poll that are sent as a whole, and of a piece of a longer one.
@@ -360,13 +381,13 @@ struct NtfyRoutes: Sendable {
       let reading = try NtfyReadRequest(
         parameters.text("topics") ?? "", request.head, now: topics.now)
       let requester = try await requester(request)
-      let lease = try await topics.open(
+      let start = try await topics.open(
         reading.topics, since: reading.since, reading.filter, by: requester)
       let encoder = NtfyStreamEncoder(
-        reading, form: .json, agent: request.head.value(Self.userAgent))
+        reading, form: .webSocket, agent: request.head.value(Self.userAgent))
       let topics = topics
       var acceptance = WebSocketAcceptance { session in
-        NtfySocket(session, lease, encoder, topics)
+        NtfySocket(session, start, encoder, topics)
       }
       acceptance.limits.pingInterval = topics.configuration.keepalive
       acceptance.limits.maximumMessage = 4096

@@ -4,17 +4,20 @@ internal import HTTPServer
 internal import Platform
 internal import Transport
 
-/// The forms of ntfy's streams over HTTP.
-enum NtfyStreamForm: Sendable {
+/// The forms of ntfy's streams.
+enum NtfyStreamForm: Int, Sendable {
   case json
   case sse
   case raw
+  case webSocket
 
-  var contentType: String {
+  /// The type of a stream over HTTP.
+  var contentType: String? {
     switch self {
     case .json: "application/x-ndjson; charset=utf-8"
     case .sse: "text/event-stream; charset=utf-8"
     case .raw: "text/plain; charset=utf-8"
+    case .webSocket: nil
     }
   }
 }
@@ -34,40 +37,42 @@ struct NtfyStreamEncoder: Sendable {
   }
 
   /// Returns an entry as bytes; none if the reader doesn't want it.
-  func bytes(_ entry: TopicEntry) -> [UInt8] {
-    guard entry.event == .message || !knowsMessagesOnly else { return [] }
-    switch form {
-    case .json: return Array("\(NtfyMessage.json(of: entry))\n".utf8)
-    case .sse:
-      let event =
-        entry.event == .message ? "" : "event: \(NtfyMessage.name(of: entry.event))\n"
-      return Array("\(event)data: \(NtfyMessage.json(of: entry))\n\n".utf8)
-    case .raw: return Array("\(entry.event == .message ? Self.oneLine(entry.text) : "")\n".utf8)
-    }
+  func bytes(_ entry: TopicEntry) -> [UInt8] { wants(entry) ? form.bytes(of: entry) : [] }
+
+  /// Returns an entry as the bytes that all readers of the form get; none if the reader doesn't want it.
+  func bytes(_ streamed: StreamedTopicEntry) -> [UInt8] {
+    guard wants(streamed.entry) else { return [] }
+    return streamed.bytes(in: form.rawValue, form.bytes)
   }
+
+  private func wants(_ entry: TopicEntry) -> Bool { entry.event == .message || !knowsMessagesOnly }
 
   /// Returns a sign of the stream's own.
   func bytes(_ sign: NtfyMessage.Sign, _ topics: TopicService) -> [UInt8] {
-    switch form {
-    case .json: return Array("\(json(sign, topics))\n".utf8)
-    case .sse:
-      return Array("event: \(sign.rawValue)\ndata: \(json(sign, topics))\n\n".utf8)
-    case .raw: return Array("\n".utf8)
+    let json = NtfyMessage.json(
+      of: sign, id: topics.makeID(), time: topics.now.seconds, topics: list)
+    return form.bytes(event: sign.rawValue, json: json, text: "")
+  }
+}
+
+extension NtfyStreamForm {
+  fileprivate func bytes(of entry: TopicEntry) -> [UInt8] {
+    let isMessage = entry.event == .message
+    return bytes(
+      event: isMessage ? nil : NtfyMessage.name(of: entry.event), json: NtfyMessage.json(of: entry),
+      text: isMessage ? entry.text : "")
+  }
+
+  /// Returns an entry or a sign.
+  ///
+  /// - Parameter event: the name of what isn't a message.
+  fileprivate func bytes(event: String?, json: String, text: String) -> [UInt8] {
+    switch self {
+    case .json: Array("\(json)\n".utf8)
+    case .sse: Array("\(event.map { "event: \($0)\n" } ?? "")data: \(json)\n\n".utf8)
+    case .raw: Array("\(Self.oneLine(text))\n".utf8)
+    case .webSocket: Array(json.utf8)
     }
-  }
-
-  /// Returns an entry as a text message of a WebSocket; nil if the reader doesn't want it.
-  func text(_ entry: TopicEntry) -> [UInt8]? {
-    guard entry.event == .message || !knowsMessagesOnly else { return nil }
-    return Array(NtfyMessage.json(of: entry).utf8)
-  }
-
-  func text(_ sign: NtfyMessage.Sign, _ topics: TopicService) -> [UInt8] {
-    Array(json(sign, topics).utf8)
-  }
-
-  private func json(_ sign: NtfyMessage.Sign, _ topics: TopicService) -> String {
-    NtfyMessage.json(of: sign, id: topics.makeID(), time: topics.now.seconds, topics: list)
   }
 
   private static func oneLine(_ text: String) -> String {
@@ -75,76 +80,90 @@ struct NtfyStreamEncoder: Sendable {
   }
 }
 
-/// The body of a stream over HTTP, made as the client takes it.
-final class NtfyStreamOutput: Sendable {
-  private let lease: TopicStreamLease
+/// A stream over HTTP: entries as they come, and a sign of life where nothing has come for a time.
+final class NtfyBody: ResponseStreamHandler, TopicStreamConnection {
+  private let output: any ResponseStream
   private let encoder: NtfyStreamEncoder
   private let topics: TopicService
-  private let opening: Lock<[UInt8]?>
+  private var stream: TopicStream?
 
+  /// - Parameter opening: what the client gets first.
   init(
-    _ lease: TopicStreamLease, _ encoder: NtfyStreamEncoder, _ topics: TopicService,
-    opening: [UInt8]
+    _ output: any ResponseStream, _ start: TopicStreamStart, _ encoder: NtfyStreamEncoder,
+    _ topics: TopicService, opening: [UInt8]
   ) {
-    self.lease = lease
+    self.output = output
     self.encoder = encoder
     self.topics = topics
-    self.opening = Lock(opening)
+    write(opening)
+    stream = TopicStream(start, of: topics, to: self)
   }
 
-  func next() async -> [UInt8]? {
-    if let opening = opening.withLock({ $0.take() }) { return opening }
-    while let item = await lease.stream.next() {
-      let bytes =
-        switch item {
-        case .entry(let entry): encoder.bytes(entry)
-        case .keepalive: encoder.bytes(.keepalive, topics)
-        }
-      if !bytes.isEmpty { return bytes }
-    }
-    return nil
+  private func write(_ bytes: [UInt8]) {
+    output.send(bytes)
+    output.setTimer(after: topics.configuration.keepalive)
   }
+
+  // MARK: - The connection
+
+  var loop: EventLoop { output.loop }
+
+  var backlog: Int { output.backlog }
+
+  func send(_ entry: StreamedTopicEntry) {
+    let bytes = encoder.bytes(entry)
+    if !bytes.isEmpty { write(bytes) }
+  }
+
+  func end(_ reason: TopicStreamEnd) { output.end() }
+
+  // MARK: - The response
+
+  func drained() { stream?.drained() }
+
+  func timerFired() {
+    // A client that has something to read knows that the server is there.
+    write(output.backlog == 0 ? encoder.bytes(.keepalive, topics) : [])
+  }
+
+  func closed() { stream.take()?.closed() }
 }
 
 /// A stream over a WebSocket, whose signs of life are pings.
-///
-/// Unchecked because its variables are touched on its session's event loop only.
-final class NtfySocket: WebSocketHandler, @unchecked Sendable {
-  private static let lowWaterMark = 64 << 10
-
+final class NtfySocket: WebSocketHandler, TopicStreamConnection {
   private let session: WebSocketSession
   private let encoder: NtfyStreamEncoder
-  private let stream: TopicStream
-  private var lease: TopicStreamLease?
+  private var stream: TopicStream?
 
   init(
-    _ session: WebSocketSession, _ lease: TopicStreamLease, _ encoder: NtfyStreamEncoder,
+    _ session: WebSocketSession, _ start: TopicStreamStart, _ encoder: NtfyStreamEncoder,
     _ topics: TopicService
   ) {
     self.session = session
-    self.lease = lease
     self.encoder = encoder
-    stream = lease.stream
-    session.send(.text(encoder.text(.open, topics)))
-    stream.begin { [weak self] in self?.wake() }
+    session.send(.text(encoder.bytes(.open, topics)))
+    stream = TopicStream(start, of: topics, to: self)
   }
 
-  private func wake() { session.loop.execute { [self] in pump() } }
+  var loop: EventLoop { session.loop }
 
-  private func pump() {
-    guard lease != nil else { return }
-    while session.backlog <= Self.lowWaterMark, let item = stream.nextWaiting() {
-      if case .entry(let entry) = item, let text = encoder.text(entry) { session.send(.text(text)) }
+  var backlog: Int { session.backlog }
+
+  func send(_ entry: StreamedTopicEntry) {
+    let text = encoder.bytes(entry)
+    if !text.isEmpty { session.send(.text(text)) }
+  }
+
+  func end(_ reason: TopicStreamEnd) {
+    switch reason {
+    case .forbidden: session.close(1008, reason: "the right to read has ended")
+    case .failed: session.close(1011)
     }
-    if stream.isOver { session.close(1008, reason: "the right to read has ended") }
   }
 
-  func drained() { pump() }
+  func drained() { stream?.drained() }
 
   func received(_ message: WebSocketMessage) {}
 
-  func closed(_ code: UInt16?) {
-    lease = nil
-    stream.end()
-  }
+  func closed(_ code: UInt16?) { stream.take()?.closed() }
 }
