@@ -119,20 +119,33 @@ extension JSONValue {
 }
 
 extension JSONValue: JSONWritable {
-  package var jsonBytes: [UInt8] {
+  package func append(toJSON bytes: inout [UInt8]) {
     switch self {
-    case .null: return Array("null".utf8)
-    case .truth(let truth): return truth.jsonBytes
-    case .number(let number): return integer?.jsonBytes ?? Array("\(number)".utf8)
-    case .text(let text): return text.jsonBytes
+    case .null: bytes.append(contentsOf: "null".utf8)
+    case .truth(let truth): truth.append(toJSON: &bytes)
+    case .number(let number):
+      if let integer {
+        integer.append(toJSON: &bytes)
+      } else {
+        bytes.append(contentsOf: "\(number)".utf8)
+      }
+    case .text(let text): text.append(toJSON: &bytes)
     case .list(let elements):
-      return JSONWriter.list { list in
-        for element in elements { list.append(element) }
+      bytes.append(UInt8(ascii: "["))
+      for (index, element) in elements.enumerated() {
+        if index > 0 { bytes.append(UInt8(ascii: ",")) }
+        element.append(toJSON: &bytes)
       }
+      bytes.append(UInt8(ascii: "]"))
     case .object(let members):
-      return JSONWriter.object { object in
-        for member in members { object[member.name] = member.value }
+      bytes.append(UInt8(ascii: "{"))
+      for (index, member) in members.enumerated() {
+        if index > 0 { bytes.append(UInt8(ascii: ",")) }
+        member.name.append(toJSON: &bytes)
+        bytes.append(UInt8(ascii: ":"))
+        member.value.append(toJSON: &bytes)
       }
+      bytes.append(UInt8(ascii: "}"))
     }
   }
 }

@@ -38,25 +38,35 @@ package struct JSONWriter {
 
   fileprivate mutating func beginMember(_ name: String) {
     beginElement()
-    bytes.append(contentsOf: name.jsonBytes)
+    name.append(toJSON: &bytes)
     bytes.append(UInt8(ascii: ":"))
   }
+
+  fileprivate mutating func append(_ value: any JSONWritable) { value.append(toJSON: &bytes) }
 
   fileprivate mutating func append(json: some Sequence<UInt8>) { bytes.append(contentsOf: json) }
 }
 
 /// A value that a ``JSONWriter`` can write.
 package protocol JSONWritable {
+  /// Appends the value as JSON in UTF-8.
+  func append(toJSON bytes: inout [UInt8])
+}
+
+extension JSONWritable {
   /// The value as JSON in UTF-8.
-  var jsonBytes: [UInt8] { get }
+  package var jsonBytes: [UInt8] {
+    var bytes: [UInt8] = []
+    append(toJSON: &bytes)
+    return bytes
+  }
 }
 
 extension String: JSONWritable {
-  package var jsonBytes: [UInt8] {
-    var bytes = [UInt8(ascii: "\"")]
+  package func append(toJSON bytes: inout [UInt8]) {
+    bytes.append(UInt8(ascii: "\""))
     bytes.appendEscapedInJSON(self)
     bytes.append(UInt8(ascii: "\""))
-    return bytes
   }
 
   /// The text as it stands between the quotation marks of a JSON string (RFC 8259 section 7), with no more escaped than
@@ -69,19 +79,21 @@ extension String: JSONWritable {
 }
 
 extension Bool: JSONWritable {
-  package var jsonBytes: [UInt8] { Array((self ? "true" : "false").utf8) }
+  package func append(toJSON bytes: inout [UInt8]) {
+    bytes.append(contentsOf: (self ? "true" : "false").utf8)
+  }
 }
 
 extension Int: JSONWritable {
-  package var jsonBytes: [UInt8] { Array(String(self).utf8) }
+  package func append(toJSON bytes: inout [UInt8]) { bytes.append(contentsOf: String(self).utf8) }
 }
 
 extension Int64: JSONWritable {
-  package var jsonBytes: [UInt8] { Array(String(self).utf8) }
+  package func append(toJSON bytes: inout [UInt8]) { bytes.append(contentsOf: String(self).utf8) }
 }
 
 extension UInt64: JSONWritable {
-  package var jsonBytes: [UInt8] { Array(String(self).utf8) }
+  package func append(toJSON bytes: inout [UInt8]) { bytes.append(contentsOf: String(self).utf8) }
 }
 
 /// The members of an object that a ``JSONWriter`` writes, in the order in which they are added.
@@ -93,7 +105,11 @@ package struct JSONObjectWriter {
   /// Adds a member; none without a value.
   package subscript(name: String) -> (any JSONWritable)? {
     get { nil }
-    set { if let newValue { add(name, json: newValue.jsonBytes) } }
+    set {
+      guard let newValue else { return }
+      writer.beginMember(name)
+      writer.append(newValue)
+    }
   }
 
   /// Adds a member whose value is JSON already.
@@ -127,7 +143,10 @@ package struct JSONListWriter {
   fileprivate init(_ writer: JSONWriter) { self.writer = writer }
 
   /// Adds an element.
-  package mutating func append(_ value: any JSONWritable) { append(json: value.jsonBytes) }
+  package mutating func append(_ value: any JSONWritable) {
+    writer.beginElement()
+    writer.append(value)
+  }
 
   /// Adds an element that is JSON already.
   package mutating func append(json: some Sequence<UInt8>) {
@@ -144,6 +163,8 @@ package struct JSONListWriter {
 extension [UInt8] {
   /// Appends a text as it stands between the quotation marks of a JSON string.
   fileprivate mutating func appendEscapedInJSON(_ text: String) {
+    // Most texts have nothing to escape, and are copied at once.
+    guard text.utf8.contains(where: \.isEscapedInJSON) else { return append(contentsOf: text.utf8) }
     for byte in text.utf8 {
       switch byte {
       case UInt8(ascii: "\""), UInt8(ascii: "\\"):
@@ -158,5 +179,11 @@ extension [UInt8] {
       default: append(byte)
       }
     }
+  }
+}
+
+extension UInt8 {
+  fileprivate var isEscapedInJSON: Bool {
+    self < 0x20 || self == UInt8(ascii: "\"") || self == UInt8(ascii: "\\")
   }
 }

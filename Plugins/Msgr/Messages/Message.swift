@@ -168,9 +168,24 @@ extension MessageText {
   static let longestPush = 4096
   /// The length of a payload without the message and its sender: the names, an alert that is cut to an ellipsis, a
   /// badge of seven digits.
-  private static let pushFrame =
-    #"{"aps":{"alert":{"title":"","body":"…"},"sound":"default","badge":1234567},"#.utf8.count
-    + #""UserFrom":"","Message":"","Id":"0123456789abcdef","AddRequest":true}"#.utf8.count
+  private static let pushFrame = JSONWriter.object { payload in
+    payload.add(
+      "aps",
+      object: { aps in
+        aps.add(
+          "alert",
+          object: { alert in
+            alert["title"] = ""
+            alert["body"] = "…"
+          })
+        aps["sound"] = "default"
+        aps["badge"] = 1_234_567
+      })
+    payload["UserFrom"] = ""
+    payload["Message"] = ""
+    payload["Id"] = "0123456789abcdef"
+    payload["AddRequest"] = true
+  }.count
 
   /// Returns whether a push can carry the whole message, with the alert's copy of it cut to fit.
   ///

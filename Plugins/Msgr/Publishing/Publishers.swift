@@ -163,10 +163,10 @@ extension MsgrStore {
     }
   }
 
-  /// Notes that a publisher is in use.
+  /// Records that a publisher is in use.
   ///
   /// - Throws: `.forbidden` if it was ended.
-  func noteUse(of publisher: PublisherToken, _ transaction: borrowing Transaction) throws {
+  func recordUse(of publisher: PublisherToken, _ transaction: borrowing Transaction) throws {
     try transaction.execute(
       "UPDATE msgr_publishers SET used_at = ? WHERE hash = ?", now, publisher.hash)
     guard transaction.changes == 1 else { throw RequestRefusal.forbidden }
@@ -183,7 +183,7 @@ extension MsgrStore {
     as clientID: ClientID? = nil
   ) async throws -> (receipts: [SendReceipt], first: PublishedID) {
     try await store.write(isolation: .rowLocks) { transaction in
-      try noteUse(of: publisher, transaction)
+      try recordUse(of: publisher, transaction)
       let digest = publication.digest(for: recipients)
       if let clientID,
         let earlier = try earlierPublication(clientID, of: publisher, digest, transaction)

@@ -1,4 +1,5 @@
 internal import Cryptography
+internal import Formats
 internal import Platform
 internal import Push
 internal import Storage
@@ -74,8 +75,11 @@ struct LogEntry: Sendable {
 }
 
 extension SendReceipt {
-  /// The response to a message that was sent: the most frequent one, which needs no encoder.
+  /// The response to a message that was sent.
   var json: [UInt8] {
-    Array(#"{"Id":"\#(id.text)"\#(own.map { #","Own":"\#($0.text)""# } ?? "")}"#.utf8)
+    JSONWriter.object { object in
+      object["Id"] = id.text
+      object["Own"] = own?.text
+    }
   }
 }

@@ -31,7 +31,7 @@ extension TopicStore {
   func publish(_ post: TopicPost, by requester: TopicRequester) async throws -> TopicReceipt {
     try await store.write(isolation: .rowLocks) { transaction in
       let topic = try lock(post.topic, for: .write, by: requester, transaction)
-      if case .publisher(let token) = requester.caller { try noteUse(of: token, transaction) }
+      if case .publisher(let token) = requester.caller { try recordUse(of: token, transaction) }
       if post.isUnifiedPush, topic.subscribedAt == nil { throw TopicRefusal.noSubscriber }
       if let sequence = post.sequence {
         try cancelWaiting(sequence, in: post.topic, transaction)
@@ -41,8 +41,8 @@ extension TopicStore {
     }
   }
 
-  private func noteUse(of token: PublisherToken, _ transaction: borrowing Transaction) throws {
-    do { try msgr.noteUse(of: token, transaction) } catch RequestRefusal.forbidden {
+  private func recordUse(of token: PublisherToken, _ transaction: borrowing Transaction) throws {
+    do { try msgr.recordUse(of: token, transaction) } catch RequestRefusal.forbidden {
       throw TopicRefusal.unauthorized
     }
   }
@@ -140,7 +140,7 @@ extension TopicStore {
   ) async throws -> TopicReceipt {
     try await store.write(isolation: .rowLocks) { transaction in
       let topic = try lock(post.topic, for: .write, by: requester, transaction)
-      if case .publisher(let token) = requester.caller { try noteUse(of: token, transaction) }
+      if case .publisher(let token) = requester.caller { try recordUse(of: token, transaction) }
       guard event == .deletion else { return try append(post, to: topic, at: now, transaction) }
       try cancelWaiting(sequence, in: post.topic, transaction)
       let numbers: [TopicPosition] = try transaction.values(

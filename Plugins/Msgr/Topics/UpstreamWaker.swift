@@ -59,7 +59,7 @@ final class UpstreamWaker: Sendable {
       } else {
         try await store.delayWake(wake.id, by: Self.pauses[min(tries, Self.pauses.count) - 1])
       }
-    } catch { log.debug("a call for a phone isn't noted", ["cause": "\(error)"]) }
+    } catch { log.debug("a call for a phone could not be recorded", ["cause": "\(error)"]) }
   }
 
   private func send(_ wake: TopicWake) async -> Bool {
