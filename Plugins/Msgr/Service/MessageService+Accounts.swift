@@ -19,7 +19,11 @@ extension MessageService {
       // invitation nobody learns which names are taken, and with one no more of them than the network makes accounts.
       let used = signup == .invite ? invitation : nil
       if signup == .invite {
-        guard let used, try await store.isGood(used) else { throw RequestRefusal.badInvitation }
+        guard let used else { throw RequestRefusal.badInvitation }
+        let isGood = try await store.isGood(used)
+        // A guess counts as an account.
+        isCounted = !isGood
+        guard isGood else { throw RequestRefusal.badInvitation }
       }
       isCounted = try await store.passwordHash(of: name) != nil
       guard !isCounted else { throw RequestRefusal.forbidden }
@@ -146,8 +150,9 @@ extension MessageService {
     } catch {
       guard let name else { throw error }
       refusals.record(error, .registration, of: name, from: network)
-      // Nobody learns more of the taken names than the network makes accounts.
-      if error as? RequestRefusal != .forbidden { registrations.refund(in: network) }
+      // Nobody learns more of the taken names than the network makes accounts, or guesses more invitations.
+      let refusal = error as? RequestRefusal
+      if refusal != .forbidden, refusal != .badInvitation { registrations.refund(in: network) }
       throw error
     }
   }

@@ -34,7 +34,17 @@ extension MsgrStore {
         guard let site: String = try row[0] else { return }
         bytes[site, default: 0] &+= try row[1]
       }
-      return bytes.merging(try fileBytesBySite(snapshot)) { $0 &+ $1 }
+      try snapshot.forEach(
+        """
+        SELECT coalesce(u.site, s.site), CAST(sum(s.bytes) AS BIGINT)
+        FROM msgr_topic_files_sums s LEFT JOIN msgr_users u ON u.username = s.account
+        GROUP BY coalesce(u.site, s.site)
+        """
+      ) { row in
+        guard let site: String = try row[0] else { return }
+        bytes[site, default: 0] &+= try row[1]
+      }
+      return bytes
     }
   }
 
@@ -81,28 +91,6 @@ extension MsgrStore {
     GROUP BY coalesce(u.site, t.site)
     """
   )
-
-  /// Adds up the bytes of files that each site has.
-  func fileBytesBySite(
-    _ database: borrowing some Queryable & ~Copyable
-  ) throws -> [String: Int] {
-    var bytes: [String: Int] = [:]
-    try database.forEach(
-      """
-      SELECT u.site, f.site, CAST(sum(f.size) AS BIGINT)
-      FROM msgr_topic_files f LEFT JOIN msgr_users u ON u.username = f.account
-      GROUP BY u.site, f.site
-      """
-    ) { row in
-      guard let site = try Self.site(ofAccount: row[0], network: row[1]) else { return }
-      bytes[site, default: 0] &+= try row[2]
-    }
-    return bytes
-  }
-
-  private static func site(ofAccount site: String?, network: String?) -> String? {
-    site ?? network.flatMap { ClientNetwork(words: $0)?.site }
-  }
 }
 
 /// What accounts have stored, charged to the sites that made them, and what those without an account have, to their own.

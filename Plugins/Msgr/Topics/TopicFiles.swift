@@ -48,59 +48,65 @@ extension TopicStore {
   /// Makes room for a file, which has no content yet.
   ///
   /// - Returns: whether its owner may keep so many bytes more.
-  func begin(
-    _ file: TopicFile, by requester: TopicRequester, upTo limits: TopicFileLimits
-  ) async throws -> Bool {
+  func begin(_ file: TopicFile, by requester: TopicRequester) async throws -> Bool {
     let account = requester.caller.account
-    let site = account == nil ? requester.site ?? "" : nil
+    let network = account == nil ? requester.site ?? "" : nil
+    let site = network.flatMap { ClientNetwork(words: $0)?.site }
     return try await store.write { transaction in
-      let own = try fileBytes(of: requester, transaction)
-      let all: Int? = try transaction.value(
-        "SELECT coalesce(CAST(sum(size) AS BIGINT), 0) FROM msgr_topic_files")
-      let share = account == nil ? limits.perAddress : limits.perAccount
-      guard own + file.size <= share, (all ?? 0) + file.size <= limits.all,
-        try hasShare(of: requester, for: file.size, transaction)
-      else { return false }
+      guard try hasRoom(for: file.size, of: requester, transaction) else { return false }
       try transaction.execute(
         """
         INSERT INTO msgr_topic_files
-          (name, account, site, file_name, type, size, created_at, expires_at, is_whole)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-        """, file.name, account, site, file.fileName, file.type, file.size, now,
+          (name, account, network, site, file_name, type, size, created_at, expires_at, is_whole)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        """, file.name, account, network, site, file.fileName, file.type, file.size, now,
         now + Self.receiving, false)
       return true
     }
   }
 
-  /// Returns whether the requester's site may have some bytes more of all room for files.
-  private func hasShare(
-    of requester: TopicRequester, for bytes: Int, _ transaction: borrowing Transaction
+  /// Tells the length of a file that has come whole.
+  ///
+  /// - Returns: whether its owner may keep so much.
+  func resize(_ name: String, to size: Int, by requester: TopicRequester) async throws -> Bool {
+    try await store.write { transaction in
+      try transaction.execute("UPDATE msgr_topic_files SET size = ? WHERE name = ?", size, name)
+      return try hasRoom(for: 0, of: requester, transaction)
+    }
+  }
+
+  /// Returns whether a requester may keep some bytes more: by the own limit, by that of the site, and as there is room.
+  private func hasRoom(
+    for bytes: Int, of requester: TopicRequester, _ transaction: borrowing Transaction
   ) throws -> Bool {
+    let limit = requester.caller.account == nil ? files.perAddress : files.perAccount
+    guard try fileBytes(of: requester, transaction) + bytes <= limit else { return false }
+    let all: Int? = try transaction.value(
+      "SELECT CAST(sum(bytes) AS BIGINT) FROM msgr_topic_files_sums")
+    guard (all ?? 0) + bytes <= files.all else { return false }
     let site =
       if let account = requester.caller.account {
         try msgr.site(of: account, transaction)
       } else {
-        requester.site.flatMap(ClientNetwork.init(words:))?.site
+        requester.site.flatMap { ClientNetwork(words: $0)?.site }
       }
     guard let site else { return true }
-    return try msgr.fileBytesBySite(transaction)[site, default: 0] + bytes <= files.perSite
+    let ofAccounts: Int? = try transaction.value(
+      """
+      SELECT CAST(sum(s.bytes) AS BIGINT)
+      FROM msgr_users u JOIN msgr_topic_files_sums s ON s.account = u.username WHERE u.site = ?
+      """, site)
+    let ofNobody: Int? = try transaction.value(
+      "SELECT CAST(sum(bytes) AS BIGINT) FROM msgr_topic_files_sums WHERE site = ?", site)
+    return (ofAccounts ?? 0) + (ofNobody ?? 0) + bytes <= files.perSite
   }
 
   /// Returns the bytes of files that are kept for an account, or for an address without one.
   func fileBytes(
     of requester: TopicRequester, _ database: borrowing some Queryable & ~Copyable
   ) throws -> Int {
-    let own: Int? =
-      if let account = requester.caller.account {
-        try database.value(
-          "SELECT coalesce(CAST(sum(size) AS BIGINT), 0) FROM msgr_topic_files WHERE account = ?",
-          account)
-      } else {
-        try database.value(
-          "SELECT coalesce(CAST(sum(size) AS BIGINT), 0) FROM msgr_topic_files WHERE site = ?",
-          requester.site ?? "")
-      }
-    return own ?? 0
+    try database.value(
+      "SELECT bytes FROM msgr_topic_files_sums WHERE owner = ?", requester.limitKey) ?? 0
   }
 
   /// Stores a piece of a file.
@@ -147,15 +153,15 @@ extension TopicStore {
     try await store.read(isOneQuery: true) { snapshot in
       try snapshot.one(
         """
-        SELECT name, file_name, type, size, expires_at, account, site FROM msgr_topic_files
+        SELECT name, file_name, type, size, expires_at, account, network FROM msgr_topic_files
         WHERE name = ? AND is_whole = 1 AND expires_at > ?
         """, name, now
       ) { row in
         let account: String? = try row[5]
-        let site: String? = try row[6]
+        let network: String? = try row[6]
         return TopicFile(
           name: try row[0], fileName: try row[1], type: try row[2], size: try row[3],
-          expires: try row[4], limitKey: account.map { "a\($0)" } ?? "n\(site ?? "")")
+          expires: try row[4], limitKey: account.map { "a\($0)" } ?? "n\(network ?? "")")
       }
     }
   }

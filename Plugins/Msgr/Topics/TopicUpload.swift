@@ -92,7 +92,7 @@ extension TopicService {
     let file = TopicFile(
       name: path, fileName: name, type: type, size: length ?? 0, expires: now,
       limitKey: requester.limitKey)
-    guard try await store.begin(file, by: requester, upTo: store.files) else {
+    guard try await store.begin(file, by: requester) else {
       _ = try await discard(start.count, source)
       return .refused(.noRoom)
     }
@@ -190,22 +190,5 @@ extension TopicService {
     return MessageAttachment(
       name: file.fileName, type: file.type, size: file.size, expires: expires.seconds,
       url: "\(base)/file/\(file.name)")
-  }
-}
-
-extension TopicStore {
-  /// Tells the length of a file that has come whole.
-  ///
-  /// - Returns: whether its owner may keep so much.
-  func resize(_ name: String, to size: Int, by requester: TopicRequester) async throws -> Bool {
-    try await store.write { transaction in
-      try transaction.execute(
-        "UPDATE msgr_topic_files SET size = ? WHERE name = ?", size, name)
-      let own = try fileBytes(of: requester, transaction)
-      let all: Int? = try transaction.value(
-        "SELECT coalesce(CAST(sum(size) AS BIGINT), 0) FROM msgr_topic_files")
-      let share = requester.caller.account == nil ? files.perAddress : files.perAccount
-      return own <= share && (all ?? 0) <= files.all
-    }
   }
 }

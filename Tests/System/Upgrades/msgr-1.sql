@@ -185,8 +185,9 @@ CREATE TABLE msgr_topic_files (
   name TEXT NOT NULL PRIMARY KEY,
   -- The entry or waiting message whose file it is; null while it is being received, and for a message to inboxes.
   entry TEXT,
-  -- Who uploaded it: an account, or without one a network.
+  -- Who uploaded it: an account, or without one a network in its site.
   account TEXT REFERENCES msgr_users ON DELETE CASCADE,
+  network TEXT,
   site TEXT,
   file_name TEXT NOT NULL,
   type TEXT NOT NULL,
@@ -196,7 +197,15 @@ CREATE TABLE msgr_topic_files (
   -- False while it is being received.
   is_whole INTEGER NOT NULL
 ) STRICT;
-INSERT INTO "msgr_topic_files" VALUES('x',NULL,NULL,NULL,'x','x',1,1,1,1);
+INSERT INTO "msgr_topic_files" VALUES('x',NULL,NULL,NULL,NULL,'x','x',1,1,1,1);
+CREATE TABLE msgr_topic_files_sums (
+  -- The name of the account behind an `a`, or the network behind an `n`.
+  owner TEXT NOT NULL PRIMARY KEY,
+  account TEXT REFERENCES msgr_users ON DELETE CASCADE,
+  site TEXT,
+  bytes INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+INSERT INTO "msgr_topic_files_sums" VALUES('n',NULL,NULL,1);
 CREATE TABLE msgr_topic_subscriptions (
   topic TEXT NOT NULL REFERENCES msgr_topics ON DELETE CASCADE,
   username TEXT NOT NULL REFERENCES msgr_users ON DELETE CASCADE,
@@ -372,13 +381,29 @@ CREATE INDEX msgr_topic_waiting_by_account ON msgr_topic_waiting (account);
 CREATE INDEX msgr_topic_waiting_by_site ON msgr_topic_waiting (site);
 CREATE INDEX msgr_topic_files_by_entry ON msgr_topic_files (entry);
 CREATE INDEX msgr_topic_files_by_account ON msgr_topic_files (account);
-CREATE INDEX msgr_topic_files_by_site ON msgr_topic_files (site);
 CREATE INDEX msgr_topic_files_by_end ON msgr_topic_files (expires_at);
+CREATE INDEX msgr_topic_files_sums_by_account ON msgr_topic_files_sums (account);
+CREATE INDEX msgr_topic_files_sums_by_site ON msgr_topic_files_sums (site);
 CREATE INDEX msgr_topic_wakes_by_time ON msgr_topic_wakes (due_at);
 CREATE INDEX msgr_topic_wakes_by_topic ON msgr_topic_wakes (topic);
 CREATE INDEX msgr_publisher_aliases_by_publisher ON msgr_publisher_aliases (publisher);
 CREATE INDEX msgr_publisher_aliases_by_client ON msgr_publisher_aliases (client);
 CREATE INDEX msgr_publications_by_time ON msgr_publications (sent_at);
+CREATE TRIGGER msgr_topic_files_added AFTER INSERT ON msgr_topic_files BEGIN
+  INSERT INTO msgr_topic_files_sums
+  VALUES (coalesce('a' || new.account, 'n' || new.network, 'n'), new.account, new.site, new.size)
+  ON CONFLICT (owner) DO UPDATE SET bytes = bytes + excluded.bytes;
+END;
+CREATE TRIGGER msgr_topic_files_resized AFTER UPDATE OF size ON msgr_topic_files BEGIN
+  UPDATE msgr_topic_files_sums SET bytes = bytes + new.size - old.size
+  WHERE owner = coalesce('a' || new.account, 'n' || new.network, 'n');
+END;
+CREATE TRIGGER msgr_topic_files_removed AFTER DELETE ON msgr_topic_files BEGIN
+  UPDATE msgr_topic_files_sums SET bytes = bytes - old.size
+  WHERE owner = coalesce('a' || old.account, 'n' || old.network, 'n');
+  DELETE FROM msgr_topic_files_sums
+  WHERE owner = coalesce('a' || old.account, 'n' || old.network, 'n') AND bytes <= 0;
+END;
 CREATE TRIGGER msgr_topic_entries_deleted AFTER DELETE ON msgr_topic_entries BEGIN
   UPDATE msgr_topics SET entries = entries - 1 WHERE topic = old.topic;
   DELETE FROM msgr_topic_files WHERE entry = old.id;

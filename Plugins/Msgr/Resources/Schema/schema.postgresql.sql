@@ -288,9 +288,10 @@ CREATE TABLE msgr_topic_files (
   name TEXT COLLATE "C" NOT NULL PRIMARY KEY,
   -- The entry or waiting message whose file it is; null while it is being received, and for a message to inboxes.
   entry TEXT COLLATE "C",
-  -- Who uploaded it: an account, or without one a network.
+  -- Who uploaded it: an account, or without one a network in its site.
   account TEXT COLLATE "C" REFERENCES msgr_users ON DELETE CASCADE,
-  site TEXT,
+  network TEXT,
+  site TEXT COLLATE "C",
   file_name TEXT NOT NULL,
   type TEXT NOT NULL,
   size BIGINT NOT NULL,
@@ -301,8 +302,45 @@ CREATE TABLE msgr_topic_files (
 );
 CREATE INDEX msgr_topic_files_by_entry ON msgr_topic_files (entry);
 CREATE INDEX msgr_topic_files_by_account ON msgr_topic_files (account);
-CREATE INDEX msgr_topic_files_by_site ON msgr_topic_files (site);
 CREATE INDEX msgr_topic_files_by_end ON msgr_topic_files (expires_at);
+-- The bytes that each account, or without one each network, has in files, so that no upload adds up all of them. The table comes
+-- behind that of files, also by its name, as copies do.
+CREATE TABLE msgr_topic_files_sums (
+  -- The name of the account behind an `a`, or the network behind an `n`.
+  owner TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+  account TEXT COLLATE "C" REFERENCES msgr_users ON DELETE CASCADE,
+  site TEXT COLLATE "C",
+  bytes BIGINT NOT NULL
+);
+CREATE INDEX msgr_topic_files_sums_by_account ON msgr_topic_files_sums (account);
+CREATE INDEX msgr_topic_files_sums_by_site ON msgr_topic_files_sums (site);
+CREATE FUNCTION msgr_topic_files_added() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO msgr_topic_files_sums
+  VALUES (coalesce('a' || new.account, 'n' || new.network, 'n'), new.account, new.site, new.size)
+  ON CONFLICT (owner) DO UPDATE SET bytes = msgr_topic_files_sums.bytes + excluded.bytes;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER msgr_topic_files_added AFTER INSERT ON msgr_topic_files
+  FOR EACH ROW EXECUTE FUNCTION msgr_topic_files_added();
+CREATE FUNCTION msgr_topic_files_resized() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  UPDATE msgr_topic_files_sums SET bytes = bytes + new.size - old.size
+  WHERE owner = coalesce('a' || new.account, 'n' || new.network, 'n');
+  RETURN NULL;
+END $$;
+CREATE TRIGGER msgr_topic_files_resized AFTER UPDATE OF size ON msgr_topic_files
+  FOR EACH ROW EXECUTE FUNCTION msgr_topic_files_resized();
+CREATE FUNCTION msgr_topic_files_removed() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  UPDATE msgr_topic_files_sums SET bytes = bytes - old.size
+  WHERE owner = coalesce('a' || old.account, 'n' || old.network, 'n');
+  DELETE FROM msgr_topic_files_sums
+  WHERE owner = coalesce('a' || old.account, 'n' || old.network, 'n') AND bytes <= 0;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER msgr_topic_files_removed AFTER DELETE ON msgr_topic_files
+  FOR EACH ROW EXECUTE FUNCTION msgr_topic_files_removed();
 CREATE TABLE msgr_topic_file_pieces (
   name TEXT COLLATE "C" NOT NULL REFERENCES msgr_topic_files ON DELETE CASCADE,
   number BIGINT NOT NULL,
