@@ -84,6 +84,16 @@ internal import Platform
     #expect(elsewhere.status == 200)
   }
 
+  @Test func aGuessOfAnInvitationCountsAsAnAccount() async throws {
+    let fixture = try await Fixture(
+      "signup = \"invite\"\nregistrations_burst = 3\nregistrations_per_minute = 3\n")
+    for number in 0..<3 {
+      #expect(
+        try await register(fixture, "anna", invitation: "let me in \(number)").status == 403)
+    }
+    #expect(try await register(fixture, "anna", invitation: "let me in").status == 429)
+  }
+
   @Test func namesCannotBeGuessedWithoutEnd() async throws {
     let fixture = try await Fixture("messages_per_minute = 10\n")
     let token = try await fixture.register("anna")

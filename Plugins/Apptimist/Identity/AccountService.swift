@@ -110,19 +110,22 @@ struct AccountService: Sendable {
       throw Refusal.identity(reason: "the operator has disabled an account of this identity")
     }
     let isCounted = clients.may(.makeAccount, network)
-    var isCreated = false
-    defer { if isCounted, !isCreated { clients.refund(.makeAccount, of: network) } }
+    var isUsed = false
+    defer { if isCounted, !isUsed { clients.refund(.makeAccount, of: network) } }
     let made = try await store.createUser(
       new, invitation: invitation, proof: proof, site: network?.site ?? "", mayCreate: isCounted,
       at: clock())
     switch made {
     case .created:
-      isCreated = true
+      isUsed = true
       return nil
     case .sameAgain: return nil
     case .gaveWay(let forums): return forums
     case .taken: throw Refusal.taken
-    case .notInvited: throw Refusal.notInvited
+    case .notInvited:
+      // A guess of an invitation counts as an account.
+      isUsed = true
+      throw Refusal.notInvited
     case .notNow: throw Refusal.tooManyAccounts
     }
   }

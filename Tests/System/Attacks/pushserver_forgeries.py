@@ -2,7 +2,7 @@
 """pushserver_forgeries.py AWD: 20,000 messages that aren't the relay's, from one address and from 200 more, with every fault that
 a signature, a timestamp or a body can have, and tokens of wallets with every fault of theirs. None registers, deletes or pushes
 anything or costs the store a write, and the relay's own messages go on, also from the forgers' address. What the relay has
-signed is pushed once, however often it comes. Tokens and signatures are made by PyNaCl."""
+signed is pushed once to each client, however often it comes. Tokens and signatures are made by PyNaCl."""
 
 import http.client
 import json
@@ -35,7 +35,9 @@ def wrong_tokens(wallet: nacl.signing.SigningKey) -> list[str]:
         token(wallet, {"typ": "JWT", "alg": "EdDSA", "crit": ["b64"]}), token(wallet, by=OTHER), token(OTHER),
         token(wallet, iss=identifier(wallet)), token(wallet, iss="did:key:z1" + identifier(wallet)[1:]), token(wallet, iss=None),
         token(wallet, aud="https://other.example"), token(wallet, aud=URL + "//"), token(wallet, aud=None), token(wallet, iat=now + 180),
-        token(wallet, iat=None), token(wallet, iat="now"), token(wallet, exp=now - 180), token(wallet, exp="x")]
+        token(wallet, iat=None), token(wallet, iat="now"), token(wallet, exp=now - 180), token(wallet, exp="x"),
+        # Without an end it is good for a day.
+        token(wallet, iat=now - 86400 - 180, exp=None)]
 
 
 def wrong_proofs(body: bytes) -> list[dict[str, str]]:
@@ -119,6 +121,14 @@ def main():
         expect("signed anew", push(body, signed(body, str(int(time.time() * 1000)))), 200)
         expect("as a DID", push(body, proof, to=f"/clients/did:key:{identifier(wallet)}"), 200)
         expect("another's", push(body, proof, to=f"/clients/{identifier(OTHER)}"), 202, body=SUCCESS)
+        # The signature names no client: for a second one the same call is good, and once.
+        second = nacl.signing.SigningKey.generate()
+        second_path = f"/clients/{identifier(second)}"
+        place = json.dumps({"client_id": identifier(second), "type": "fcm", "token": "fcm-" + "u" * 60, "always_raw": True}).encode()
+        expect("second client", server.request("POST", "/clients", place, {"Authorization": token(second)}, source=CANARY), 200)
+        expect("for the second", push(body, proof, to=second_path), 202)
+        for number in range(20):
+            expect("for the second again", push(body, proof, to=second_path, source=f"127.0.2.{number + 1}"), 200)
         written = server.metric("awd_store_writes_total")
 
         sent = [0]
@@ -149,7 +159,7 @@ def main():
             if status == 503:
                 time.sleep(0.15)
         # Each of its messages is a write, as are its lease and its end; and housekeeping is a few.
-        accepted = 1 + sent[0] + got_through
+        accepted = 2 + sent[0] + got_through
         writes = server.metric("awd_store_writes_total") - written - 3 * accepted
         lines = server.get("/metrics", source="127.0.0.1").body.decode().splitlines()
         counted = {line.split('"')[1]: float(line.split()[-1]) for line in lines if line.startswith("awd_pushserver_requests_total")}
