@@ -241,12 +241,16 @@ extension MsgrStore {
 struct PublishedID: Hashable, Sendable {
   let id: MessageID
   let number: Int64
+  /// The time of the message; nil at a retry, for which it isn't kept.
+  let time: Timestamp?
 
   /// Takes the first receipt's identifier, and the number of the owner's, whose clients look for it; zeros without any.
   init(_ receipts: [SendReceipt], owner: UserName) {
     let own = receipts.first { receipt in receipt.entries.contains { $0.user == owner } }
     id = receipts.first?.id ?? .zero
-    number = (own ?? receipts.first)?.number ?? 0
+    let shown = own ?? receipts.first
+    number = shown?.number ?? 0
+    time = shown?.entries.first?.message.time
   }
 
   /// Reads stored bytes.
@@ -254,6 +258,7 @@ struct PublishedID: Hashable, Sendable {
     let numbers = String(decoding: bytes, as: UTF8.self).split(separator: " ").map { Int64($0) }
     id = MessageID(rawValue: numbers.first.flatMap(\.self) ?? 0)
     number = numbers.last.flatMap(\.self) ?? 0
+    time = nil
   }
 
   /// The bytes to store.

@@ -377,7 +377,7 @@ struct GotifyRoutes: Sendable {
       let json = GotifyMessage.json(
         id: published.number, sender: publisher.token.sender, named: name.isEmpty ? nil : name,
         for: publisher.token.owner, text: publication.text.text, parts: publication.parts,
-        time: service.store.now)
+        time: published.time ?? service.store.now)
       guard !publication.notes.isEmpty, let members = json.members else { return Self.json(json) }
       let notes = JSONValue.list(publication.notes.map { .text($0) })
       return Self.json(.object(members + [JSONValue.Member("notes", notes)]))
