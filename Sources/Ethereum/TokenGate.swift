@@ -18,26 +18,47 @@ public struct TokenGate: Hashable, Sendable {
   /// - Parameter text: the gate in ASCII, without an end of the line.
   /// - Returns: nil for anything else, also for a gate that everybody passes or nobody.
   public init?(parsing text: [UInt8]) {
-    guard text.count <= 256, text.allSatisfy({ $0 < 0x80 }) else { return nil }
-    let grammar =
-      /eip155:([0-9]+)\/erc(20|721|1155):(0x[0-9A-Fa-f]{40})(\/(0|[1-9][0-9]*))?( ([1-9][0-9]*))?/
-    guard let parts = String(decoding: text, as: UTF8.self).wholeMatch(of: grammar)?.output,
-      let chain = ChainID(parts.1), let contract = EthereumAddress(String(parts.3)),
-      EthereumAddress.checksum(of: parts.3.utf8) != .wrong, let least = Self.number(parts.7 ?? "1"),
-      let token = Self.number(parts.5 ?? "0")
+    // Without a regular expression, which would be read anew each time: strangers may ask for it often.
+    guard text.count <= 256 else { return nil }
+    let words = text.split(
+      separator: UInt8(ascii: " "), maxSplits: 1, omittingEmptySubsequences: false)
+    let parts = words[0].split(
+      separator: UInt8(ascii: "/"), maxSplits: 2, omittingEmptySubsequences: false)
+    let chainPrefix = Array("eip155:".utf8)
+    guard parts.count >= 2, parts[0].starts(with: chainPrefix),
+      let chain = ChainID(utf8: parts[0].dropFirst(chainPrefix.count))
     else { return nil }
-    let namesToken = parts.5 != nil
-    let namesLeast = parts.7 != nil
-    switch parts.2 {
-    case "20": guard !namesToken, namesLeast else { return nil }
-    case "721": guard !namesToken || parts.7 == "1" else { return nil }
-    default: guard namesToken, namesLeast else { return nil }
+    let asset = parts[1].split(
+      separator: UInt8(ascii: ":"), maxSplits: 1, omittingEmptySubsequences: false)
+    guard asset.count == 2, asset[1].starts(with: "0x".utf8),
+      let standard = Standard(rawValue: String(decoding: asset[0], as: UTF8.self)),
+      let contract = EthereumAddress(utf8: asset[1]),
+      EthereumAddress.checksum(of: asset[1]) != .wrong
+    else { return nil }
+    let tokenDigits = parts.count > 2 ? parts[2] : nil
+    let leastDigits = words.count > 1 ? words[1] : nil
+    guard let token = Self.number(tokenDigits ?? [UInt8(ascii: "0")][...]),
+      let least = Self.number(leastDigits ?? [UInt8(ascii: "1")][...]),
+      least.contains(where: { $0 > 0 })
+    else { return nil }
+    switch standard {
+    case .erc20: guard tokenDigits == nil, leastDigits != nil else { return nil }
+    case .erc721:
+      guard tokenDigits == nil || leastDigits?.elementsEqual("1".utf8) == true else { return nil }
+    case .erc1155: guard tokenDigits != nil, leastDigits != nil else { return nil }
     }
-    isOne = parts.2 == "721" && namesToken
+    isOne = standard == .erc721 && tokenDigits != nil
     self.chain = chain
     self.contract = contract
     self.least = least
-    self.token = namesToken ? token : nil
+    self.token = tokenDigits == nil ? nil : token
+  }
+
+  /// The kinds of tokens, as CAIP-19 writes them.
+  private enum Standard: String {
+    case erc20
+    case erc721
+    case erc1155
   }
 
   /// Returns the call whose outcome says whether somebody holds enough.
@@ -56,11 +77,15 @@ public struct TokenGate: Hashable, Sendable {
     }
   }
 
-  /// Reads decimal digits into 32 bytes, or returns nil for a larger number.
-  private static func number(_ digits: Substring) -> [UInt8]? {
+  /// Reads decimal digits into 32 bytes, or returns nil for a larger number, leading zeros and anything else.
+  private static func number(_ digits: some Collection<UInt8>) -> [UInt8]? {
+    let zero = UInt8(ascii: "0")
+    guard let first = digits.first, first != zero || digits.count == 1,
+      digits.allSatisfy({ $0 >= zero && $0 <= UInt8(ascii: "9") })
+    else { return nil }
     var number = [UInt8](repeating: 0, count: 32)
-    for digit in digits.utf8 {
-      var rest = Int(digit - UInt8(ascii: "0"))
+    for digit in digits {
+      var rest = Int(digit - zero)
       for index in number.indices.reversed() {
         rest += 10 * Int(number[index])
         number[index] = UInt8(truncatingIfNeeded: rest)

@@ -99,36 +99,73 @@ extension Timestamp {
   /// - Parameter text: `YYYY-MM-DDThh:mm:ss`, an optional fraction, which is cut off, and an optional zone; without a
   ///   zone the time is UTC.
   package init?(dateTime text: String) {
-    let date = /([0-9]{4})-([0-9]{2})-([0-9]{2})T/
-    let clock = /([0-9]{2}):([0-9]{2}):([0-9]{2})/
-    let rest = /(?:\.[0-9]+)?(?:Z|([+-])([0-9]{2}):([0-9]{2}))?/
-    let text = text.filter { !$0.isWhitespace }
-    func number(_ digits: Substring?) -> Int64 { digits.flatMap { Int64($0) } ?? 0 }
-    guard let day = text.prefixMatch(of: date),
-      let time = text[day.range.upperBound...].prefixMatch(of: clock),
-      let end = text[time.range.upperBound...].wholeMatch(of: rest)
+    var fields = DateTimeFields(text)
+    guard let year = fields.number(digits: 4), fields.skip("-"),
+      let month = fields.number(digits: 2), fields.skip("-"),
+      let day = fields.number(digits: 2), fields.skip("T"),
+      let hour = fields.number(digits: 2), fields.skip(":"),
+      let minute = fields.number(digits: 2), fields.skip(":"),
+      let second = fields.number(digits: 2), fields.skipFraction(),
+      let zone = fields.zone(), fields.isAtEnd
     else { return nil }
-    let hour = number(time.1)
-    let minute = number(time.2)
-    let second = number(time.3)
     let isEndOfDay = hour == 24 && minute == 0 && second == 0
-    guard hour < 24 || isEndOfDay, minute < 60, second < 60 else { return nil }
-    let zoneHours = number(end.2)
-    let zoneMinutes = number(end.3)
-    guard zoneHours <= 14, zoneMinutes < 60 else { return nil }
-    let year = number(day.1)
-    guard year > 0 else { return nil }
-    let zone = zoneHours * 3600 + zoneMinutes * 60
-    let secondOfDay = hour * 3600 + minute * 60 + second
+    guard year > 0, hour < 24 || isEndOfDay, minute < 60, second < 60 else { return nil }
     self.init(
-      year: year, month: number(day.2), day: number(day.3),
-      second: end.1 == "-" ? secondOfDay + zone : secondOfDay - zone)
+      year: year, month: month, day: day, second: hour * 3600 + minute * 60 + second - zone)
   }
 
   /// The moment as `YYYY-MM-DDThh:mm:ssZ`, or nil outside the years 1 to 9999.
   package var dateTime: String? {
     guard (-62_135_596_800...253_402_300_799).contains(seconds) else { return nil }
     return description.prefix(19) + "Z"
+  }
+}
+
+/// The characters of a date and time that weren't read yet.
+private struct DateTimeFields {
+  private var rest: ArraySlice<UInt8>
+
+  init(_ text: String) { rest = Array(text.filter { !$0.isWhitespace }.utf8)[...] }
+
+  var isAtEnd: Bool { rest.isEmpty }
+
+  /// Reads a number of exactly so many digits.
+  mutating func number(digits: Int) -> Int64? {
+    let field = rest.prefix(digits)
+    guard field.count == digits, field.allSatisfy(Self.isDigit) else { return nil }
+    rest = rest.dropFirst(digits)
+    return field.reduce(0) { $0 * 10 + Int64($1 - UInt8(ascii: "0")) }
+  }
+
+  mutating func skip(_ character: Unicode.Scalar) -> Bool {
+    guard rest.first == UInt8(ascii: character) else { return false }
+    rest = rest.dropFirst()
+    return true
+  }
+
+  /// Skips a fraction, if there is one.
+  ///
+  /// - Returns: false for a point without digits.
+  mutating func skipFraction() -> Bool {
+    guard skip(".") else { return true }
+    let digits = rest.prefix(while: Self.isDigit)
+    rest = rest.dropFirst(digits.count)
+    return !digits.isEmpty
+  }
+
+  /// Reads the zone, in seconds before UTC; none is UTC.
+  mutating func zone() -> Int64? {
+    guard !isAtEnd, !skip("Z") else { return 0 }
+    let isBehind = skip("-")
+    guard isBehind || skip("+"), let hours = number(digits: 2), skip(":"),
+      let minutes = number(digits: 2), hours <= 14, minutes < 60
+    else { return nil }
+    let seconds = hours * 3600 + minutes * 60
+    return isBehind ? -seconds : seconds
+  }
+
+  private static func isDigit(_ byte: UInt8) -> Bool {
+    byte >= UInt8(ascii: "0") && byte <= UInt8(ascii: "9")
   }
 }
 

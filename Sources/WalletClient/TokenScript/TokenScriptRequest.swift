@@ -75,7 +75,12 @@ public struct TokenScriptNamespace: Hashable, Sendable, CustomStringConvertible 
   /// - Returns: the version, or nil for anything else.
   public init?(_ text: some StringProtocol) {
     path = String(text)
-    guard path.wholeMatch(of: /[0-9]{4}\/(0[1-9]|1[0-2])/) != nil else { return nil }
+    let fields = path.utf8.split(
+      separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+    let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
+    guard fields.map(\.count) == [4, 2], fields.joined().allSatisfy(digits.contains),
+      let month = Int(String(decoding: fields[1], as: UTF8.self)), (1...12).contains(month)
+    else { return nil }
   }
 
   /// Reads a version from the namespace of a root element.
@@ -83,9 +88,10 @@ public struct TokenScriptNamespace: Hashable, Sendable, CustomStringConvertible 
   /// - Parameter uri: `http://tokenscript.org/<YYYY>/<MM>/tokenscript`.
   /// - Returns: the version, or nil for any other URI.
   public init?(uri: String) {
-    let form = /http:\/\/tokenscript\.org\/(.{7})\/tokenscript/
-    guard let version = uri.wholeMatch(of: form)?.1 else { return nil }
-    self.init(version)
+    let start = "http://tokenscript.org/"
+    let end = "/tokenscript"
+    guard uri.hasPrefix(start), uri.hasSuffix(end) else { return nil }
+    self.init(uri.dropFirst(start.count).dropLast(end.count))
   }
 }
 
@@ -157,17 +163,24 @@ package struct TokenScriptLocation: Sendable, Equatable {
     let port = url.port.map { ":\($0)" } ?? ""
     let whole = "\(url.scheme)://\(url.host)\(port)\(url.path)"
     guard whole.hasPrefix("\(repository)/") else { return nil }
-    let path = whole.dropFirst(repository.count + 1)
-    let pattern = /(?:([0-9]{4}\/[0-9]{2})\/)?(?:chain\/([^\/]*)\/)?([^\/]+?)(?:\.tsml)?/
-    guard let parts = path.wholeMatch(of: pattern)?.output,
-      let contract = EthereumAddress(String(parts.3)),
+    var folders = whole.dropFirst(repository.count + 1).split(
+      separator: "/", omittingEmptySubsequences: false)
+    let file = folders.removeLast()
+    let suffix = file.hasSuffix(".tsml") ? ".tsml" : ""
+    var chainName: Substring?
+    if folders.count >= 2, folders[folders.count - 2] == "chain" {
+      chainName = folders.removeLast()
+      folders.removeLast()
+    }
+    guard folders.isEmpty || folders.count == 2,
+      let contract = EthereumAddress(String(file.dropLast(suffix.count))),
       let form = URLEncodedForm(Array((url.query ?? "").utf8)[...]),
       form.pairs.allSatisfy({ ["chain", "signer"].contains($0.name) }),
       form.pairs.count == Set(form.pairs.map(\.name)).count
     else { return nil }
-    namespace = parts.1.flatMap { TokenScriptNamespace($0) }
-    guard namespace != nil || parts.1 == nil else { return nil }
-    var chains = [parts.2].compactMap(\.self).map { ChainID($0) }
+    namespace = folders.isEmpty ? nil : TokenScriptNamespace(folders.joined(separator: "/"))
+    guard namespace != nil || folders.isEmpty else { return nil }
+    var chains = [chainName].compactMap(\.self).map { ChainID($0) }
     chains += form.pairs.filter { $0.name == "chain" }.map { ChainID($0.value) }
     guard Set(chains).count <= 1, !chains.contains(nil) else { return nil }
     self.contract = contract
