@@ -22,7 +22,8 @@ package struct MsgrService: Migrating, Commanding, Confidential, Running, Speaki
     UserListCommand.self, UserAddCommand.self, UserPasswordCommand.self, UserRemoveCommand.self,
     PushTestCommand.self, TokenNewCommand.self, TopicListCommand.self, TopicAccessCommand.self,
     TopicRemoveCommand.self,
-    UserShowCommand.self, TokenListCommand.self, TokenRevokeCommand.self,
+    UserShowCommand.self, UserDisableCommand.self, UserEnableCommand.self, UserExportCommand.self,
+    TokenListCommand.self, TokenRevokeCommand.self,
   ]
 
   /// The interval at which messages and tokens that are too old are deleted.

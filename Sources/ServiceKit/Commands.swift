@@ -113,6 +113,9 @@ extension CommandContext {
     print(Self.escaped(String(decoding: try encoder.encode(value), as: UTF8.self)))
   }
 
+  /// Prints a text that is JSON already.
+  package func print(encodedJSON text: String) { print(Self.escaped(text)) }
+
   /// Escapes what isn't printable; outside of strings JSON has nothing of the kind but line feeds.
   private static func escaped(_ json: String) -> String {
     var text = ""

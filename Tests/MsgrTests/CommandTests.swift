@@ -110,6 +110,84 @@ internal import Platform
     #expect(try await fixture.post("/contacts", [:], token: token).status == 403)
   }
 
+  @Test func aDisabledAccountNeitherLogsInNorGetsMessages() async throws {
+    let fixture = try await Fixture()
+    let token = try await fixture.register("anna")
+    try await fixture.register("bert")
+    try await fixture.send("before", from: "bert", to: "anna")
+    let publisher = try await run(
+      TokenNewCommand.self, ["anna", "--name", "cron", "--to", "bert"], beside: fixture)
+    func statuses(_ password: String) async throws -> [Int] {
+      [
+        try await fixture.post("/contacts", ["Username": "anna", "Password": password]).status,
+        try await fixture.post(
+          "/login", ["Username": "anna", "Password": password, "DeviceID": Fixture.device("a")]
+        ).status,
+        try await fixture.send("hello", from: "bert", to: "anna").status,
+      ]
+    }
+
+    let json = try await run(UserDisableCommand.self, ["--json", "anna"], beside: fixture)
+    let disabled = try JSONSerialization.jsonObject(with: Data(json.utf8)) as? [String: Any]
+    #expect(disabled?["isDisabled"] as? Bool == true)
+    #expect(disabled?["hasPassword"] as? Bool == true)
+    #expect(disabled?["devices"] as? Int == 0)
+    #expect(try await statuses("pw") == [403, 403, 403])
+    #expect(try await fixture.post("/contacts", [:], token: token).status == 403)
+    let published = try await fixture.request(
+      .post, "/publish", body: Array("done".utf8),
+      fields: [("Authorization", "Bearer \(publisher)")]
+    )
+    #expect(published.status == 403)
+    #expect(try await run(UserListCommand.self, [], beside: fixture).contains("disabled"))
+    let password = try passwordFile("new", fixture)
+    // Nobody gets the name meanwhile, and a new password doesn't enable the account.
+    await #expect(throws: CommandError.self) {
+      try await run(UserAddCommand.self, password + ["anna"], beside: fixture)
+    }
+    try await run(UserPasswordCommand.self, password + ["anna"], beside: fixture)
+    #expect(try await statuses("new") == [403, 403, 403])
+    await #expect(throws: CommandError.self) {
+      try await run(UserDisableCommand.self, ["anna"], beside: fixture)
+    }
+
+    #expect(try await run(UserEnableCommand.self, ["anna"], beside: fixture).isEmpty)
+    #expect(try await statuses("new") == [200, 200, 200])
+    let inbox = try await fixture.post("/inbox", ["Username": "anna", "Password": "new"]).array
+    #expect(
+      inbox.map { ($0 as? [String: Any])?["Message"] as? String } == ["before", "hello"])
+    for words in [["anna"], ["nobody"]] {
+      await #expect(throws: CommandError.self, "\(words)") {
+        try await run(UserEnableCommand.self, words, beside: fixture)
+      }
+    }
+  }
+
+  @Test func theOperatorExportsWhatTheUserExports() async throws {
+    let fixture = try await Fixture()
+    for name in ["anna", "bert"] { try await fixture.register(name) }
+    try await fixture.send("a\u{1b}b", from: "bert", to: "anna")
+    let text = try await run(UserExportCommand.self, ["anna"], beside: fixture)
+    #expect(!text.unicodeScalars.contains("\u{1b}"))
+    let export = try JSONSerialization.jsonObject(with: Data(text.utf8)) as? NSDictionary
+    let own = try await fixture.post("/export", ["Username": "anna", "Password": "pw"]).object
+    #expect(export == own as NSDictionary)
+    await #expect(throws: CommandError.refused("there is no such account")) {
+      try await run(UserExportCommand.self, ["nobody"], beside: fixture)
+    }
+  }
+
+  @Test func whatIsRevokedIsPrinted() async throws {
+    let fixture = try await Fixture()
+    try await fixture.register("anna")
+    try await run(TokenNewCommand.self, ["anna", "--name", "cron"], beside: fixture)
+    let json = try await run(TokenRevokeCommand.self, ["--json", "anna/cron"], beside: fixture)
+    let token = try JSONSerialization.jsonObject(with: Data(json.utf8)) as? [String: Any]
+    #expect(token?["owner"] as? String == "anna")
+    #expect(token?["name"] as? String == "cron")
+    #expect(try await run(TokenListCommand.self, [], beside: fixture).isEmpty)
+  }
+
   @Test func aTestIsAMessage() async throws {
     let fixture = try await Fixture()
     try await fixture.register("anna")

@@ -44,6 +44,23 @@ internal import Platform
     }
   }
 
+  @Test func anAccountIsDisabledOnAllNodes() async throws {
+    try await withNodes(2) { nodes in
+      let here = nodes[0].fixture
+      let there = nodes[1].fixture
+      for name in ["anna", "bert"] { _ = try await here.register(name, device: "stream:\(name)") }
+      try await there.send("before", from: "bert", to: "anna")
+      let anna = UserName(stored: "anna")
+      #expect(try await here.service.service.store.setDisabled(true, anna))
+      #expect(try await there.send("hello", from: "bert", to: "anna").status == 403)
+      #expect(
+        try await there.post("/contacts", ["Username": "anna", "Password": "pw"]).status == 403)
+      #expect(try await here.service.service.store.setDisabled(false, anna))
+      #expect(try await there.send("hello", from: "bert", to: "anna").status == 200)
+      #expect(try await there.texts("anna") == ["before", "hello"])
+    }
+  }
+
   @Test func entriesAreReadWithTheirPredecessors() async throws {
     try await withNodes(1) { nodes in
       let fixture = nodes[0].fixture

@@ -24,7 +24,7 @@ struct AccountShowCommand: Command {
 struct AccountDisableCommand: Command {
   static let name = "apptimist user disable"
   static let summary = "Keep a user from logging in, being found and getting messages"
-  static let parameters = [CommandParameter.configuration, .key]
+  static let parameters = [CommandParameter.configuration, .json, .key]
 
   static func run(_ context: CommandContext) async throws { try await context.setDisabled(true) }
 }
@@ -33,7 +33,7 @@ struct AccountDisableCommand: Command {
 struct AccountEnableCommand: Command {
   static let name = "apptimist user enable"
   static let summary = "Enable a user again who was disabled"
-  static let parameters = [CommandParameter.configuration, .key]
+  static let parameters = [CommandParameter.configuration, .json, .key]
 
   static func run(_ context: CommandContext) async throws { try await context.setDisabled(false) }
 }
@@ -42,15 +42,17 @@ struct AccountEnableCommand: Command {
 struct AccountRemoveCommand: Command {
   static let name = "apptimist user remove"
   static let summary = "Delete a user with mailbox, files and forums; the key stays taken"
-  static let parameters = [CommandParameter.configuration, .key]
+  static let parameters = [CommandParameter.configuration, .json, .key]
 
   static func run(_ context: CommandContext) async throws {
     let key = try context.key()
     let service = try await context.serviceContext(for: ApptimistService.self)
     let store = try await context.administeredStore()
+    let account = try await store.administeredAccount(key)
     guard try await store.removeUser(key, at: service.clock()) else {
       throw CommandError.refused("there is no user with this key")
     }
+    try context.print(json: account) {}
   }
 }
 
@@ -91,13 +93,16 @@ struct ForumShowCommand: Command {
 struct ForumRemoveCommand: Command {
   static let name = "apptimist forum remove"
   static let summary = "Delete a forum with its files; the key stays taken"
-  static let parameters = [CommandParameter.configuration, .key]
+  static let parameters = [CommandParameter.configuration, .json, .key]
 
   static func run(_ context: CommandContext) async throws {
     let key = try context.key()
-    guard try await context.administeredStore().removeForum(key) else {
+    let store = try await context.administeredStore()
+    let forum = try await store.administeredAccount(key)
+    guard try await store.removeForum(key) else {
       throw CommandError.refused("there is no forum with this key")
     }
+    try context.print(json: forum) {}
   }
 }
 
@@ -176,6 +181,7 @@ extension CommandContext {
       throw CommandError.refused(
         "there is no \(isDisabled ? "user" : "disabled user") with this key")
     }
+    try print(json: try await store.administeredAccount(key)) {}
   }
 }
 

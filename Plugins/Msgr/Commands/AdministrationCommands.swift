@@ -15,6 +15,7 @@ struct UserShowCommand: Command {
       details = try await context.administeredStore().details(of: name)
     } catch RequestRefusal.forbidden { throw CommandError.refused("there is no such account") }
     try context.print(json: details) {
+      if details.isDisabled { context.print("state     disabled") }
       context.print("name      \(details.name.printable)")
       context.print("since     \(details.created)")
       context.print("password  \(details.hasPassword ? "yes" : "no, wallets only")")
@@ -26,6 +27,48 @@ struct UserShowCommand: Command {
         context.print("token     \(token.name.printable), used \(token.used)")
       }
     }
+  }
+}
+
+/// `awd user disable`.
+struct UserDisableCommand: Command {
+  static let name = "user disable"
+  static let summary =
+    "Keep an account from logging in and getting messages; its sessions and tokens end"
+  static let parameters = [
+    CommandParameter.configuration, .json, .operand("NAME", "the account's name"),
+  ]
+
+  static func run(_ context: CommandContext) async throws { try await context.setDisabled(true) }
+}
+
+/// `awd user enable`.
+struct UserEnableCommand: Command {
+  static let name = "user enable"
+  static let summary = "Enable an account again that was disabled"
+  static let parameters = [
+    CommandParameter.configuration, .json, .operand("NAME", "the account's name"),
+  ]
+
+  static func run(_ context: CommandContext) async throws { try await context.setDisabled(false) }
+}
+
+/// `awd user export`.
+struct UserExportCommand: Command {
+  static let name = "user export"
+  static let summary = "Print all that Msgr stores of an account but passwords and tokens, as JSON"
+  static let parameters = [
+    CommandParameter.configuration, .operand("NAME", "the account's name"),
+  ]
+
+  static func run(_ context: CommandContext) async throws {
+    let name = try context.administeredName()
+    var export: [UInt8] = []
+    do {
+      let pieces = try await context.administeredStore().export(for: .administrator(of: name))
+      for try await piece in pieces { export += piece }
+    } catch RequestRefusal.forbidden { throw CommandError.refused("there is no such account") }
+    context.print(encodedJSON: String(decoding: export, as: UTF8.self))
   }
 }
 
@@ -59,7 +102,7 @@ struct TokenRevokeCommand: Command {
   static let name = "token revoke"
   static let summary = "Revoke a token that publishes"
   static let parameters = [
-    CommandParameter.configuration,
+    CommandParameter.configuration, .json,
     .operand("USER/NAME", "the token, as `awd token list` shows it"),
   ]
 
@@ -73,9 +116,10 @@ struct TokenRevokeCommand: Command {
       owner = try UserName(String(text[..<slash]), in: .username)
     } catch { throw CommandError.usage("USER \(error.message)") }
     let name = String(text[text.index(after: slash)...])
-    guard try await context.administeredStore().removePublisher(name, of: owner) else {
+    guard let token = try await context.administeredStore().removePublisher(name, of: owner) else {
       throw CommandError.refused("there is no token \(text.printable)")
     }
+    try context.print(json: token) {}
   }
 }
 
@@ -84,6 +128,16 @@ extension CommandContext {
     do throws(FieldError) {
       return try UserName(arguments.operands.first ?? "", in: .username)
     } catch { throw .usage("NAME \(error.message)") }
+  }
+
+  fileprivate func setDisabled(_ isDisabled: Bool) async throws {
+    let name = try administeredName()
+    let store = try await administeredStore()
+    guard try await store.setDisabled(isDisabled, name) else {
+      throw CommandError.refused(
+        "there is no \(isDisabled ? "account" : "disabled account") of this name")
+    }
+    try print(json: try await store.details(of: name)) {}
   }
 
   fileprivate func administeredStore() async throws -> MsgrStore {

@@ -17,7 +17,7 @@ struct UserListCommand: Command {
       for account in accounts {
         context.print(
           "\(account.name.printable)\tsince \(account.created)\tdevices \(account.devices)"
-            + "\tmessages \(account.messages)")
+            + "\tmessages \(account.messages)\(account.isDisabled ? "\tdisabled" : "")")
       }
     }
   }
@@ -27,7 +27,7 @@ struct UserListCommand: Command {
 struct UserAddCommand: Command {
   static let name = "user add"
   static let summary = "Make an account; its password is read from standard input"
-  static let parameters = [CommandParameter.configuration, .passwordFile, .userName]
+  static let parameters = [CommandParameter.configuration, .json, .passwordFile, .userName]
 
   static func run(_ context: CommandContext) async throws {
     let name = try context.userName(isNew: true)
@@ -35,6 +35,7 @@ struct UserAddCommand: Command {
     _ = try await context.withStore(refusal: "the name is taken") { store in
       try await store.register(name, hash, device: nil)
     }
+    try await context.printDetails(of: name)
   }
 }
 
@@ -42,12 +43,13 @@ struct UserAddCommand: Command {
 struct UserPasswordCommand: Command {
   static let name = "user password"
   static let summary = "Change an account's password, read from standard input, and end its tokens"
-  static let parameters = [CommandParameter.configuration, .passwordFile, .userName]
+  static let parameters = [CommandParameter.configuration, .json, .passwordFile, .userName]
 
   static func run(_ context: CommandContext) async throws {
     let name = try context.userName()
     let hash = try context.newPasswordHash()
     try await context.withStore { store in try await store.setPassword(hash, of: name) }
+    try await context.printDetails(of: name)
   }
 }
 
@@ -55,10 +57,16 @@ struct UserPasswordCommand: Command {
 struct UserRemoveCommand: Command {
   static let name = "user remove"
   static let summary = "Delete an account and everything that belongs to it"
-  static let parameters = [CommandParameter.configuration, .userName]
+  static let parameters = [CommandParameter.configuration, .json, .userName]
 
   static func run(_ context: CommandContext) async throws {
-    try await context.withStore { store in try await store.remove(try context.userName()) }
+    let name = try context.userName()
+    let details = try await context.withStore { store in
+      let details = try await store.details(of: name)
+      try await store.remove(name)
+      return details
+    }
+    try context.print(json: details) {}
   }
 }
 
@@ -66,7 +74,11 @@ struct UserRemoveCommand: Command {
 struct PushTestCommand: Command {
   static let name = "push test"
   static let summary = "Send an account a message from itself, which is pushed to all its devices"
-  static let parameters = [CommandParameter.configuration, .userName]
+  static let parameters = [CommandParameter.configuration, .json, .userName]
+
+  private struct Report: Encodable {
+    let devices: Int
+  }
 
   static func run(_ context: CommandContext) async throws {
     let text = try MessageText("This is a test.")
@@ -76,7 +88,9 @@ struct PushTestCommand: Command {
       }
       return try await store.sendTest(text, to: try context.userName())
     }
-    context.print("queued for \(devices) \(devices == 1 ? "device" : "devices")")
+    try context.print(json: Report(devices: devices)) {
+      context.print("queued for \(devices) \(devices == 1 ? "device" : "devices")")
+    }
   }
 }
 
@@ -118,6 +132,12 @@ extension CommandContext {
   fileprivate func openStore() async throws -> MsgrStore {
     let context = try await serviceContext(for: MsgrService.self)
     return MsgrStore(context, try configuration(for: MsgrService.self))
+  }
+
+  /// Prints an account that was made or changed, if `--json` is given.
+  fileprivate func printDetails(of name: UserName) async throws {
+    guard arguments.has("json") else { return }
+    try print(json: try await withStore { store in try await store.details(of: name) })
   }
 
   /// Does something with the store.

@@ -67,13 +67,18 @@ struct TopicAccessCommand: Command {
 struct TopicRemoveCommand: Command {
   static let name = "topic remove"
   static let summary = "Remove a topic with all that is in it"
-  static let parameters = [CommandParameter.configuration, .operand("TOPIC", "the topic")]
+  static let parameters = [
+    CommandParameter.configuration, .json, .operand("TOPIC", "the topic"),
+  ]
 
   static func run(_ context: CommandContext) async throws {
     let name = try context.topicName()
-    do { try await context.topicStore().remove(name, by: nil) } catch TopicRefusal.forbidden {
+    let store = try await context.topicStore()
+    let topic = try await store.listing().first { $0.topic == name.text }
+    do { try await store.remove(name, by: nil) } catch TopicRefusal.forbidden {
       throw CommandError.refused("there is no such topic")
     }
+    try context.print(json: topic) {}
   }
 }
 

@@ -130,7 +130,7 @@ extension MsgrStore {
         EXISTS (
           SELECT 1 FROM msgr_devices WHERE username = ?2 AND substr(device_id, 1, 7) = 'stream:'),
         EXISTS (SELECT 1 FROM msgr_acquaintances WHERE username = ?2 AND other = ?1)
-      FROM msgr_users WHERE username = ?1
+      FROM msgr_users WHERE username = ?1 AND disabled_password IS NULL
       """, post.recipient, post.sender, post.owner
     ) { row in
       found.isBlocked = try row[6]

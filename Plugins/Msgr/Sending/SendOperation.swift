@@ -128,7 +128,8 @@ private struct SendReading {
           ELSE false END AS streams OFFSET 0) s
         CROSS JOIN LATERAL (
           SELECT messages, unread, last_id, sent, named, last_number FROM msgr_users
-          WHERE username = r.name AND (r.is_needed OR s.streams) FOR NO KEY UPDATE) u
+          WHERE username = r.name AND disabled_password IS NULL AND (r.is_needed OR s.streams)
+          FOR NO KEY UPDATE) u
       """, parameters
     ) { row in
       rows.accounts.append(

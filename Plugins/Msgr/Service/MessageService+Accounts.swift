@@ -112,7 +112,8 @@ struct SessionSummary: Sendable, Encodable {
   let Used: String
   let Current: Bool
 
-  init(_ session: Msgr.Session, seenBy caller: Caller) {
+  /// Describes a session to its user, or without one to the operator.
+  init(_ session: Msgr.Session, seenBy caller: Caller?) {
     Session = session.name
     Device = session.deviceName
     Kind = session.kind

@@ -228,7 +228,7 @@ final class MessageService: Sendable {
       if let wait = exports.count(caller.name, upTo: Self.exportsPerMinute) {
         throw RequestRefusal.tooMany(retryAfter: wait)
       }
-      return try await store.export(caller)
+      return try await store.export(for: .user(caller))
     }
   }
 

@@ -15,6 +15,8 @@ struct AccountSummary: Sendable, Encodable {
   let created: String
   let devices: Int
   let messages: Int
+  /// Whether the operator has disabled it.
+  let isDisabled: Bool
 }
 
 extension MsgrStore {
@@ -143,14 +145,20 @@ extension MsgrStore {
     return ended
   }
 
-  /// Changes an account's password, and ends its sessions, as they may be in wrong hands as well.
+  /// Changes an account's password, and ends its sessions, as they may be in wrong hands as well. A disabled account has the
+  /// password once it is enabled.
   ///
   /// - Throws: `.forbidden` if there is no such account.
   func setPassword(_ hash: PasswordHash, of name: UserName) async throws {
     try await store.write { transaction in
       guard try exists(name, transaction) else { throw RequestRefusal.forbidden }
       try transaction.execute(
-        "UPDATE msgr_users SET password = ? WHERE username = ?", hash.text, name)
+        """
+        UPDATE msgr_users SET
+          password = CASE WHEN disabled_password IS NULL THEN ?1 ELSE password END,
+          disabled_password = CASE WHEN disabled_password IS NULL THEN NULL ELSE ?1 END
+        WHERE username = ?2
+        """, hash.text, name)
       _ = try endSessions(of: name, keeping: nil, transaction)
     }
   }
@@ -194,13 +202,14 @@ extension MsgrStore {
         """
         SELECT username, created_at,
           (SELECT count(*) FROM msgr_devices d WHERE d.username = u.username),
-          (SELECT count(*) FROM msgr_messages WHERE recipient = u.username)
+          (SELECT count(*) FROM msgr_messages WHERE recipient = u.username),
+          disabled_password IS NOT NULL
         FROM msgr_users u ORDER BY username
         """
       ) { row in
         AccountSummary(
           name: try row[0], created: (try row[1] as Timestamp).description,
-          devices: try row[2], messages: try row[3])
+          devices: try row[2], messages: try row[3], isDisabled: try row[4])
       }
     }
   }

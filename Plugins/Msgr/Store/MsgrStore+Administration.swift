@@ -10,6 +10,8 @@ struct AccountDetails: Encodable {
   let created: String
   /// Whether there is a password; others log in by wallets only.
   let hasPassword: Bool
+  /// Whether the operator has disabled the account.
+  let isDisabled: Bool
   let devices: Int
   let messages: Int
   let unread: Int
@@ -25,6 +27,14 @@ struct PublisherDetails: Encodable {
   let name: String
   let created: String
   let used: String
+
+  /// Reads a row of these columns.
+  fileprivate init(_ row: borrowing Row) throws {
+    owner = try row[0]
+    name = try row[1]
+    created = (try row[2] as Timestamp).description
+    used = (try row[3] as Timestamp).description
+  }
 }
 
 extension MsgrStore {
@@ -41,20 +51,59 @@ extension MsgrStore {
       let tokens = try publishers(of: name, snapshot)
       let details = try snapshot.one(
         """
-        SELECT username, created_at, password <> '', messages, unread,
+        SELECT username, created_at, coalesce(disabled_password, password) <> '', messages, unread,
           (SELECT count(*) FROM msgr_devices d WHERE d.username = u.username),
-          (SELECT count(*) FROM msgr_contacts c WHERE c.username = u.username)
+          (SELECT count(*) FROM msgr_contacts c WHERE c.username = u.username),
+          disabled_password IS NOT NULL
         FROM msgr_users u WHERE username = ?
         """, name
       ) { row in
         AccountDetails(
           name: try row[0], created: (try row[1] as Timestamp).description,
-          hasPassword: try row[2], devices: try row[5], messages: try row[3], unread: try row[4],
+          hasPassword: try row[2], isDisabled: try row[7], devices: try row[5],
+          messages: try row[3], unread: try row[4],
           contacts: try row[6], wallets: wallets, tokens: tokens)
       }
       guard let details else { throw RequestRefusal.forbidden }
       return details
     }
+  }
+
+  /// The password of a disabled account. No hash is like it, and it isn't that of an account with wallets alone either.
+  private static let disabledPassword = "disabled"
+
+  /// Disables an account, which then can't log in and gets no messages, or enables it again.
+  ///
+  /// Its sessions, its tokens that publish and its messages to topics that wait for their time end.
+  ///
+  /// - Returns: whether there is such an account in the other state.
+  func setDisabled(_ isDisabled: Bool, _ name: UserName) async throws -> Bool {
+    try await store.write { transaction in
+      try transaction.execute(
+        isDisabled
+          ? """
+          UPDATE msgr_users SET disabled_password = password, password = ?1
+          WHERE username = ?2 AND disabled_password IS NULL
+          """
+          : """
+          UPDATE msgr_users SET password = disabled_password, disabled_password = NULL
+          WHERE username = ?2 AND password = ?1 AND disabled_password IS NOT NULL
+          """, Self.disabledPassword, name)
+      guard transaction.changes == 1 else { return false }
+      if isDisabled {
+        _ = try endSessions(of: name, keeping: nil, transaction)
+        try transaction.execute("DELETE FROM msgr_topic_waiting WHERE account = ?", name)
+      }
+      return true
+    }
+  }
+
+  /// Returns whether the operator has disabled an account.
+  func isDisabled(
+    _ name: UserName, _ database: borrowing some Queryable & ~Copyable
+  ) throws -> Bool {
+    try database.exists(
+      "SELECT 1 FROM msgr_users WHERE username = ? AND disabled_password IS NOT NULL", name)
   }
 
   // MARK: - Tokens that publish
@@ -71,22 +120,19 @@ extension MsgrStore {
       """
       SELECT username, name, created_at, used_at FROM msgr_publishers
       WHERE username = ?1 OR ?1 IS NULL ORDER BY username, name
-      """, owner?.text
-    ) { row in
-      PublisherDetails(
-        owner: try row[0], name: try row[1], created: (try row[2] as Timestamp).description,
-        used: (try row[3] as Timestamp).description)
-    }
+      """, owner?.text, transform: PublisherDetails.init)
   }
 
   /// Revokes a token that publishes.
   ///
-  /// - Returns: whether there was one.
-  func removePublisher(_ name: String, of owner: UserName) async throws -> Bool {
+  /// - Returns: the token that there was; nil for none.
+  func removePublisher(_ name: String, of owner: UserName) async throws -> PublisherDetails? {
     try await store.write { transaction in
-      try transaction.execute(
-        "DELETE FROM msgr_publishers WHERE username = ? AND name = ?", owner, name)
-      return transaction.changes > 0
+      try transaction.one(
+        """
+        DELETE FROM msgr_publishers WHERE username = ? AND name = ?
+        RETURNING username, name, created_at, used_at
+        """, owner, name, transform: PublisherDetails.init)
     }
   }
 

@@ -26,44 +26,48 @@ extension MsgrStore {
   ///
   /// - Parameter skipped: how many of those who have asked were in lists before.
   func contacts(of caller: Caller, skipping skipped: Int = 0) async throws -> ContactLists {
-    let name = caller.name
-    return try await read(as: caller) { snapshot in
-      var lists = ContactLists()
-      try snapshot.forEach(
-        """
-        SELECT friend, EXISTS (
-          SELECT 1 FROM msgr_contacts b WHERE b.username = a.friend AND b.friend = a.username)
-        FROM msgr_contacts a WHERE username = ? ORDER BY friend
-        """, name
-      ) { row in
-        let friend: String = try row[0]
-        if try row[1] { lists.Friends.append(friend) } else { lists.Outgoing.append(friend) }
-      }
-      var all = 0
-      try snapshot.forEach(
-        """
-        SELECT username, count(*) OVER () FROM (
-          SELECT a.username, row_number() OVER (
-            PARTITION BY coalesce(u.site, u.username) ORDER BY a.username) AS turn
-          FROM msgr_contacts a JOIN msgr_users u ON u.username = a.username
-          WHERE a.friend = ?1
-            AND NOT EXISTS (
-              SELECT 1 FROM msgr_contacts b WHERE b.username = ?1 AND b.friend = a.username)
-            AND NOT EXISTS (
-              SELECT 1 FROM msgr_blocks WHERE username = ?1 AND blocked = a.username)) AS r
-        ORDER BY turn, username LIMIT ?2 OFFSET ?3
-        """, name, limits.contacts, skipped
-      ) { row in
-        lists.Incoming.append(try row[0])
-        all = try row[1]
-      }
-      let rest = all - skipped - lists.Incoming.count
-      if rest > 0 { lists.MoreIncoming = rest }
-      lists.Incoming.sort { $0.utf8.lexicographicallyPrecedes($1.utf8) }
-      lists.Blocked = try snapshot.values(
-        "SELECT blocked FROM msgr_blocks WHERE username = ? ORDER BY blocked", name)
-      return lists
+    try await read(as: caller) { try contacts(of: caller.name, skipping: skipped, $0) }
+  }
+
+  /// Returns all users that an account has to do with. See ``contacts(of:skipping:)``.
+  func contacts(
+    of name: UserName, skipping skipped: Int = 0, _ snapshot: borrowing Snapshot
+  ) throws -> ContactLists {
+    var lists = ContactLists()
+    try snapshot.forEach(
+      """
+      SELECT friend, EXISTS (
+        SELECT 1 FROM msgr_contacts b WHERE b.username = a.friend AND b.friend = a.username)
+      FROM msgr_contacts a WHERE username = ? ORDER BY friend
+      """, name
+    ) { row in
+      let friend: String = try row[0]
+      if try row[1] { lists.Friends.append(friend) } else { lists.Outgoing.append(friend) }
     }
+    var all = 0
+    try snapshot.forEach(
+      """
+      SELECT username, count(*) OVER () FROM (
+        SELECT a.username, row_number() OVER (
+          PARTITION BY coalesce(u.site, u.username) ORDER BY a.username) AS turn
+        FROM msgr_contacts a JOIN msgr_users u ON u.username = a.username
+        WHERE a.friend = ?1
+          AND NOT EXISTS (
+            SELECT 1 FROM msgr_contacts b WHERE b.username = ?1 AND b.friend = a.username)
+          AND NOT EXISTS (
+            SELECT 1 FROM msgr_blocks WHERE username = ?1 AND blocked = a.username)) AS r
+      ORDER BY turn, username LIMIT ?2 OFFSET ?3
+      """, name, limits.contacts, skipped
+    ) { row in
+      lists.Incoming.append(try row[0])
+      all = try row[1]
+    }
+    let rest = all - skipped - lists.Incoming.count
+    if rest > 0 { lists.MoreIncoming = rest }
+    lists.Incoming.sort { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+    lists.Blocked = try snapshot.values(
+      "SELECT blocked FROM msgr_blocks WHERE username = ? ORDER BY blocked", name)
+    return lists
   }
 
   /// Returns the names of the caller's friends, sorted by their bytes.

@@ -41,16 +41,40 @@ private struct ExportedAccount: Sendable, Encodable {
   }
 }
 
+/// Whom an account is exported for.
+enum ExportReader: Sendable {
+  /// The account's user.
+  case user(Caller)
+  /// The operator.
+  case administrator(of: UserName)
+
+  /// The account.
+  var name: UserName {
+    switch self {
+    case .user(let caller): caller.name
+    case .administrator(let name): name
+    }
+  }
+
+  fileprivate var caller: Caller? {
+    if case .user(let caller) = self { caller } else { nil }
+  }
+}
+
 extension MsgrStore {
-  /// Returns all that is kept of the caller's account, as JSON with the messages to it and its own copies, oldest first.
+  /// Returns all that is kept of an account, as JSON with the messages to it and its own copies, oldest first.
   ///
-  /// Messages are read and encoded page by page, as the client takes them. Each page confirms the caller, as the name may be
+  /// Messages are read and encoded page by page, as the reader takes them. Each page confirms the user, as the name may be
   /// another's meanwhile.
-  func export(_ caller: Caller) async throws -> AsyncThrowingStream<[UInt8], any Error> {
-    let contacts = try await contacts(of: caller)
-    let sessions = try await sessions(of: caller).map { SessionSummary($0, seenBy: caller) }
-    let name = caller.name
-    let account: ExportedAccount? = try await read(as: caller) { snapshot in
+  ///
+  /// - Throws: `.forbidden` if there is no such account, or as ``read(as:_:)``.
+  func export(for reader: ExportReader) async throws -> AsyncThrowingStream<[UInt8], any Error> {
+    let name = reader.name
+    let account: ExportedAccount? = try await read(for: reader) { snapshot in
+      let contacts = try contacts(of: name, snapshot)
+      let sessions = try sessions(of: name, snapshot).map {
+        SessionSummary($0, seenBy: reader.caller)
+      }
       let devices: [ExportedAccount.Device] = try snapshot.all(
         "SELECT device_id, endpoint FROM msgr_devices WHERE username = ? ORDER BY bound_at", name
       ) { row in
@@ -85,11 +109,21 @@ extension MsgrStore {
           Waiting: waiting)
       }
     }
-    guard let account else { throw OutdatedCaller() }
+    guard let account else { throw RequestRefusal.forbidden }
     var json = try JSONText.of(account)
     json.removeLast()
-    let export = Export(self, caller, beginning: json + Array(#","Messages":["#.utf8))
+    let export = Export(self, reader, beginning: json + Array(#","Messages":["#.utf8))
     return AsyncThrowingStream { try await export.piece() }
+  }
+
+  /// Reads something of an account.
+  fileprivate func read<Value: Sendable>(
+    for reader: ExportReader, _ body: @escaping @Sendable (borrowing Snapshot) throws -> Value
+  ) async throws -> Value {
+    switch reader {
+    case .user(let caller): try await read(as: caller, body)
+    case .administrator: try await store.read(body)
+    }
   }
 
   /// Returns the topics that an account owns, may use by name, or has subscribed to.
@@ -161,7 +195,7 @@ private actor Export {
   }
 
   private let store: MsgrStore
-  private let caller: Caller
+  private let reader: ExportReader
   private let owner = WorkOwner.current
   /// The text before the next page.
   private var beginning: [UInt8]
@@ -169,9 +203,9 @@ private actor Export {
   /// True if the list that is written has an element.
   private var hasElements = false
 
-  init(_ store: MsgrStore, _ caller: Caller, beginning: [UInt8]) {
+  init(_ store: MsgrStore, _ reader: ExportReader, beginning: [UInt8]) {
     self.store = store
-    self.caller = caller
+    self.reader = reader
     self.beginning = beginning
   }
 
@@ -180,8 +214,8 @@ private actor Export {
     beginning = []
     switch part {
     case .messages(let position):
-      let page = try await read { [store, caller] snapshot in
-        try store.log(of: caller.name, after: position, snapshot)
+      let page = try await read { [store, reader] snapshot in
+        try store.log(of: reader.name, after: position, snapshot)
       }
       for message in page { try append(message, to: &json) }
       if let last = page.last {
@@ -192,8 +226,8 @@ private actor Export {
         json += Array(#"],"TopicMessages":["#.utf8)
       }
     case .topics(let place):
-      let page = try await read { [store, caller] snapshot in
-        try store.topicLog(of: caller.name, after: place, snapshot)
+      let page = try await read { [store, reader] snapshot in
+        try store.topicLog(of: reader.name, after: place, snapshot)
       }
       for entry in page where entry.event == .message {
         try append(TopicMessage(entry), to: &json)
@@ -219,7 +253,7 @@ private actor Export {
     _ body: @escaping @Sendable (borrowing Snapshot) throws -> Page
   ) async throws -> Page {
     try await WorkOwner.$current.withValue(owner) {
-      try await store.read(as: caller, body)
+      try await store.read(for: reader, body)
     }
   }
 }

@@ -25,7 +25,7 @@ extension MsgrStore {
         try insert(proof, of: name, transaction)
       }
       let owner = try owner(of: proof, transaction)
-      guard let owner else { throw RequestRefusal.forbidden }
+      guard let owner, try !isDisabled(owner, transaction) else { throw RequestRefusal.forbidden }
       return (owner, try bind(device.0, device.1, to: owner, transaction))
     }
   }

@@ -107,9 +107,14 @@ struct InviteRevokeCommand: Command {
   static let name = "invite revoke"
   static let summary = "Revoke an invitation; accounts that were made with it stay"
   static let parameters = [
-    CommandParameter.configuration, .service,
+    CommandParameter.configuration, .json, .service,
     .operand("ID", "the invitation's first column in `awd invite list`"),
   ]
+
+  private struct Revocation: Encodable {
+    let service: String
+    let id: String
+  }
 
   static func run(_ context: CommandContext) async throws {
     let id = context.arguments.operands[0].lowercased()
@@ -117,7 +122,7 @@ struct InviteRevokeCommand: Command {
       throw CommandError.usage("ID has \(InvitationSummary.idLength) hexadecimal digits")
     }
     for service in try context.invitingServices() where try await revoke(id, of: service, context) {
-      return
+      return try context.print(json: Revocation(service: service.name, id: id)) {}
     }
     throw CommandError.refused("there is no invitation \(id)")
   }

@@ -256,6 +256,8 @@ CREATE TABLE msgr_users (
   username TEXT NOT NULL PRIMARY KEY,
   -- Argon2id, as libsodium writes it; empty for an account that only wallets log in to.
   password TEXT NOT NULL,
+  -- The password of an account that the operator has disabled, whose own is one that nobody can give; else null.
+  disabled_password TEXT,
   created_at INTEGER NOT NULL,
   -- The site that made the account, or null if it was not made by a request over the network.
   site TEXT,
@@ -272,7 +274,7 @@ CREATE TABLE msgr_users (
   -- The last number of a message in the inbox that Gotify's clients see.
   last_number INTEGER NOT NULL DEFAULT 0
 ) STRICT, WITHOUT ROWID;
-INSERT INTO "msgr_users" VALUES('x','x',1,NULL,0,0,0,0,0,0,0);
+INSERT INTO "msgr_users" VALUES('x','x',NULL,1,NULL,0,0,0,0,0,0,0);
 CREATE TABLE msgr_wallet_nonces (
   nonce TEXT NOT NULL PRIMARY KEY,
   expires_at INTEGER NOT NULL

@@ -4,6 +4,7 @@
 CREATE TABLE msgr_users (
   username TEXT COLLATE "C" NOT NULL PRIMARY KEY,
   password TEXT COLLATE "C" NOT NULL,
+  disabled_password TEXT COLLATE "C",
   created_at BIGINT NOT NULL,
   site TEXT COLLATE "C",
   last_id BIGINT NOT NULL DEFAULT 0,

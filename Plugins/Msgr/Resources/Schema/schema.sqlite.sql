@@ -4,6 +4,8 @@ CREATE TABLE msgr_users (
   username TEXT NOT NULL PRIMARY KEY,
   -- Argon2id, as libsodium writes it; empty for an account that only wallets log in to.
   password TEXT NOT NULL,
+  -- The password of an account that the operator has disabled, whose own is one that nobody can give; else null.
+  disabled_password TEXT,
   created_at INTEGER NOT NULL,
   -- The site that made the account, or null if it was not made by a request over the network.
   site TEXT,
