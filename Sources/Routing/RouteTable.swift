@@ -95,6 +95,8 @@ package final class RouteTable: Responder {
       response.fields.append(.allow, target.allow)
       return refuse(response, to: head, of: target)
     }
+    // Whether a page may call isn't that there is something.
+    guard !target.answersOptionsAlone else { return refuse(HTTPError(.notFound), to: head) }
     var error = HTTPError(.methodNotAllowed)
     error.fields.append(.allow, target.allow)
     return refuse(target.service.response(error, to: head), to: head, of: target)
@@ -308,6 +310,8 @@ final class RouteTarget: Sendable {
   let pattern: String
   let service: RoutedService
   private let routes: [(method: Method, route: Route)]
+  /// True if there is nothing but what tells pages whether they may call.
+  let answersOptionsAlone: Bool
   /// The value of `Allow`: the sorted methods, with those that are implied.
   let allow: String
 
@@ -319,6 +323,7 @@ final class RouteTarget: Sendable {
     self.pattern = pattern
     self.service = service
     self.routes = routes
+    answersOptionsAlone = routes.allSatisfy { $0.method == .options }
     var methods = Set(routes.map(\.method))
     if methods.contains(.get) { methods.insert(.head) }
     if service.router.optionsFields != nil { methods.insert(.options) }

@@ -127,6 +127,16 @@ internal import Testing
     }
   }
 
+  @Test func whereOnlyOptionsAreAnsweredIsNothing() async throws {
+    var router = Router(service: "x")
+    router.on([.options], "/{name}") { _, _ in Response(.ok) }
+    let table = try table(router)
+    #expect(try await table.send(.options, "/a").status == .ok)
+    for method in [Method.get, .post] {
+      #expect(try await table.send(method, "/a").status == .notFound)
+    }
+  }
+
   @Test func hosts() async throws {
     var repository = Router(
       service: "repository", hosts: ["Repo.example", "[::1]"].compactMap { HostName($0) })
