@@ -95,6 +95,21 @@ internal import Platform
     try bert.browser.open("\(site.address)/msgr/#anna")
     try anna.sees(Array(all.dropFirst()) + ["back again"])
     try bert.sees(all + ["back again"])
+
+    // An answer shows what it answers, and what somebody deletes stays away.
+    try anna.choose("Reply", ofMessage: -1)
+    try anna.run("document.querySelector('#text').setRangeText('gladly', 9999, 9999)")
+    try anna.run("document.querySelector('#compose').requestSubmit()")
+    try bert.sees(all + ["back again", "gladly"])
+    try bert.wait(
+      "document.querySelector('#messages li:last-child .quote').textContent === 'back again'")
+    try bert.choose("Delete", ofMessage: -2)
+    try bert.wait("document.querySelector('#sure').open")
+    try bert.run("document.querySelector('#sure-yes').click()")
+    try bert.sees(all + ["gladly"])
+    try bert.browser.open("\(site.address)/msgr/api")
+    try bert.browser.open("\(site.address)/msgr/#anna")
+    try bert.sees(all + ["gladly"])
   }
 
   @Test func whoSignsOutOfflineLeavesNothing() throws {

@@ -148,6 +148,18 @@ struct WebAppPerson {
       """)
   }
 
+  /// Chooses from the menu of a message of the open conversation.
+  ///
+  /// - Parameter index: the message's place among those that are shown; -1 is the last.
+  func choose(_ item: String, ofMessage index: Int) throws {
+    try run("[...document.querySelectorAll('#messages .more')].at(\(index)).click()")
+    try run(
+      """
+      [...document.querySelectorAll('#menu [role=menuitem]')]
+        .find(({ textContent }) => textContent === \(item.inJavaScript)).click();
+      """)
+  }
+
   /// The messages of the open conversation, as they are shown.
   func messages() throws -> [String] {
     let json = try browser.evaluate(

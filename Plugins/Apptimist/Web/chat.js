@@ -1,7 +1,7 @@
 // A chat: its messages, and what can be done with them.
 import { EDIT_TIME, FILE_MAX, fits, summary } from "./{{contents.js}}";
 import {
-  $, bdi, button, copy, day, dayKey, dayTitle, element, face, icon, iconButton, linked, named, nodes, openMenu, sends, sure, t, time,
+  $, bdi, button, copy, day, dayKey, dayTitle, element, face, icon, iconButton, linked, menuButton, named, nodes, openMenu, sends, sure, t, time,
 } from "./{{page.js}}";
 
 const PAGE = 100;
@@ -295,20 +295,19 @@ export class Chat {
     if (message.invitation) parts.push(this.invitation(message, isKnown && !isOwn && !isJoined));
     if (message.file) parts.push(this.file(message, isLive));
     if (message.text) parts.push(element("p", { dir: "auto", data: { text: "" } }, ...linked(message.text, isLive)));
-    parts.push(this.foot(message));
+    const made = known ?? element("li", { data: { id: message.id, from: message.from }, className: isOwn ? "own" : "" });
+    parts.push(this.foot(message, made));
     const reactions = Object.entries(message.reactions ?? {}).filter(([, emoji]) => emoji);
     if (reactions.length) parts.push(this.reactions(message, reactions));
-    const made = known ?? element("li", { data: { id: message.id, from: message.from }, className: isOwn ? "own" : "" });
     made.replaceChildren(...parts);
     made.mark = mark;
     made.authorMark = undefined;
     if (message.state) made.dataset.state = message.state;
-    if (!known) this.listenForMenu(made, message.id);
     this.items.set(message.id, made);
     return made;
   }
 
-  foot(message) {
+  foot(message, item) {
     const small = element("small", {});
     if (message.doubt === "late") {
       small.append(t("written {day} {time}, long before it was sent; came {now}",
@@ -320,10 +319,8 @@ export class Chat {
     if (message.state === "failed") small.append(" · ", t("not sent: {reason}", { reason: t(message.why ?? "") }));
     if (message.isNews) small.append(" · ", t("Stored. {name} gets it when online.", { name: this.account.name(message.chat) }));
     const state = { waiting: ["clock", t("waiting")], sent: ["check", t("sent")], failed: ["warning", ""] }[message.state];
-    const more = iconButton("more", t("More"), () => this.openMenu(message.id, more), "plain more");
-    more.ariaHasPopup = "menu";
     return element("div", { className: "foot" }, small,
-      ...state ? [icon(state[0]), element("span", { className: "only-heard", text: state[1] })] : [], more);
+      ...state ? [icon(state[0]), element("span", { className: "only-heard", text: state[1] })] : [], menuButton(item, (opener) => this.openMenu(message.id, opener)));
   }
 
   quote({ to, text }) {
@@ -575,20 +572,6 @@ export class Chat {
   }
 
   // Menus ------------------------------------------------------------------------------------------------------------------
-
-  listenForMenu(item, id) {
-    item.addEventListener("contextmenu", (event) => {
-      if (event.target.closest("a, img, button:not(.picture)") || getSelection()?.toString()) return;
-      event.preventDefault();
-      this.openMenu(id, item.querySelector(".more"));
-    });
-    let timer;
-    item.addEventListener("touchstart", (event) => {
-      if (event.target.closest("a, button:not(.picture)")) return;
-      timer = setTimeout(() => this.openMenu(id, item.querySelector(".more")), 500);
-    }, { passive: true });
-    for (const end of ["touchend", "touchmove", "touchcancel"]) item.addEventListener(end, () => clearTimeout(timer), { passive: true });
-  }
 
   openMenu(id, opener) {
     const { account } = this, message = account.messages.get(id);

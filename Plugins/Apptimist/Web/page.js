@@ -1,5 +1,5 @@
 // What the parts of the page share.
-import { $, bdi, element, face, icon, t } from "./{{view.js}}";
+import { $, bdi, element, face, t } from "./{{view.js}}";
 import { readTerm } from "./{{terms.js}}";
 
 export * from "./{{view.js}}";
@@ -62,43 +62,10 @@ export function onSubmit(form, act) {
   };
 }
 
-export const button = (text, act, className = "second") => {
-  const made = element("button", { text, className, type: "button" });
-  made.addEventListener("click", act);
-  return made;
-};
-
 /** Copies a text, and says so at a button. */
 export async function copy(text, opener) {
   try { await navigator.clipboard.writeText(text); } catch { return; }
   const place = [...opener.childNodes].findLast((node) => node.nodeType === Node.TEXT_NODE) ?? opener, before = place.textContent;
   place.textContent = t("Copied");
   setTimeout(() => { place.textContent = before; }, 1500);
-}
-
-/** Opens a menu beside a button: for each item a name, what it does, a class and an icon. */
-export function openMenu(opener, items, className = "") {
-  const menu = $("menu");
-  menu.className = className;
-  menu.replaceChildren(...items.map(([text, act, className = "", shape]) => {
-    const made = button(text, () => { menu.hidePopover(); act(); }, `plain ${className}`);
-    if (shape) made.prepend(icon(shape));
-    made.role = "menuitem";
-    made.tabIndex = -1;
-    return made;
-  }));
-  menu.showPopover();
-  const { bottom, left } = opener.getBoundingClientRect();
-  menu.style.top = `${Math.max(0, Math.min(bottom, innerHeight - menu.offsetHeight - 4))}px`;
-  menu.style.left = `${Math.max(4, Math.min(left, innerWidth - menu.offsetWidth - 4))}px`;
-  menu.firstChild.focus();
-  menu.onkeydown = (event) => {
-    const step = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 }[event.key];
-    if (event.key === "Tab") menu.hidePopover();
-    if (!step) return;
-    event.preventDefault();
-    const all = [...menu.children];
-    all[(all.indexOf(document.activeElement) + step + all.length) % all.length].focus();
-  };
-  menu.ontoggle = ({ newState }) => { if (newState === "closed" && menu.contains(document.activeElement)) opener.focus(); };
 }

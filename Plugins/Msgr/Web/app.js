@@ -2,7 +2,7 @@
 import { Msgr, newDevice, newIdentifier } from "./{{msgr.js}}";
 import { Archive } from "./{{archive.js}}";
 import {
-  $, applyScheme, bdi, day, dayTitle, element, face, icon, onSubmit, nodes, placeIcons, say, sends, showUnread, sure, t, time, translate, when, words,
+  $, applyScheme, bdi, day, dayTitle, element, face, icon, menuButton, onSubmit, openMenu, nodes, placeIcons, say, sends, showUnread, sure, t, time, translate, when, words,
 } from "./{{page.js}}";
 import { knownSigns, parts } from "./{{rich.js}}";
 import { prepareSettings, registration } from "./{{settings.js}}";
@@ -224,6 +224,10 @@ tabs.onmessage = ({ data }) => {
   if (data.erased) {
     archive.values = {};
     return forget(data.erased);
+  }
+  if (data.discarded) {
+    messages.delete(data.discarded);
+    return show();
   }
   messages.set(data.Id, data);
   show();
@@ -537,7 +541,8 @@ function item(message) {
   const small = element("small", { text: time(message.Time) });
   if (message.failure) small.append(" · ", state);
   made.append(element("div", { className: "foot" }, small,
-    ...shape ? [icon(shape)] : [], ...isOwn && !message.failure ? [element("span", { className: "only-heard", text: state })] : []));
+    ...shape ? [icon(shape)] : [], ...isOwn && !message.failure ? [element("span", { className: "only-heard", text: state })] : [],
+    menuButton(made, (opener) => openMenu(opener, choices(message)))));
   if (message.failure) made.dataset.state = "failed";
   if (message.failure) {
     made.append(" ", act(t("Try again"), async () => {
@@ -551,6 +556,34 @@ function item(message) {
     }, "second"));
   }
   return made;
+}
+
+/** What the menu of a message offers. */
+function choices(message) {
+  const items = [], text = message.Message ?? "";
+  if (message.Id && !$("compose").hidden) items.push([t("Reply"), () => reply(text), "", "reply"]);
+  if (text) items.push([t("Copy"), () => navigator.clipboard?.writeText(text), "", "copy"]);
+  if (message.Id) items.push([t("Delete"), async () => {
+    if (await sure(t("The message is deleted in this browser."), t("Delete"))) await discard(message.Id);
+  }, "danger", "delete"]);
+  return items;
+}
+
+/** Begins the text with what it answers, as in a letter. */
+function reply(text) {
+  const first = text.split("\n").find((one) => one.trim() && !one.startsWith(">")) ?? "";
+  const written = $("text").value.split("\n").filter((one) => !one.startsWith("> ")).join("\n");
+  $("text").value = `> ${[...first].slice(0, 200).join("")}\n${written}`;
+  keepText();
+  $("text").focus();
+}
+
+/** Deletes a message that is kept here. */
+async function discard(id) {
+  await archive.remove("messages", id);
+  tabs.postMessage({ discarded: id });
+  messages.delete(id);
+  show();
 }
 
 function open(name) {
@@ -578,7 +611,7 @@ onSubmit($("add"), async ({ AddUser }) => {
   await refresh();
 });
 const actOn = (id, run) => $(id).addEventListener("click", async () => {
-  $("menu").hidePopover();
+  $("choices").hidePopover();
   await run(partner).catch((error) => say(words(error)));
   await refresh();
 });

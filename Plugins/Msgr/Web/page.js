@@ -1,6 +1,6 @@
 // What the parts of the page share.
 import { MsgrError } from "./{{msgr.js}}";
-import { element, t } from "./{{view.js}}";
+import { t } from "./{{view.js}}";
 
 export * from "./{{view.js}}";
 
@@ -34,10 +34,3 @@ export const words = ({ status, message, retryAfter }, refused = t("The server r
   413: t("The message is too long."),
   429: t("Too often. Try again in {seconds} seconds.", { seconds: retryAfter ?? 60 }),
 })[status] ?? message;
-
-/** A button that does something. */
-export const button = (text, act, className = "second") => {
-  const made = element("button", { text, className, type: "button" });
-  made.addEventListener("click", act);
-  return made;
-};

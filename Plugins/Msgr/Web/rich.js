@@ -107,6 +107,12 @@ function action({ action: kind, label, url, method = "POST", headers, body, valu
   });
 }
 
+/** What a text answers, which it begins with as letters do, and the rest. */
+function quoted(text) {
+  const lines = text.split("\n"), end = lines.findIndex((line) => !line.startsWith("> "));
+  return end > 0 ? { quote: lines.slice(0, end).map((line) => line.slice(2)).join(" "), text: lines.slice(end).join("\n") } : { text };
+}
+
 /** The parts of a message, its sender apart; `changed` is called when they would be others now. */
 export function parts(message, say, changed) {
   if (message.Tags?.length && !emojis.size) readEmojis(changed);
@@ -114,7 +120,9 @@ export function parts(message, say, changed) {
   const title = [signs, message.Title].filter(Boolean).join(" ");
   if (message.Title) made.push(element("p", { className: "title", text: title, dir: "auto" }));
   const before = !message.Title && signs ? [`${signs} `] : [];
-  const content = message.Markdown ? markdown(message.Message ?? "") : linked(message.Message ?? "");
+  const { quote, text } = quoted(message.Markdown ? "" : message.Message ?? "");
+  if (quote) made.push(element("div", { className: "quote", dir: "auto", text: quote }));
+  const content = message.Markdown ? markdown(message.Message ?? "") : linked(text);
   made.push(element("p", { dir: "auto", data: { text: "" } }, ...before, ...content));
   if (isSafeLink(message.Link)) made.push(element("div", {}, anchor(message.Link, message.Link)));
   if (message.Attachment) made.push(attachment(message.Attachment));

@@ -94,6 +94,7 @@ export default {
   "Edit": "Bearbeiten",
   "Publish": "Veröffentlichen",
   "Try again": "Noch einmal versuchen",
+  "The message is deleted in this browser.": "Die Nachricht wird in diesem Browser gelöscht.",
   "The message is deleted here and on your other devices.": "Die Nachricht wird hier und auf deinen anderen Geräten gelöscht.",
   "Delete for everyone": "Für alle löschen",
   "The message is deleted here, and the other’s app is asked to. What was read or saved stays with them.": "Die Nachricht wird hier gelöscht, und die App der anderen wird darum gebeten. Was gelesen oder gesichert wurde, bleibt dort.",

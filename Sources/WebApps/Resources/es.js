@@ -94,6 +94,7 @@ export default {
   "Edit": "Editar",
   "Publish": "Publicar",
   "Try again": "Intentar de nuevo",
+  "The message is deleted in this browser.": "El mensaje se borra en este navegador.",
   "The message is deleted here and on your other devices.": "El mensaje se borra aquí y en tus otros dispositivos.",
   "Delete for everyone": "Borrar para todos",
   "The message is deleted here, and the other’s app is asked to. What was read or saved stays with them.": "El mensaje se borra aquí y se pide lo mismo a la aplicación de los demás. Lo que se leyó o guardó se queda allí.",

@@ -13,6 +13,12 @@ export const element = (name, { text, data, ...properties } = {}, ...children) =
   made.append(...children);
   return made;
 };
+/** A button that does something. */
+export const button = (text, act, className = "second") => {
+  const made = element("button", { text, className, type: "button" });
+  made.addEventListener("click", act);
+  return made;
+};
 /** A button that shows an icon; its name is said, and shown as a tooltip. */
 export function iconButton(name, label, act, className = "plain") {
   const made = element("button", { type: "button", className: `${className} round`, title: label }, icon(name),
@@ -39,6 +45,55 @@ export function sure(question, name) {
 
 for (const closer of document.querySelectorAll("[data-close]")) {
   closer.addEventListener("click", () => closer.closest("dialog").close());
+}
+
+/** Opens a menu beside a button: for each item a name, what it does, a class and an icon. */
+export function openMenu(opener, items, className = "") {
+  const menu = $("menu");
+  menu.className = `menu ${className}`;
+  menu.replaceChildren(...items.map(([text, act, className = "", shape]) => {
+    const made = button(text, () => { menu.hidePopover(); act(); }, `plain ${className}`);
+    if (shape) made.prepend(icon(shape));
+    made.role = "menuitem";
+    made.tabIndex = -1;
+    return made;
+  }));
+  menu.showPopover();
+  const { bottom, left } = opener.getBoundingClientRect();
+  menu.style.top = `${Math.max(0, Math.min(bottom, innerHeight - menu.offsetHeight - 4))}px`;
+  menu.style.left = `${Math.max(4, Math.min(left, innerWidth - menu.offsetWidth - 4))}px`;
+  menu.firstChild.focus();
+  menu.onkeydown = (event) => {
+    const step = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 }[event.key];
+    if (event.key === "Tab") menu.hidePopover();
+    if (!step) return;
+    event.preventDefault();
+    const all = [...menu.children];
+    all[(all.indexOf(document.activeElement) + step + all.length) % all.length].focus();
+  };
+  menu.ontoggle = ({ newState }) => { if (newState === "closed" && menu.contains(document.activeElement)) opener.focus(); };
+}
+
+/** The button of a message that opens its menu, also by a right click or a long press on the message. */
+export function menuButton(item, open) {
+  const opener = iconButton("more", t("More"), () => open(opener), "plain more");
+  opener.ariaHasPopup = "menu";
+  // A message that is drawn anew has a new button, but listens already.
+  const isListening = Boolean(item.openMenu);
+  item.openMenu = () => open(opener);
+  if (isListening) return opener;
+  item.addEventListener("contextmenu", (event) => {
+    if (event.target.closest("a, img, button:not(.picture)") || getSelection()?.toString()) return;
+    event.preventDefault();
+    item.openMenu();
+  });
+  let timer;
+  item.addEventListener("touchstart", (event) => {
+    if (event.target.closest("a, button:not(.picture)")) return;
+    timer = setTimeout(() => item.openMenu(), 500);
+  }, { passive: true });
+  for (const end of ["touchend", "touchmove", "touchcancel"]) item.addEventListener(end, () => clearTimeout(timer), { passive: true });
+  return opener;
 }
 
 /** The settings of language and appearance, which are this browser's. */
