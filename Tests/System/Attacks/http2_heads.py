@@ -1,4 +1,5 @@
-"""Requests with heads of 16 KB that HPACK makes of a few bytes, a hundred on each connection, whose answers aren't taken."""
+"""Requests with heads of 16 KB that HPACK makes of a few bytes, a hundred on each of two thousand connections, whose answers aren't
+taken."""
 
 import time
 
@@ -8,10 +9,13 @@ from attack import Canary, attack, verdict
 # An entry of the server's table, which each request names four times.
 ENTRY = literal("x", "y" * 3900, indexed=True)
 FOUR = number(62, 7, 0x80) * 4
+CONNECTIONS = 2000
 peers = []
 
 with SecureServer() as server:
     def begin():
+        if len(peers) >= CONNECTIONS:
+            return time.sleep(0.1)
         peer = Peer(server, window=0)
         peers.append(peer)
         # To the first path there is an answer with a body, which the window has no room for.

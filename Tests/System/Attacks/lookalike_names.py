@@ -18,6 +18,9 @@ password_memory = "8KiB"
 password_passes = 1
 registrations_burst = 1000
 registrations_per_day = 1000
+[apptimist]
+refusal_min = "0s"
+refusal_max = "0s"
 """
 # A variation selector, two Hangul fillers, the combining grapheme joiner, a no-break space, the blank of Braille, blanks at the
 # ends, two and an unusual one, a tag, joiners, marks of direction, a soft hyphen, and nothing that is seen at all.
