@@ -20,24 +20,26 @@ internal import Testing
     return try await topics.publish(post, by: requester("anna"))
   }
 
-  private func next(_ lease: TopicStreamLease) async -> String? {
-    guard case .entry(let entry) = await lease.stream.next() else { return nil }
-    return entry.text
+  /// Opens a stream of the topic.
+  private func stream(since: String, at node: Running, _ token: String) async throws -> TestSocket {
+    let socket = try TestSocket(port: node.port, target: "/alerts/ws?since=\(since)", token: token)
+    #expect(try await socket.nextObject()["event"] as? String == "open")
+    return socket
+  }
+
+  private func next(_ socket: TestSocket) async throws -> String? {
+    try await socket.nextObject()["message"] as? String
   }
 
   @Test(arguments: [false, true])
   func aMessageReachesStreamsAtAnotherNode(_ noticesAreLost: Bool) async throws {
     try await withNodes(2, polls: noticesAreLost) { nodes in
-      try await nodes[0].fixture.register("anna")
+      let token = try await nodes[0].fixture.register("anna")
       _ = try await publish("before", at: nodes[0])
-      let topics = nodes[1].fixture.service.topics
-      let lease = try await topics.open(
-        [name], since: .all, TopicFilter(), by: requester("anna"))
-      lease.stream.begin()
-      #expect(await next(lease) == "before")
+      let socket = try await stream(since: "all", at: nodes[1], token)
+      #expect(try await next(socket) == "before")
       for number in 0..<20 { _ = try await publish("\(number)", at: nodes[number % 2]) }
-      for number in 0..<20 { #expect(await next(lease) == "\(number)") }
-      lease.stream.end()
+      for number in 0..<20 { #expect(try await next(socket) == "\(number)") }
     }
   }
 
@@ -82,11 +84,9 @@ internal import Testing
 
   @Test func manyWritersLeaveNothingOut() async throws {
     try await withNodes(2) { nodes in
-      try await nodes[0].fixture.register("anna")
+      let token = try await nodes[0].fixture.register("anna")
       _ = try await publish("first", at: nodes[0])
-      let lease = try await nodes[1].fixture.service.topics.open(
-        [name], since: .none, TopicFilter(), by: requester("anna"))
-      lease.stream.begin()
+      let socket = try await stream(since: "none", at: nodes[1], token)
       try await withThrowingTaskGroup { group in
         for number in 0..<100 {
           group.addTask { _ = try await publish("\(number)", at: nodes[number % 2]) }
@@ -94,13 +94,12 @@ internal import Testing
         try await group.waitForAll()
       }
       var seen: [String] = []
-      for _ in 0..<100 { seen.append(await next(lease) ?? "") }
+      for _ in 0..<100 { seen.append(try await next(socket) ?? "") }
       #expect(Set(seen).count == 100)
       let stored = try await nodes[0].fixture.service.topics.poll(
         [name], since: .all, TopicFilter(), withWaiting: false, by: requester("anna")
       ).all()
       #expect(stored.map(\.text) == ["first"] + seen)
-      lease.stream.end()
     }
   }
 
