@@ -93,8 +93,11 @@ package struct PushConfiguration: Sendable {
 
   /// The path of the key that subscriptions of browsers are bound to.
   package var webKey: String { web.key }
-  /// What push services will make of the contact for browsers' pushes; nil if all is well.
-  package var contactDoubt: String? { web.contactDoubt }
+  /// What push services will make of the contact for browsers' pushes; nil if all is well, or if nothing is set and nothing
+  /// pushed.
+  package func contactDoubt(whilePushing isPushing: Bool) -> String? {
+    web.isContactUnset && !isPushing ? nil : web.contactDoubt
+  }
 
   /// The kinds of addresses that have a push service.
   package var kinds: Set<PushKind> {

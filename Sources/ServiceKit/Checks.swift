@@ -152,7 +152,8 @@ extension PushMode {
   package func findings(
     _ configuration: PushConfiguration, hasWeb: Bool, isExposed: Bool, at now: Timestamp
   ) -> [ContentFinding] {
-    let doubt = configuration.contactDoubt.map { ContentFinding(.doubtful, $0) }
+    let doubt = configuration.contactDoubt(whilePushing: self == .on)
+      .map { ContentFinding(.doubtful, $0) }
     let web = hasWeb ? Self.check(webKey: configuration.webKey) + [doubt].compactMap(\.self) : []
     let grade = isExposed ? ContentFinding.Grade.doubtful : .good
     switch self {

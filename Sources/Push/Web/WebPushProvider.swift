@@ -304,11 +304,14 @@ package struct WebPushConfiguration: Sendable {
   package let key: String
   /// What push services will make of ``contact``, or of what stands in its place; nil if all is well.
   package let contactDoubt: String?
+  /// True if there is neither a contact nor an own URL: nobody has said yet that browsers reach this server.
+  package let isContactUnset: Bool
 
   /// Makes a configuration with all defaults.
   init(dataFolder: String) {
     contact = nil
     contactDoubt = nil
+    isContactUnset = true
     allowed = []
     roots = ""
     key = Self.defaultKey(in: dataFolder)
@@ -323,9 +326,8 @@ package struct WebPushConfiguration: Sendable {
       return isPlain && (text.hasPrefix("mailto:") || text.hasPrefix("https:")) ? text : nil
     }
     let publicURL = section.publicURL?.description
-    // Without either nobody has said yet that browsers reach this server; that is a doubt of its own.
-    let isSet = contact != nil || publicURL != nil
-    contactDoubt = isSet ? VAPIDSubject(contact: contact, publicURL: publicURL).doubt : nil
+    isContactUnset = contact == nil && publicURL == nil
+    contactDoubt = VAPIDSubject(contact: contact, publicURL: publicURL).doubt
     allowed = Set(
       section.values(
         "allow", default: [HostAndPort](), expected: "a host such as push.lan:8443",
