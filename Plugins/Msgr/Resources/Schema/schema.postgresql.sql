@@ -326,8 +326,11 @@ CREATE TRIGGER msgr_topic_files_added AFTER INSERT ON msgr_topic_files
   FOR EACH ROW EXECUTE FUNCTION msgr_topic_files_added();
 CREATE FUNCTION msgr_topic_files_resized() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  UPDATE msgr_topic_files_sums SET bytes = bytes + new.size - old.size
-  WHERE owner = coalesce('a' || new.account, 'n' || new.network, 'n');
+  INSERT INTO msgr_topic_files_sums
+  VALUES (
+    coalesce('a' || new.account, 'n' || new.network, 'n'), new.account, new.site,
+    new.size - old.size)
+  ON CONFLICT (owner) DO UPDATE SET bytes = msgr_topic_files_sums.bytes + excluded.bytes;
   RETURN NULL;
 END $$;
 CREATE TRIGGER msgr_topic_files_resized AFTER UPDATE OF size ON msgr_topic_files

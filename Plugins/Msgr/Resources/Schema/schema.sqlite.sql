@@ -311,8 +311,11 @@ CREATE TRIGGER msgr_topic_files_added AFTER INSERT ON msgr_topic_files BEGIN
   ON CONFLICT (owner) DO UPDATE SET bytes = bytes + excluded.bytes;
 END;
 CREATE TRIGGER msgr_topic_files_resized AFTER UPDATE OF size ON msgr_topic_files BEGIN
-  UPDATE msgr_topic_files_sums SET bytes = bytes + new.size - old.size
-  WHERE owner = coalesce('a' || new.account, 'n' || new.network, 'n');
+  INSERT INTO msgr_topic_files_sums
+  VALUES (
+    coalesce('a' || new.account, 'n' || new.network, 'n'), new.account, new.site,
+    new.size - old.size)
+  ON CONFLICT (owner) DO UPDATE SET bytes = bytes + excluded.bytes;
 END;
 CREATE TRIGGER msgr_topic_files_removed AFTER DELETE ON msgr_topic_files BEGIN
   UPDATE msgr_topic_files_sums SET bytes = bytes - old.size
