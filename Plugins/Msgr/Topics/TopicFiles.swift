@@ -82,7 +82,7 @@ extension TopicStore {
     let limit = requester.caller.account == nil ? files.perAddress : files.perAccount
     guard try fileBytes(of: requester, transaction) + bytes <= limit else { return false }
     let all: Int? = try transaction.value(
-      "SELECT CAST(sum(bytes) AS BIGINT) FROM msgr_topic_files_sums")
+      "SELECT CAST(coalesce(sum(bytes), 0) AS BIGINT) FROM msgr_topic_files_sums")
     guard (all ?? 0) + bytes <= files.all else { return false }
     let site =
       if let account = requester.caller.account {
@@ -93,11 +93,13 @@ extension TopicStore {
     guard let site else { return true }
     let ofAccounts: Int? = try transaction.value(
       """
-      SELECT CAST(sum(s.bytes) AS BIGINT)
+      SELECT CAST(coalesce(sum(s.bytes), 0) AS BIGINT)
       FROM msgr_users u JOIN msgr_topic_files_sums s ON s.account = u.username WHERE u.site = ?
       """, site)
     let ofNobody: Int? = try transaction.value(
-      "SELECT CAST(sum(bytes) AS BIGINT) FROM msgr_topic_files_sums WHERE site = ?", site)
+      """
+      SELECT CAST(coalesce(sum(bytes), 0) AS BIGINT) FROM msgr_topic_files_sums WHERE site = ?
+      """, site)
     return (ofAccounts ?? 0) + (ofNobody ?? 0) + bytes <= files.perSite
   }
 

@@ -420,7 +420,11 @@ def gotify(server: Server):
 def main():
     with Server(TOML) as server:
         for part in (ntfy, gotify):
-            part(server)
+            try:
+                part(server)
+            except (KeyError, TypeError, IndexError, OSError) as error:
+                # What was expected before says why.
+                expect(False, f"{part.__name__} goes on", error)
     for failure in failures:
         print(failure)
     print(f"{count - len(failures)} of {count} checks hold")
