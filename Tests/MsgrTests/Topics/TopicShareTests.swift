@@ -80,6 +80,36 @@ internal import Testing
     #expect(try await keeps("other"))
   }
 
+  @Test func filesWhoseLengthComesLateCountForTheirOwnerAndSite() async throws {
+    let fixture = try await Fixture(
+      "[msgr.topics]\nattachments = \"100KiB\"\nattachments_per_account = \"8KiB\"\n")
+    for number in 1...2 { try await register("free\(number)", from: "192.0.2.\(number)", fixture) }
+    let store = fixture.service.topics.store
+    func requester(_ name: String) throws -> TopicRequester {
+      TopicRequester(
+        caller: .account(try UserName(name, in: .username)), credential: .nothing, site: nil)
+    }
+    func begin(_ name: String, _ size: Int, by user: String) async throws -> Bool {
+      let requester = try requester(user)
+      let file = TopicFile(
+        name: name, fileName: "a.txt", type: "text/plain", size: size, expires: store.now,
+        limitKey: requester.limitKey)
+      return try await store.begin(file, by: requester)
+    }
+    #expect(try await begin("known", 100, by: "free1"))
+    #expect(try await begin("late", 0, by: "free1"))
+    // The owner has no bytes now, but a file.
+    try await store.discard("known")
+    #expect(try await store.resize("late", to: 8000, by: requester("free1")))
+    #expect(try await store.fileBytes(of: requester("free1")) == 8000)
+    // The site has a tenth of all room.
+    #expect(try await begin("other", 0, by: "free2"))
+    #expect(try await !store.resize("other", to: 8000, by: requester("free2")))
+    try await store.discard("other")
+    try await store.discard("late")
+    #expect(try await begin("again", 8000, by: "free2"))
+  }
+
   @Test func newcomersOfOtherSitesFindAPlaceAmongSubscribers() async throws {
     let fixture = try await Fixture()
     try await register("owner", from: "198.51.100.1", fixture)
