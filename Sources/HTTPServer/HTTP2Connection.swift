@@ -231,7 +231,7 @@ final class HTTP2Connection: ServedProtocol {
     guard let stream = machine.streams[id], let upload = stream.upload, !upload.isFull else {
       return
     }
-    machine.takeBody(of: stream)
+    machine.consumeBody(of: stream)
     pump()
   }
 
@@ -244,7 +244,7 @@ final class HTTP2Connection: ServedProtocol {
     guard stream.charge(HTTP2Stream.overhead + upload.count) else {
       return refuse(server.core.refusal(of: stream.memory), stream)
     }
-    if !upload.isFull { machine.takeBody(of: stream) }
+    if !upload.isFull { machine.consumeBody(of: stream) }
   }
 
   private func receive(_ bytes: [UInt8], of stream: HTTP2Stream) {
@@ -324,7 +324,7 @@ final class HTTP2Connection: ServedProtocol {
     stream.exchange?.release(on: server)
     stream.exchange = nil
     stream.upload.take()?.cut()
-    machine.takeBody(of: stream)
+    machine.consumeBody(of: stream)
     let payload = machine.payload(of: response, to: stream)
     if stream.memory == nil { stream.memory = memory }
     guard stream.charge(HTTP2Stream.overhead + payload) || payload == 0 else {

@@ -293,16 +293,16 @@ extension HTTP2Machine {
     guard let stream = streams[id] else { return }
     stream.unconsumed += bytes.count
     guard case .body = stream.state else {
-      takeBody(of: stream)
+      consumeBody(of: stream)
       return discard(bytes.count, of: stream)
     }
-    if !stream.isHeldBack { takeBody(of: stream) }
+    if !stream.isHeldBack { consumeBody(of: stream) }
     stream.received += bytes.count
     unsafe actions.append(.body(stream, Array(bytes)))
   }
 
-  /// Lets the peer send more of a body, in the place of what was taken.
-  func takeBody(of stream: HTTP2Stream) {
+  /// Lets the peer send more of a body, in place of what was consumed.
+  func consumeBody(of stream: HTTP2Stream) {
     guard stream.unconsumed > 0 else { return }
     session?.consume(stream.unconsumed, of: stream.id)
     stream.unconsumed = 0

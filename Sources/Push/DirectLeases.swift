@@ -18,8 +18,8 @@ final class DirectLeases: Sendable {
   /// True if a push may be leased.
   var hasPlaces: Bool { places.load(ordering: .relaxed) > 0 }
 
-  /// Takes a place, if there is one. It isn't given back: the outbox says anew how many there are.
-  func take() -> Bool {
+  /// Claims a place, if there is one. It isn't released: the outbox says anew how many there are.
+  func claim() -> Bool {
     guard hasPlaces else { return false }
     return places.wrappingSubtract(1, ordering: .relaxed).newValue >= 0
   }

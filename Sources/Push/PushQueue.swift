@@ -75,7 +75,7 @@ package struct PushQueue: Sendable {
       content, to: address, of: device, for: account, urgency: urgency, collapseKey: collapseKey,
       position: position, due: due, isFirst: true)
     var leased: LeasedPush?
-    if mayLease, due <= created, let direct = direct[address.kind], direct.take() {
+    if mayLease, due <= created, let direct = direct[address.kind], direct.claim() {
       leased = try insert(push, created, expires, for: direct.owner, transaction)
     } else {
       try insert(push, created, expires, transaction)
@@ -176,7 +176,7 @@ package struct PushQueue: Sendable {
     let identifiers = pushes.map { _ in Self.newIdentifier() }
     let owners = pushes.map { push -> [UInt8]? in
       guard push.isFirst, push.due <= created, let direct = direct[push.address.kind],
-        direct.take()
+        direct.claim()
       else { return nil }
       return direct.owner
     }

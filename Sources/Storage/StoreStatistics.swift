@@ -119,8 +119,8 @@ extension Store {
     }
   }
 
-  /// Has a file of SQLite's keep a time.
-  package nonisolated(nonsending) func keep(_ time: Timestamp) async throws {
+  /// Records a time in a file of SQLite's.
+  package nonisolated(nonsending) func record(_ time: Timestamp) async throws {
     try await write { transaction in
       try transaction.execute(
         """

@@ -66,7 +66,7 @@ final class Bench {
         counted.append("\(kind)")
         let frame = try Frame(message, limits: Frame.Limits())
         did.append(.sent(try PDU(decoding: try channel.open(frame))))
-      case .ask(let query):
+      case .perform(let query):
         note(query)
         did.append(.asked("\(Mirror(reflecting: query).children.first?.label ?? "\(query)")"))
       case .join(let login): did.append(.joined(login.user))

@@ -49,7 +49,7 @@ final class Version2Bench {
     for action in session.handle(event) {
       switch action {
       case .send(let message, _): did.append(.sent(try opened(message)))
-      case .ask(let query):
+      case .perform(let query):
         open = query
         did.append(.asked("\(Mirror(reflecting: query).children.first?.label ?? "\(query)")"))
       case .join(let login): did.append(.joined(login.user))

@@ -11,7 +11,7 @@ internal import Platform
     #expect(first.now.duration(to: .now()) < .seconds(60))
     // As if a year had passed by the system's clock.
     let last = Timestamp.now() - .seconds(31_536_000)
-    try await store.keep(last)
+    try await store.record(last)
     let second = try await PassedTime(in: store, isReset: false)
     #expect(second.now >= last && second.now < last + .seconds(60))
     try await second.keep()

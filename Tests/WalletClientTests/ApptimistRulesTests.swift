@@ -170,12 +170,12 @@ internal import HTTPClient
     let user = Version2.User(
       key: ann.user, authenticationKey: bob.authentication.publicKey, kind: .user, flags: [],
       name: .empty, uid: .empty)
-    let news = known.learn(DeviceUser(user))
+    let news = known.record(DeviceUser(user))
     #expect(news == nil)
     #expect(known[ann.user] == account(ann, isClosed: true))
-    let sealed = known.learnSealed(ann.user)
+    let sealed = known.recordSealed(ann.user)
     var learned = try #require(sealed)
-    let again = known.learnSealed(ann.user)
+    let again = known.recordSealed(ann.user)
     #expect(learned.hasSealed && learned.isClosed && again == nil)
     #expect(KnownAccount(text: learned.text) == learned)
     learned = KnownAccount(bob.user)

@@ -125,7 +125,7 @@ internal import Testing
     #expect(first.device == cursor.installation && first.flags == .closed)
     #expect(
       answer(&machine, 1, to: 1, .login(start(3, flags: .closed)))
-        == [.established, .learnClosed(keys.user)])
+        == [.established, .recordClosed(keys.user)])
     guard case .deliver(.message(let message))? = stream(&machine, 1, at: 5).last else {
       Issue.record("nothing came")
       return
@@ -181,7 +181,7 @@ internal import Testing
   @Test func remembersWhoSeals() throws {
     var machine = try established()
     let sealed: [UInt8] = Array("apptim".utf8) + [2, 1]
-    #expect(stream(&machine, 1, at: 1, sealed).first == .learnSealed(other))
+    #expect(stream(&machine, 1, at: 1, sealed).first == .recordSealed(other))
     // A message for one user that names another.
     let message = PDU.Message(time: 2, recipient: keys.user, to: other, from: other)
     #expect(machine.received(.message(message, at: 2), data: sealed[...]) == [])

@@ -115,7 +115,7 @@ final class SessionConnection: WebSocketHandler, HubMember, @unchecked Sendable 
       case .send(let message, let kind):
         socket.send(.binary(message))
         services.metrics.count(kind)
-      case .ask(let query): ask(query)
+      case .perform(let query): perform(query)
       case .join(let login): join(login)
       case .wait(let duration): socket.setTimer(after: duration)
       case .close(let code): socket.close(code)
@@ -164,7 +164,7 @@ final class SessionConnection: WebSocketHandler, HubMember, @unchecked Sendable 
 
   private var isBackedUp: Bool { socket.backlog > Self.lowWaterMark }
 
-  private func ask(_ query: Query) {
+  private func perform(_ query: Query) {
     let requester = Requester(session: id, network: network, login: login)
     Task(executorPreference: loop) { [self] in
       await WorkOwner.$current.withValue(requester.owner) {

@@ -110,7 +110,7 @@ struct SessionContext {
   init(_ setup: SessionSetup) { self.setup = setup }
 
   /// Asks a query.
-  mutating func ask(_ query: Query) { actions.append(.ask(query)) }
+  mutating func perform(_ query: Query) { actions.append(.perform(query)) }
 
   /// Counts something.
   mutating func count(_ counted: SessionAction.Counted) { actions.append(.count(counted)) }
@@ -206,7 +206,7 @@ struct LeavingState: ~Copyable {
       return .leaving(LeavingState(user: user, posting: next))
     }
     // Nobody gets the answer.
-    if case .pdu(let postponed) = posting.postponed { _ = user?.ask(for: postponed, &context) }
+    if case .pdu(let postponed) = posting.postponed { _ = user?.request(for: postponed, &context) }
     return .closed
   }
 }
@@ -253,7 +253,7 @@ enum SessionAction: Sendable {
   /// Send a WebSocket message.
   case send([UInt8], Sent)
   /// Find out the reply to a query.
-  case ask(Query)
+  case perform(Query)
   /// Tell the session of further entries in the mailbox of the user who has logged in, ask what follows in that user's
   /// name, and take long messages from now on.
   indirect case join(AccountLogin)

@@ -98,7 +98,7 @@ struct Posting {
   func next(_ context: inout SessionContext) -> Posting? {
     guard !gathered.isEmpty else { return nil }
     var next = Posting(posts: gathered)
-    context.ask(next.query)
+    context.perform(next.query)
     next.postponed = postponed
     return next
   }

@@ -98,7 +98,7 @@ final class StoreNode: Sendable {
 
   /// Says time and again that the node is there, until the task is cancelled.
   func run(log: Log) async {
-    guard let registry else { return await keepTime(log) }
+    guard let registry else { return await recordTime(log) }
     var failures = 0
     var shown: [String: [UInt8]] = [:]
     while (try? await Task.sleep(for: failures == 0 ? NodeRegistry.interval : .seconds(1))) != nil {
@@ -126,28 +126,28 @@ final class StoreNode: Sendable {
     }
   }
 
-  private func keepTime(_ log: Log) async {
-    var isTold = false
+  private func recordTime(_ log: Log) async {
+    var hasWarned = false
     repeat {
-      if !isTold, expiry() + .seconds(86_400) < now() {
-        isTold = true
+      if !hasWarned, expiry() + .seconds(86_400) < now() {
+        hasWarned = true
         log.warning(
           "the system clock is more than a day ahead of the time that awd has counted: expired rows "
             + "stay until `awd serve --trust-clock`", ["seen": "\(expiry())", "clock": "\(now())"])
       }
       // A failure is seen by whoever else writes.
-      try? await passed?.keep()
+      try? await passed?.record()
     } while (try? await Task.sleep(for: .seconds(60))) != nil
   }
 
   /// Removes the node from the list of those that run.
   func leave() async {
     await registry?.leave()
-    try? await passed?.keep()
+    try? await passed?.record()
   }
 }
 
-/// The time that has passed for sure: what the store has kept of the last run, and as much as a clock that nobody sets has
+/// The time that has passed for sure: what the store has recorded of the last run, and as much as a clock that nobody sets has
 /// counted in this one.
 ///
 /// The system's clock may be wrong, and what is deleted by it for its age can't be brought back.
@@ -168,8 +168,8 @@ struct PassedTime: Sendable {
   /// The time.
   var now: Timestamp { start + (ContinuousClock.now - beginning) }
 
-  /// Has the store keep it.
-  func keep() async throws { try await store.keep(now) }
+  /// Records it in the store.
+  func record() async throws { try await store.record(now) }
 }
 
 /// The time by the clock of the database that nodes share.

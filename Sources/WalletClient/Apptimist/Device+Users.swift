@@ -44,14 +44,14 @@ extension Device {
       guard case .users(let users, let next) = try await exchange(.search(search, page)) else {
         break
       }
-      found += users.map(learned)
+      found += users.map(recorded)
       cursor = next
     } while !cursor.isZero && (limit == 0 || found.count < limit)
     return limit == 0 ? found : Array(found.prefix(Int(limit)))
   }
 
-  private func learned(_ user: DeviceUser) -> DeviceUser {
-    remember(known.learn(user))
+  private func recorded(_ user: DeviceUser) -> DeviceUser {
+    remember(known.record(user))
     var user = user
     user.hasChangedKey =
       user.authenticationKey != nil && user.authenticationKey != known[user.key].authenticationKey

@@ -171,7 +171,7 @@ public actor Device {
     currentURL = target
     let helloTimeout = Task {
       try await Task.sleep(for: options.joinTimeout)
-      giveUpJoining()
+      abandonJoining()
     }
     if connection.version == PDU.version { perform(machine.connected()) }
     await receive(from: connection)
@@ -221,7 +221,7 @@ public actor Device {
     }
   }
 
-  private func giveUpJoining() {
+  private func abandonJoining() {
     if case .connected(let connection) = stage, !machine.isEstablished { connection.close(1000) }
   }
 
@@ -238,8 +238,8 @@ public actor Device {
         waitingEntries.append(entry)
         wakeWaiters()
       case .established: onState(.established)
-      case .learnClosed(let key): remember(known.learnClosed(key))
-      case .learnSealed(let key): remember(known.learnSealed(key))
+      case .recordClosed(let key): remember(known.recordClosed(key))
+      case .recordSealed(let key): remember(known.recordSealed(key))
       case .disconnect: leave(1002)
       case .refuse(let error):
         leave(1000)

@@ -15,9 +15,9 @@ struct DeviceMachine {
     /// Report that the service has let the device in.
     case established
     /// Remember that an account is closed to version 1.
-    case learnClosed(EncryptionPublicKey)
+    case recordClosed(EncryptionPublicKey)
     /// Remember that a user seals in version 2.
-    case learnSealed(EncryptionPublicKey)
+    case recordSealed(EncryptionPublicKey)
     /// End the connection: the service refuses the account.
     case refuse(DeviceError)
     /// End the connection, and make another.

@@ -36,7 +36,7 @@ extension MsgrSession {
   ) async throws(MsgrError) -> String {
     var fields = ["Name": name]
     if !recipients.isEmpty { fields["To"] = recipients.joined(separator: ",") }
-    return try await ask("/tokens", fields, MsgrServer.Issued.self).Token
+    return try await request("/tokens", fields, MsgrServer.Issued.self).Token
   }
 
   /// Has messages pushed to the session's device, which must be one that streams, in place of an earlier subscription.
@@ -47,14 +47,14 @@ extension MsgrSession {
     let fields = [
       "Endpoint": subscription.endpoint, "P256dh": subscription.p256dh, "Auth": subscription.auth,
     ]
-    _ = try await ask("/subscribe", fields, Done.self)
+    _ = try await request("/subscribe", fields, Done.self)
   }
 
   /// Has nothing more pushed to the session's device.
   ///
   /// - Throws: ``MsgrError``.
   public func unsubscribe() async throws(MsgrError) {
-    _ = try await ask("/unsubscribe", [:], Done.self)
+    _ = try await request("/unsubscribe", [:], Done.self)
   }
 }
 

@@ -40,14 +40,14 @@ public struct MsgrSession: Sendable {
   ///
   /// - Throws: ``MsgrError``.
   public func friends() async throws(MsgrError) -> MsgrContacts {
-    try await ask("/friends", [:], MsgrContacts.self)
+    try await request("/friends", [:], MsgrContacts.self)
   }
 
   /// Returns the friends' names, sorted by their bytes.
   ///
   /// - Throws: ``MsgrError``.
   public func contacts() async throws(MsgrError) -> [String] {
-    try await ask("/contacts", [:], [String].self)
+    try await request("/contacts", [:], [String].self)
   }
 
   /// Sends a user a request to become a friend, or agrees to that user's request. The user gets one message with
@@ -59,7 +59,7 @@ public struct MsgrSession: Sendable {
   ///   ``MsgrError``.
   @discardableResult
   public func add(_ name: String) async throws(MsgrError) -> Friendship {
-    try await ask("/add", ["AddUser": name], Added.self).Status
+    try await request("/add", ["AddUser": name], Added.self).Status
   }
 
   /// Ends a friendship, or withdraws or declines a request.
@@ -67,7 +67,7 @@ public struct MsgrSession: Sendable {
   /// - Parameter name: the user; one that is no friend changes nothing.
   /// - Throws: ``MsgrError``.
   public func unfriend(_ name: String) async throws(MsgrError) {
-    _ = try await ask("/unfriend", ["User": name], Done.self)
+    _ = try await request("/unfriend", ["User": name], Done.self)
   }
 
   /// Blocks a user, whose messages don't arrive any more. The user isn't notified.
@@ -75,7 +75,7 @@ public struct MsgrSession: Sendable {
   /// - Parameter name: the user.
   /// - Throws: `.forbidden` if there is no such user, or another ``MsgrError``.
   public func block(_ name: String) async throws(MsgrError) {
-    _ = try await ask("/block", ["User": name], Done.self)
+    _ = try await request("/block", ["User": name], Done.self)
   }
 
   /// Unblocks a user.
@@ -83,7 +83,7 @@ public struct MsgrSession: Sendable {
   /// - Parameter name: the user; one that isn't blocked changes nothing.
   /// - Throws: ``MsgrError``.
   public func unblock(_ name: String) async throws(MsgrError) {
-    _ = try await ask("/unblock", ["User": name], Done.self)
+    _ = try await request("/unblock", ["User": name], Done.self)
   }
 
   // MARK: - Messages
@@ -104,7 +104,7 @@ public struct MsgrSession: Sendable {
   ) async throws(MsgrError) -> MsgrMessageID {
     var fields = ["UserTo": name, "Message": text]
     fields["ClientId"] = clientID
-    return try await ask("/message", fields, name: "UserFrom", Sent.self).Id
+    return try await request("/message", fields, name: "UserFrom", Sent.self).Id
   }
 
   /// Reads the new messages in the inbox, page by page.
@@ -136,7 +136,7 @@ public struct MsgrSession: Sendable {
     since position: MsgrMessageID? = nil
   ) async throws(MsgrError) -> [MsgrMessage] {
     let fields = position.map { ["Since": $0.text] } ?? [:]
-    return try await ask("/inbox", fields, [MsgrMessage].self)
+    return try await request("/inbox", fields, [MsgrMessage].self)
   }
 
   /// Reads what this account and a user have sent each other, newest first. Own messages are among them if the account had
@@ -153,7 +153,7 @@ public struct MsgrSession: Sendable {
   ) async throws(MsgrError) -> [MsgrMessage] {
     var fields = ["With": name, "Limit": String(count)]
     fields["Before"] = position?.text
-    return try await ask("/history", fields, [MsgrMessage].self)
+    return try await request("/history", fields, [MsgrMessage].self)
   }
 
   /// Records that everything from a user up to a message was read, so that the badge counts it no more, and the user's other
@@ -164,7 +164,7 @@ public struct MsgrSession: Sendable {
   ///   - last: the last message that was read.
   /// - Throws: ``MsgrError``.
   public func markRead(from name: String, upTo last: MsgrMessageID) async throws(MsgrError) {
-    _ = try await ask("/read", ["With": name, "Id": last.text], Done.self)
+    _ = try await request("/read", ["With": name, "Id": last.text], Done.self)
   }
 
   // MARK: - The account
@@ -176,14 +176,14 @@ public struct MsgrSession: Sendable {
   ///   - new: the new one, as long as the server demands.
   /// - Throws: `.forbidden` if the old one is wrong, `.invalid` if the new one is too short, or another ``MsgrError``.
   public func changePassword(from old: String, to new: String) async throws(MsgrError) {
-    _ = try await ask("/password", ["Password": old, "NewPassword": new], Done.self)
+    _ = try await request("/password", ["Password": old, "NewPassword": new], Done.self)
   }
 
   /// Lists the account's sessions, the newest first.
   ///
   /// - Throws: ``MsgrError``.
   public func sessions() async throws(MsgrError) -> [MsgrLogin] {
-    try await ask("/sessions", [:], [MsgrLogin].self)
+    try await request("/sessions", [:], [MsgrLogin].self)
   }
 
   /// Ends a session of the account, and unbinds its device.
@@ -191,7 +191,7 @@ public struct MsgrSession: Sendable {
   /// - Parameter login: the session, of ``sessions()``.
   /// - Throws: `.forbidden` if it has ended before, or another ``MsgrError``.
   public func end(_ login: MsgrLogin) async throws(MsgrError) {
-    _ = try await ask("/sessions", ["End": login.id], [MsgrLogin].self)
+    _ = try await request("/sessions", ["End": login.id], [MsgrLogin].self)
   }
 
   /// Exports the account: all that the server keeps of it but for password and tokens.
@@ -206,14 +206,14 @@ public struct MsgrSession: Sendable {
   ///
   /// - Throws: `.forbidden` if the token has ended before, or the account is used by name and
   ///   password; or another ``MsgrError``.
-  public func logout() async throws(MsgrError) { _ = try await ask("/logout", [:], Done.self) }
+  public func logout() async throws(MsgrError) { _ = try await request("/logout", [:], Done.self) }
 
   /// Deletes the account with its contacts, inbox, devices and tokens.
   ///
   /// - Parameter password: the account's password, which the user has to type again.
   /// - Throws: `.forbidden` if the password is wrong, or another ``MsgrError``.
   public func delete(password: String) async throws(MsgrError) {
-    _ = try await ask("/delete", ["Password": password], Done.self)
+    _ = try await request("/delete", ["Password": password], Done.self)
   }
 
   // MARK: - Asking
@@ -227,7 +227,7 @@ public struct MsgrSession: Sendable {
   struct Sent: Decodable { let Id: MsgrMessageID }
 
   /// Makes a request of the account's, and reads the response.
-  func ask<Value: Decodable>(
+  func request<Value: Decodable>(
     _ path: String, _ fields: [String: String], name field: String = "Username",
     _ type: Value.Type
   ) async throws(MsgrError) -> Value {

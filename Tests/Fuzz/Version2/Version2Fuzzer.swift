@@ -263,7 +263,7 @@ private struct SessionRun: ~Copyable {
   private mutating func handle(_ event: SessionEvent) {
     for action in session.handle(event) {
       switch action {
-      case .ask(let next):
+      case .perform(let next):
         precondition(query == nil, "two queries are open")
         query = next
       case .close: isClosed = true

@@ -93,7 +93,7 @@ extension EstablishedState {
     switch received.pdu {
     case .pause: cursor.isPaused = true
     case .resume: cursor.isPaused = false
-    default: request = user.ask(for: received, &context)
+    default: request = user.request(for: received, &context)
     }
   }
 }
@@ -174,15 +174,16 @@ struct SessionUser {
 
   var key: EncryptionPublicKey { login.user }
 
-  /// Asks for what a PDU wants done.
+  /// Starts the query that answers a PDU.
   ///
-  /// - Returns: the subject of the query, or nil if none was asked.
-  mutating func ask(for received: ReceivedPDU, _ context: inout SessionContext) -> UserRequest? {
+  /// - Returns: the subject of the query, or nil if there is none.
+  mutating func request(for received: ReceivedPDU, _ context: inout SessionContext) -> UserRequest?
+  {
     guard let (query, request) = query(for: received, context.setup) else {
       if received.pdu.isStray { context.count(.ignored) }
       return nil
     }
-    context.ask(query)
+    context.perform(query)
     return request
   }
 

@@ -36,7 +36,7 @@ struct JoiningState: ~Copyable {
       } else {
         let reply = QueryReply<Bool>()
         request = .claim(frame, reply)
-        context.ask(.claim(context.setup.ephemeralKey, reply))
+        context.perform(.claim(context.setup.ephemeralKey, reply))
       }
     case .replied: return try applyReply(&context)
     case .timedOut: guard case .start = request else { throw context.late() }
@@ -66,11 +66,11 @@ struct JoiningState: ~Copyable {
       else { throw .refuse }
       let reply = QueryReply<ErrorCode>()
       request = .registration(new.key, reply)
-      context.ask(.register(RequestedAccount(new, name: name, uid: uid), reply))
+      context.perform(.register(RequestedAccount(new, name: name, uid: uid), reply))
     case .login(let login):
       let reply = QueryReply<AccountCredentials?>()
       request = .login(login, reply)
-      context.ask(.account(login.user, reply))
+      context.perform(.account(login.user, reply))
     default: if pdu.isStray { context.count(.ignored) }
     }
   }
@@ -101,7 +101,7 @@ struct JoiningState: ~Copyable {
       let origin = StreamOrigin(
         user: login.user, ephemeralKey: context.setup.ephemeralKey, head: login.head,
         max: Int(login.max))
-      context.ask(.start(origin, position))
+      context.perform(.start(origin, position))
     case .start(let user, let reply):
       guard let found = reply.value else { throw .close(1011) }
       guard let position = found else { throw .close(1008) }

@@ -116,7 +116,7 @@ struct Version2Established: ~Copyable, StreamState {
       }
       let posting = Posting(posts: [post])
       subject = .posts(posting)
-      context.ask(posting.query)
+      context.perform(posting.query)
     case .new(let new):
       do throws(ErrorCode) {
         let forum = try link.account(new, token: received.data, isForum: true, context.setup)
@@ -129,7 +129,7 @@ struct Version2Established: ~Copyable, StreamState {
       }
       let reply = QueryReply<ErrorCode>()
       subject = .leave(request, reply)
-      context.ask(.leave(reply))
+      context.perform(.leave(reply))
     case .join(let forum): change(request, &context) { .join(forum, $0) }
     case .push(let push):
       let device = device
@@ -137,23 +137,23 @@ struct Version2Established: ~Copyable, StreamState {
     case .truncate(let truncate):
       let reply = QueryReply<Truncation>()
       subject = .truncation(truncate.message, request, reply)
-      context.ask(.truncate(truncate.message, reply))
+      context.perform(.truncate(truncate.message, reply))
     case .vouch(let vouch):
       let reply = QueryReply<ErrorCode>()
       subject = .voucherSubject(vouch, request, reply)
-      context.ask(.exists(vouch.subject, reply))
+      context.perform(.exists(vouch.subject, reply))
     case .del(let del): change(request, &context) { .deleteForum(del.key, $0) }
     case .vouchers(let query):
       let reply = QueryReply<Result<ListPage<Version2.Voucher>, ErrorCode>>()
       subject = .vouchers(request, reply)
-      context.ask(.voucherPage(query, reply))
+      context.perform(.voucherPage(query, reply))
     case .searchByName(let query): search(.name(query), request, &context)
     case .searchByUid(let query): search(.uid(query), request, &context)
     case .searchByKey(let query): search(.key(query.key), request, &context)
-    case .read(let file): ask(.read, file, request, &context)
-    case .lock(let file): ask(.lock, file, request, &context)
-    case .write(let file): ask(.write(received.data), file, request, &context)
-    case .remove(let file): ask(.remove, file, request, &context)
+    case .read(let file): requestFile(.read, file, request, &context)
+    case .lock(let file): requestFile(.lock, file, request, &context)
+    case .write(let file): requestFile(.write(received.data), file, request, &context)
+    case .remove(let file): requestFile(.remove, file, request, &context)
     }
   }
 
@@ -163,7 +163,7 @@ struct Version2Established: ~Copyable, StreamState {
   ) {
     let reply = QueryReply<ErrorCode>()
     subject = .change(request, reply)
-    context.ask(query(reply))
+    context.perform(query(reply))
   }
 
   private mutating func search(
@@ -171,16 +171,16 @@ struct Version2Established: ~Copyable, StreamState {
   ) {
     let reply = QueryReply<Result<ListPage<Version2.User>, ErrorCode>>()
     subject = .accounts(request, reply)
-    context.ask(.search(search, reply))
+    context.perform(.search(search, reply))
   }
 
-  private mutating func ask(
+  private mutating func requestFile(
     _ act: FileRequest.Act, _ file: Version2.FileQuery, _ request: OpenRequest,
     _ context: inout SessionContext
   ) {
     let reply = QueryReply<FileReply>()
     subject = .file(request, reply)
-    context.ask(
+    context.perform(
       .file(
         FileRequest(act: act, directory: file.directory, filename: file.filename), reply))
   }
@@ -216,7 +216,7 @@ struct Version2Established: ~Copyable, StreamState {
       case .again:
         let position = QueryReply<MailboxPosition>()
         subject = .truncationPlace(request, position)
-        context.ask(.truncation(of: id, position))
+        context.perform(.truncation(of: id, position))
       case .never: link.answer(request, .notFound, &context)
       case nil: link.answer(request, .internalError, &context)
       }

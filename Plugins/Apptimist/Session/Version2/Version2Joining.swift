@@ -65,14 +65,14 @@ struct Version2Joining: ~Copyable {
         let account = try link.account(new, token: received.data, isForum: false, context.setup)
         let reply = QueryReply<ErrorCode>()
         open = (.registration(new.key, reply), request)
-        context.ask(.register(account, reply))
+        context.perform(.register(account, reply))
       } catch { return refused(request, error, &context) }
     case .login(let login):
       let fault = !received.data.isEmpty ? .badField : link.fault(login, context.setup)
       if let fault { return refused(request, fault, &context) }
       let reply = QueryReply<AccountCredentials?>()
       open = (.login(login, reply), request)
-      context.ask(.account(login.user, reply))
+      context.perform(.account(login.user, reply))
     default: link.answer(request, .noSuchType, &context)
     }
     return .joiningVersion2(self)
@@ -99,7 +99,7 @@ struct Version2Joining: ~Copyable {
       let accountLogin = AccountLogin(
         user: login.user, authenticationKey: key, isVersion1: false)
       open = (.start(accountLogin, login.device, start), request)
-      context.ask(.begin(StreamRequest(login, authenticationKey: key), start))
+      context.perform(.begin(StreamRequest(login, authenticationKey: key), start))
       return .joiningVersion2(self)
     case .start(let login, let device, let reply):
       guard let found = reply.value else { return refused(request, .internalError, &context) }

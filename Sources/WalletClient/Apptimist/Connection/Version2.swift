@@ -61,7 +61,7 @@ extension DeviceMachine {
       else { return [] }
       cursor.head = MessageID(of: message, data: data)
       let actions = deliver(message, data, cursor.head)
-      return kind == .message ? [.learnSealed(message.from)] + actions : actions
+      return kind == .message ? [.recordSealed(message.from)] + actions : actions
     case .truncate(let id, let position):
       guard advance(to: position) else { return [.disconnect] }
       return deliver(.truncation(id, cursor: cursor))
@@ -107,7 +107,7 @@ extension DeviceMachine {
       state = .establishedVersion2(terms)
       account = nil
       var actions: [Action] = [.established]
-      if start.flags.contains(.closed) { actions.append(.learnClosed(participant.user)) }
+      if start.flags.contains(.closed) { actions.append(.recordClosed(participant.user)) }
       return actions + begin(start) + sendWaiting()
     case .success: return [.disconnect]
     }

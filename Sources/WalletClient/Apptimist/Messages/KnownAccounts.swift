@@ -15,7 +15,7 @@ struct KnownAccounts {
   /// Records a service's facts about an account, in version 2. Earlier facts stay.
   ///
   /// - Returns: the account if something is new.
-  mutating func learn(_ user: DeviceUser) -> KnownAccount? {
+  mutating func record(_ user: DeviceUser) -> KnownAccount? {
     guard let kind = user.kind else { return nil }
     return change(user.key) { account in
       account.kind = kind
@@ -26,12 +26,12 @@ struct KnownAccounts {
   }
 
   /// Records that an account is closed to version 1.
-  mutating func learnClosed(_ key: EncryptionPublicKey) -> KnownAccount? {
+  mutating func recordClosed(_ key: EncryptionPublicKey) -> KnownAccount? {
     change(key) { $0.isClosed = true }
   }
 
   /// Records that a user seals in version 2.
-  mutating func learnSealed(_ key: EncryptionPublicKey) -> KnownAccount? {
+  mutating func recordSealed(_ key: EncryptionPublicKey) -> KnownAccount? {
     change(key) { $0.hasSealed = true }
   }
 
