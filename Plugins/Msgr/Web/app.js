@@ -2,9 +2,9 @@
 import { Msgr, newDevice, newIdentifier } from "./{{msgr.js}}";
 import { Archive } from "./{{archive.js}}";
 import {
-  $, applyScheme, bdi, day, dayTitle, element, face, icon, menuButton, onSubmit, openMenu, nodes, placeIcons, say, sends, showUnread, sure, t, time, translate, when, words,
+  $, applyScheme, bdi, day, dayTitle, element, face, icon, iconButton, menuButton, onSubmit, openMenu, nodes, placeIcons, say, sends, showUnread, sure, t, time, translate, when, words,
 } from "./{{page.js}}";
-import { knownSigns, parts } from "./{{rich.js}}";
+import { knownSigns, parts, quoted } from "./{{rich.js}}";
 import { prepareSettings, registration } from "./{{settings.js}}";
 import { prepareTopics, showTopic } from "./{{topics.js}}";
 
@@ -43,6 +43,8 @@ const GROUP = 300_000;
 const FOLDED = 9;
 // What is shown of the open conversation: whether its end is, what is new below, and the first unread one.
 let isAtEnd = true, below = 0, firstUnread, isUnfolded;
+/** What the text that is being written answers. */
+let answered = "";
 
 const partnerOf = (message) => message.Topic ? `#${message.Topic}` : message.UserTo && message.UserFrom === me ? message.UserTo : message.UserFrom;
 const reads = () => archive.values.reads ?? {};
@@ -265,18 +267,24 @@ function unread() {
 }
 
 onSubmit($("compose"), async () => {
-  const text = $("text").value, name = partner;
-  if (!text.trim() || !name) return;
+  const written = $("text").value, name = partner;
+  if (!written.trim() || !name) return;
+  // As letters do it: messages have no other place for what they answer.
+  const text = answered ? `> ${answered}\n${written}` : written, answer = answered;
   const message = {
     ClientId: newIdentifier(), UserFrom: me, UserTo: name, Message: text,
     Time: new Date().toISOString(),
   };
   $("text").value = "";
+  reply();
   try {
     await archive.put("waiting", message);
   } catch (error) {
     // What can't be stored stays where it was written.
-    if (partner === name && !$("text").value) $("text").value = text;
+    if (partner === name && !$("text").value) {
+      $("text").value = written;
+      reply(answer);
+    }
     throw error;
   }
   if (partner === name) keepDraft(name, $("text").value).catch(() => {});
@@ -440,7 +448,8 @@ $("search-field").addEventListener("input", () => {
 function lastWords(name, newest) {
   if (lists.Outgoing.includes(name)) return t("asked to be a friend");
   if (!newest) return "";
-  const text = [newest.Title, newest.Message].filter(Boolean).join(": ").slice(0, 200);
+  const said = newest.Markdown ? newest.Message : quoted(newest.Message ?? "").text;
+  const text = [newest.Title, said].filter(Boolean).join(": ").slice(0, 200);
   return newest.UserFrom === me ? t("You: {text}", { text }) : text;
 }
 
@@ -569,13 +578,14 @@ function choices(message) {
   return items;
 }
 
-/** Begins the text with what it answers, as in a letter. */
-function reply(text) {
-  const first = text.split("\n").find((one) => one.trim() && !one.startsWith(">")) ?? "";
-  const written = $("text").value.split("\n").filter((one) => !one.startsWith("> ")).join("\n");
-  $("text").value = `> ${[...first].slice(0, 200).join("")}\n${written}`;
-  keepText();
-  $("text").focus();
+/** Answers a message with what is written next, or nothing. */
+function reply(text = "") {
+  const first = text.split("\n").find((one) => one.trim() && !one.startsWith("> ")) ?? "";
+  answered = [...first].slice(0, 200).join("");
+  $("chip").hidden = !answered;
+  $("chip").replaceChildren(...answered ? [icon("reply"), element("span", { text: answered, dir: "auto" }),
+    iconButton("close", t("Cancel"), () => reply())] : []);
+  if (answered) $("text").focus();
 }
 
 /** Deletes a message that is kept here. */
@@ -592,6 +602,7 @@ function open(name) {
   partner = name;
   if (isOther) {
     $("text").value = drafts()[name] ?? "";
+    reply();
     const isUnread = ({ Id, UserFrom }) => Id && UserFrom !== me && Id > (reads()[name] ?? "");
     firstUnread = name ? conversation(name).find(isUnread)?.Id : undefined;
   }

@@ -108,7 +108,7 @@ function action({ action: kind, label, url, method = "POST", headers, body, valu
 }
 
 /** What a text answers, which it begins with as letters do, and the rest. */
-function quoted(text) {
+export function quoted(text) {
   const lines = text.split("\n"), end = lines.findIndex((line) => !line.startsWith("> "));
   return end > 0 ? { quote: lines.slice(0, end).map((line) => line.slice(2)).join(" "), text: lines.slice(end).join("\n") } : { text };
 }

@@ -135,6 +135,7 @@ export default {
   "The token’s chain can’t be reached, or the forum is being changed. Try again later.": "Die Chain des Tokens ist nicht erreichbar, oder das Forum wird gerade geändert. Versuche es später noch einmal.",
   "Only people who were invited may join.": "Beitreten dürfen nur Leute, die eingeladen wurden.",
   "Try now": "Jetzt versuchen",
+  "Messages from people and programs, on all your devices.": "Nachrichten von Menschen und Programmen, auf allen deinen Geräten.",
   "Messages that only you and the people you write to can read. Your keys are made in this browser, and stay in it.": "Nachrichten, die nur du und die Leute, denen du schreibst, lesen können. Deine Schlüssel entstehen in diesem Browser und bleiben in ihm.",
   "Invitation": "Einladung",
   "Make an account": "Konto anlegen",

@@ -134,6 +134,7 @@ export default {
   "The token’s chain can’t be reached, or the forum is being changed. Try again later.": "No se puede contactar con la cadena del token, o se está cambiando el foro. Inténtalo más tarde.",
   "Only people who were invited may join.": "Solo puede entrar quien esté invitado.",
   "Try now": "Intentar ahora",
+  "Messages from people and programs, on all your devices.": "Mensajes de personas y programas, en todos tus dispositivos.",
   "Messages that only you and the people you write to can read. Your keys are made in this browser, and stay in it.": "Mensajes que solo tú y las personas a las que escribes podéis leer. Tus claves se crean en este navegador y se quedan en él.",
   "Name": "Nombre",
   "Invitation": "Invitación",

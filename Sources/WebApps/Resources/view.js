@@ -63,6 +63,8 @@ export function openMenu(opener, items, className = "") {
   menu.style.top = `${Math.max(0, Math.min(bottom, innerHeight - menu.offsetHeight - 4))}px`;
   menu.style.left = `${Math.max(4, Math.min(left, innerWidth - menu.offsetWidth - 4))}px`;
   menu.firstChild.focus();
+  // A turned phone has no place for it any more.
+  addEventListener("resize", () => menu.hidePopover(), { once: true });
   menu.onkeydown = (event) => {
     const step = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 }[event.key];
     if (event.key === "Tab") menu.hidePopover();
