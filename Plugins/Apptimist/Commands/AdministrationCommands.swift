@@ -60,7 +60,7 @@ struct AccountRemoveCommand: Command {
 struct AccountExportCommand: Command {
   static let name = "apptimist user export"
   static let summary = "Print all that Apptimist stores of a user, as JSON"
-  static let parameters = [CommandParameter.configuration, .key]
+  static let parameters = [CommandParameter.configuration, .json, .key]
 
   static func run(_ context: CommandContext) async throws {
     let key = try context.key()

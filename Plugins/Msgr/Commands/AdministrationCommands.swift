@@ -15,8 +15,8 @@ struct UserShowCommand: Command {
       details = try await context.administeredStore().details(of: name)
     } catch RequestRefusal.forbidden { throw CommandError.refused("there is no such account") }
     try context.print(json: details) {
-      if details.isDisabled { context.print("state     disabled") }
       context.print("name      \(details.name.printable)")
+      if details.isDisabled { context.print("state     disabled") }
       context.print("since     \(details.created)")
       context.print("password  \(details.hasPassword ? "yes" : "no, wallets only")")
       context.print("devices   \(details.devices)")
@@ -58,7 +58,7 @@ struct UserExportCommand: Command {
   static let name = "user export"
   static let summary = "Print all that Msgr stores of an account but passwords and tokens, as JSON"
   static let parameters = [
-    CommandParameter.configuration, .operand("NAME", "the account's name"),
+    CommandParameter.configuration, .json, .operand("NAME", "the account's name"),
   ]
 
   static func run(_ context: CommandContext) async throws {
