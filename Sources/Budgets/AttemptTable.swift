@@ -7,6 +7,7 @@ package import Platform
 ///
 /// A key can stand in a few places. If other keys have them all, it takes the place of the lowest count, and of these the
 /// oldest. A flood of keys therefore pushes out keys that hardly count.
+@usableFromInline
 package final class AttemptTable: Sendable {
   private static let ways = 8
   private static let steps = 8
@@ -80,10 +81,15 @@ package final class AttemptTable: Sendable {
   }
 
   /// Returns the seconds that a key has to wait, at least one, or nil if its limit isn't reached.
+  @inlinable
   package func wait(for key: some Hashable, upTo limit: Int) -> Int? {
+    wait(forHash: key.hashValue, upTo: limit)
+  }
+
+  @usableFromInline
+  func wait(forHash hash: Int, upTo limit: Int) -> Int? {
     let now = clock().milliseconds
     return entries.withLock { entries in
-      let hash = key.hashValue
       // A key without a place has no events, but a limit of 0 is reached all the same.
       var entry = entries[set(of: hash, in: entries)].first { $0.hash == hash } ?? Entry(hash: hash)
       entry.advance(to: now / step)
@@ -97,10 +103,16 @@ package final class AttemptTable: Sendable {
   ///   - key: the key of the event; its hash is seeded anew in each process.
   ///   - amount: the number of events that it counts as, at least 1.
   /// - Returns: nil if the event was counted, or the seconds until it may be, at least one.
+  @inlinable
   package func count(_ key: some Hashable, amount: Int = 1, upTo limit: Int) -> Int? {
+    count(hash: key.hashValue, amount: amount, upTo: limit)
+  }
+
+  @usableFromInline
+  func count(hash: Int, amount: Int, upTo limit: Int) -> Int? {
     let now = clock().milliseconds
     return entries.withLock { entries in
-      let index = place(of: key.hashValue, in: &entries, now)
+      let index = place(of: hash, in: &entries, now)
       let obstacle = entries[index].obstacle(to: limit - amount + 1)
       if let wait = seconds(until: obstacle, now) { return wait }
       entries[index].add(amount)

@@ -1,20 +1,23 @@
-internal import Platform
+public import Platform
 
 /// Counts what the accounts of each site have stored, so that none fills the disk.
 ///
 /// What is stored is added up as it comes. The sums are counted anew in the store when a site has come to its limit, and now and
 /// then, as deletions and other nodes change them.
+@usableFromInline
 package final class SiteStorage<Site: Hashable & Sendable>: Sendable {
-  private struct State {
-    var bytes: [Site: Int] = [:]
+  @usableFromInline
+  struct State {
+    @usableFromInline var bytes: [Site: Int] = [:]
     /// What was added while the store was counting, of which its sums may lack some.
-    var added: [Site: Int] = [:]
-    var counting: Task<Void, any Error>?
-    var countedAt: ContinuousClock.Instant?
+    @usableFromInline var added: [Site: Int] = [:]
+    @usableFromInline var counting: Task<Void, any Error>?
+    @usableFromInline var countedAt: ContinuousClock.Instant?
     /// The time that the last count took.
-    var effort = Duration.zero
+    @usableFromInline var effort = Duration.zero
 
     /// Adds bytes of a site, if it may have them.
+    @inlinable
     mutating func add(_ more: Int, of site: Site, upTo limit: Int) -> Bool {
       let (sum, isTooLarge) = bytes[site, default: 0].addingReportingOverflow(more)
       guard !isTooLarge, sum <= limit else { return false }
@@ -25,13 +28,13 @@ package final class SiteStorage<Site: Hashable & Sendable>: Sendable {
   }
 
   /// The age at which sums are counted anew, unless that was much work.
-  private static var age: Duration { .seconds(600) }
+  @inlinable static var age: Duration { .seconds(600) }
   /// How many times as long as a count takes the sums are left alone: then, and if a site has come to its limit.
-  private static var rests: (usual: Int, full: Int) { (200, 50) }
+  @inlinable static var rests: (usual: Int, full: Int) { (200, 50) }
 
-  private let limit: Int
+  @usableFromInline let limit: Int
   private let sums: @Sendable () async throws -> [Site: Int]
-  private let state = Lock(State())
+  @usableFromInline let state = Lock(State())
 
   /// - Parameters:
   ///   - limit: the most bytes of a site.
@@ -44,6 +47,7 @@ package final class SiteStorage<Site: Hashable & Sendable>: Sendable {
   /// Counts bytes that an account of a site wants to store, if the site may have them.
   ///
   /// - Throws: the store's error if the sums were never counted, or have to be now.
+  @inlinable
   package func mayStore(_ more: Int, of site: Site) async throws -> Bool {
     let age = state.withLock { state in
       state.countedAt.map { (ContinuousClock.now - $0, state.effort) }
@@ -61,14 +65,17 @@ package final class SiteStorage<Site: Hashable & Sendable>: Sendable {
   }
 
   /// Counts bytes as ``mayStore(_:of:)`` does, by the sums as they are.
+  @inlinable
   package func add(_ more: Int, of site: Site) -> Bool {
     state.withLock { $0.add(more, of: site, upTo: limit) }
   }
 
-  private func count() async throws { try await beginCount().value }
+  @usableFromInline
+  func count() async throws { try await beginCount().value }
 
   /// Begins to count, unless that has begun.
-  private func beginCount() -> Task<Void, any Error> {
+  @usableFromInline
+  func beginCount() -> Task<Void, any Error> {
     state.withLock { state in
       if let counting = state.counting { return counting }
       state.added = [:]

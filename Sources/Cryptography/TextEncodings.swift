@@ -20,10 +20,19 @@ public enum Hex {
   ///
   /// - Parameter text: ASCII digits, two for each byte.
   /// - Returns: the bytes, or nil if the number of digits is odd or a character is no digit.
+  @inlinable
   public static func decode(_ text: some Collection<UInt8>) -> [UInt8]? {
-    let digits = text.map(CChar.init(bitPattern:))
+    decode(digits: Array(text))
+  }
+
+  @usableFromInline
+  static func decode(digits: [UInt8]) -> [UInt8]? {
     var bytes = [UInt8](repeating: 0, count: digits.count / 2)
-    let result = unsafe sodium_hex2bin(&bytes, bytes.count, digits, digits.count, nil, nil, nil)
+    let result = unsafe digits.withUnsafeBytes { digits in
+      unsafe sodium_hex2bin(
+        &bytes, bytes.count, digits.bindMemory(to: CChar.self).baseAddress, digits.count, nil, nil,
+        nil)
+    }
     return result == 0 ? bytes : nil
   }
 }

@@ -1,4 +1,5 @@
 /// A client that takes turns: at first its site does among sites, and then the client among those of its site.
+@usableFromInline
 package protocol WorkClient: Hashable, Sendable {
   /// A hash of the site that the client belongs to.
   var siteHash: Int { get }
@@ -6,13 +7,14 @@ package protocol WorkClient: Hashable, Sendable {
 
 extension Int: WorkClient {
   /// The number itself: a client that is known by a number alone is its own site.
-  package var siteHash: Int { self }
+  @inlinable package var siteHash: Int { self }
 }
 
 /// The owner of work that waits: a client in its site, and the account where there is one.
 ///
 /// Sites take turns, and so do the clients of one site and the accounts of one client. Owners are known by hashes: two of the same
 /// hash share their turns.
+@usableFromInline
 package struct WorkOwner: Sendable, Hashable {
   /// The owner that the present task's reads and writes are charged to; nil for nobody.
   @TaskLocal package static var current: WorkOwner?
@@ -29,6 +31,7 @@ package struct WorkOwner: Sendable, Hashable {
   /// - Parameters:
   ///   - client: the network that the client is in, or nil if it has none.
   ///   - account: the account, or something that only this work has; nil if all work for the client is done in order.
+  @inlinable
   package init?(client: (some WorkClient)?, account: (some Hashable)? = Int?.none) {
     if let client {
       site = client.siteHash
@@ -61,6 +64,7 @@ package struct WorkOwner: Sendable, Hashable {
 
 /// A bounded queue whose owners take turns: every site's first element comes before anybody's second one, and so on within a site
 /// and a client. The elements of one owner keep their order.
+@usableFromInline
 package struct FairQueue<Element> {
   @usableFromInline package let limit: Int
   @usableFromInline package var lanes = TurnLane<Element>()
@@ -113,6 +117,7 @@ package struct FairQueue<Element> {
 }
 
 /// The elements of an owner, or of those that belong to it.
+@usableFromInline
 package struct TurnLane<Element> {
   /// The number of elements in it.
   @usableFromInline package var count = 0
@@ -213,6 +218,7 @@ package struct TurnLane<Element> {
 }
 
 /// A queue in one array: its front is empty places, which are given back when they are half of it.
+@usableFromInline
 package struct FIFO<Element> {
   @usableFromInline var elements: [Element?] = []
   /// The index of the first element.

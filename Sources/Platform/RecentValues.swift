@@ -1,14 +1,16 @@
 /// A table of limited size that forgets the values that were inserted longest ago.
 ///
 /// It has two generations. The older one is dropped as a whole, so that nothing has to be searched.
+@usableFromInline
 package final class RecentValues<Key: Hashable & Sendable, Value: Sendable>: Sendable {
-  private struct State {
-    var young: [Key: Value] = [:]
-    var old: [Key: Value] = [:]
+  @usableFromInline
+  struct State {
+    @usableFromInline var young: [Key: Value] = [:]
+    @usableFromInline var old: [Key: Value] = [:]
   }
 
   private let limit: Int
-  private let state = Lock(State())
+  @usableFromInline let state = Lock(State())
 
   /// Makes an empty table.
   ///
@@ -16,6 +18,7 @@ package final class RecentValues<Key: Hashable & Sendable, Value: Sendable>: Sen
   package init(limit: Int) { self.limit = max(2, limit) }
 
   /// Returns the value of a key, or nil if there is none.
+  @inlinable
   package func value(for key: Key) -> Value? {
     state.withLock { state in state.young[key] ?? state.old[key] }
   }
