@@ -8,13 +8,18 @@ package struct JSONWriter {
   private var bytes: [UInt8] = []
   private var isEmpty = true
 
-  private init(_ first: Unicode.Scalar) { bytes = [UInt8(ascii: first)] }
+  private init(_ first: Unicode.Scalar) {
+    // More than most objects take, so that few of them move while they grow.
+    bytes.reserveCapacity(256)
+    bytes.append(UInt8(ascii: first))
+  }
 
   /// Writes an object.
   package static func object(_ write: (inout JSONObjectWriter) throws -> Void) rethrows -> [UInt8] {
     var object = JSONObjectWriter(JSONWriter("{"))
     try write(&object)
-    return object.writer.finished("}")
+    object.writer.bytes.append(UInt8(ascii: "}"))
+    return object.writer.bytes
   }
 
   /// Writes an object as text.
@@ -26,10 +31,9 @@ package struct JSONWriter {
   package static func list(_ write: (inout JSONListWriter) throws -> Void) rethrows -> [UInt8] {
     var list = JSONListWriter(JSONWriter("["))
     try write(&list)
-    return list.writer.finished("]")
+    list.writer.bytes.append(UInt8(ascii: "]"))
+    return list.writer.bytes
   }
-
-  private func finished(_ last: Unicode.Scalar) -> [UInt8] { bytes + [UInt8(ascii: last)] }
 
   fileprivate mutating func beginElement() {
     if !isEmpty { bytes.append(UInt8(ascii: ",")) }
@@ -164,7 +168,7 @@ extension [UInt8] {
   /// Appends a text as it stands between the quotation marks of a JSON string.
   fileprivate mutating func appendEscapedInJSON(_ text: String) {
     // Most texts have nothing to escape, and are copied at once.
-    guard text.utf8.contains(where: \.isEscapedInJSON) else { return append(contentsOf: text.utf8) }
+    guard text.hasEscapesInJSON else { return append(contentsOf: text.utf8) }
     for byte in text.utf8 {
       switch byte {
       case UInt8(ascii: "\""), UInt8(ascii: "\\"):
@@ -179,6 +183,15 @@ extension [UInt8] {
       default: append(byte)
       }
     }
+  }
+}
+
+extension String {
+  /// True if a byte of it is written otherwise in JSON.
+  fileprivate var hasEscapesInJSON: Bool {
+    let bytes = utf8.span
+    for index in bytes.indices where bytes[index].isEscapedInJSON { return true }
+    return false
   }
 }
 

@@ -1,4 +1,3 @@
-internal import FoundationEssentials
 internal import Observability
 package import Storage
 package import Platform
@@ -155,11 +154,9 @@ package struct PushQueue: Sendable {
       collapseKey: push.collapseKey, created: created, expires: expires, attempts: 1)
   }
 
-  private static func newIdentifier() -> String {
-    // Without it, each identifier would open the system's source of randomness.
-    var generator = SystemRandomNumberGenerator()
-    return UUID.random(using: &generator).uuidString.lowercased()
-  }
+  private static func newIdentifier() -> String { identifiers.next() }
+
+  private static let identifiers = PushIdentifiers()
 
   /// Makes the statement of PostgreSQL's that queues many pushes.
   ///

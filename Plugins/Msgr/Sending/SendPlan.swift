@@ -16,17 +16,19 @@ struct SendBatch: Sendable {
 
   init(_ posts: [InboxPost]) {
     self.posts = posts
-    var indices: [UserName: Int] = [:]
+    // A few names are found faster without hashes.
+    var indices: [UserName: Int]? = posts.count > 4 ? [:] : nil
     for post in posts {
       recipients.append(index(of: post.recipient, &indices))
       senders.append(post.personal == nil ? nil : index(of: post.sender, &indices))
     }
   }
 
-  private mutating func index(of name: UserName, _ indices: inout [UserName: Int]) -> Int {
-    if let index = indices[name] { return index }
+  private mutating func index(of name: UserName, _ indices: inout [UserName: Int]?) -> Int {
+    let known = indices.map { $0[name] } ?? accounts.firstIndex(of: name)
+    if let known { return known }
     accounts.append(name)
-    indices[name] = accounts.count - 1
+    indices?[name] = accounts.count - 1
     return accounts.count - 1
   }
 }
@@ -171,12 +173,19 @@ struct SendPlan: Sendable {
   /// Records which pushes were leased as they were queued, by their indices: the outbox need not look for these.
   mutating func record(_ leased: [Int: LeasedPush]) {
     guard !leased.isEmpty else { return }
-    let rows = Dictionary(grouping: pushes.indices, by: { pushes[$0].post })
-    for (post, rows) in rows {
+    var direct: [Int: [LeasedPush]] = [:]
+    var waiting: [Int: Set<PushKind>] = [:]
+    for (index, push) in pushes.enumerated() {
+      if let row = leased[index] {
+        direct[push.post, default: []].append(row)
+      } else {
+        waiting[push.post, default: []].insert(push.device.address.kind)
+      }
+    }
+    for (post, rows) in direct {
       guard case .sent(var receipt) = outcomes[post] else { continue }
-      receipt.leased = rows.compactMap { leased[$0] }
-      receipt.pushes = Set(
-        rows.filter { leased[$0] == nil }.map { pushes[$0].device.address.kind })
+      receipt.leased = rows
+      receipt.pushes = waiting[post] ?? []
       outcomes[post] = .sent(receipt)
     }
   }
@@ -319,9 +328,15 @@ private struct SendPlanner {
         SendPlan.PushRow(
           post: index, message: message, recipient: post.recipient, device: device.device,
           badge: account.unread, due: isHeld ? now + limits.pushHold : now,
-          isFirst: pushedDevices.insert(device.device.id).inserted, isFull: isFull))
+          isFirst: isFirst(device.device.id), isFull: isFull))
     }
     return receipt
+  }
+
+  /// Returns whether no other push of the batch is before one to a device.
+  private mutating func isFirst(_ device: DeviceID) -> Bool {
+    // One message is pushed to each device once.
+    batch.posts.count == 1 || pushedDevices.insert(device).inserted
   }
 
   /// Keeps the copy of a sender who has a device that streams; a message to oneself is its own copy.

@@ -1,0 +1,38 @@
+internal import Cryptography
+internal import Platform
+
+/// Makes the random UUIDs (RFC 9562 section 5.4) by which Apple knows pushes.
+///
+/// Random bytes are fetched for many of them at once: a call of the system for each would take longer than all else.
+final class PushIdentifiers: Sendable {
+  private static let length = 16
+  private static let fetched = 64 * length
+  private static let digits = Array("0123456789abcdef".utf8)
+
+  private let random = Lock<[UInt8]>([])
+
+  /// Returns an identifier in lower case.
+  func next() -> String {
+    var bytes = random.withLock { random in
+      if random.isEmpty { random = SecureRandom.bytes(Self.fetched) }
+      let bytes = Array(random.suffix(Self.length))
+      random.removeLast(Self.length)
+      return bytes
+    }
+    // Version 4, and the variant of the standard.
+    bytes[6] = bytes[6] & 0x0f | 0x40
+    bytes[8] = bytes[8] & 0x3f | 0x80
+    return Self.text(of: bytes)
+  }
+
+  private static func text(of bytes: [UInt8]) -> String {
+    var text: [UInt8] = []
+    text.reserveCapacity(36)
+    for (index, byte) in bytes.enumerated() {
+      if index == 4 || index == 6 || index == 8 || index == 10 { text.append(UInt8(ascii: "-")) }
+      text.append(digits[Int(byte >> 4)])
+      text.append(digits[Int(byte & 0x0f)])
+    }
+    return String(decoding: text, as: UTF8.self)
+  }
+}
