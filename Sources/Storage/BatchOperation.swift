@@ -84,35 +84,3 @@ extension Transaction {
     }
   }
 }
-
-extension PostgreSQLParameters {
-  /// Adds an array of type `bigint[]`.
-  package mutating func append(integers: [Int64?]) throws(StoreError) {
-    try append(integers.map(\.databaseValue), of: .int8)
-  }
-
-  /// Adds an array of type `double precision[]`.
-  package mutating func append(reals: [Double?]) throws(StoreError) {
-    try append(reals.map(\.databaseValue), of: .float8)
-  }
-
-  /// Adds an array of type `boolean[]`.
-  package mutating func append(booleans: [Bool?]) throws(StoreError) {
-    try append(booleans.map(\.databaseValue), of: .bool)
-  }
-
-  /// Adds an array of type `text[]`.
-  package mutating func append(texts: [String?]) throws(StoreError) {
-    try append(texts.map(\.databaseValue), of: .text)
-  }
-
-  /// Adds an array of type `bytea[]`.
-  package mutating func append(blobs: [[UInt8]?]) throws(StoreError) {
-    try append(blobs.map(\.databaseValue), of: .bytea)
-  }
-
-  /// Adds a value that is no array.
-  package mutating func append(_ value: some DatabaseValueConvertible) throws(StoreError) {
-    try append(value.databaseValue)
-  }
-}

@@ -1,5 +1,6 @@
+internal import Testing
+
 @testable import Push
-import Testing
 
 struct PushIdentifierTests {
   @Test("Identifiers are random UUIDs in lower case, each another one")

@@ -59,10 +59,25 @@ package struct PostgreSQLParameters {
   mutating func append(
     _ values: [DatabaseValue], of type: PostgreSQLType.ArrayType
   ) throws(StoreError) {
+    try append(values.map { $0 == .null ? nil : $0 }, of: type) {
+      value, parameters throws(StoreError) in
+      if type.element == PostgreSQLType.bool {
+        parameters.bytes.append(value == .integer(0) ? 0 : 1)
+      } else {
+        _ = try parameters.encode(value)
+      }
+    }
+  }
+
+  /// Adds an array whose elements are encoded one by one, without a ``DatabaseValue`` for each.
+  private mutating func append<Element>(
+    _ values: [Element?], of type: PostgreSQLType.ArrayType,
+    encode: (Element, inout PostgreSQLParameters) throws(StoreError) -> Void
+  ) throws(StoreError) {
     let start = bytes.count
     // One dimension, with or without NULLs, of so many elements counted from 1.
     append(bigEndian: values.isEmpty ? 0 : 1 as UInt32)
-    append(bigEndian: values.contains(.null) ? 1 : 0 as UInt32)
+    append(bigEndian: values.contains { $0 == nil } ? 1 : 0 as UInt32)
     append(bigEndian: type.element)
     if !values.isEmpty {
       append(bigEndian: UInt32(clamping: values.count))
@@ -71,17 +86,14 @@ package struct PostgreSQLParameters {
     for value in values {
       let place = bytes.count
       append(bigEndian: UInt32.max)
-      guard value != .null else { continue }
-      if type.element == PostgreSQLType.bool {
-        bytes.append(value == .integer(0) ? 0 : 1)
-      } else {
-        _ = try encode(value)
-      }
+      guard let value else { continue }
+      try encode(value, &self)
       let length = UInt32(clamping: bytes.count - place - 4)
       for byte in 0..<4 {
         bytes[place + byte] = UInt8(truncatingIfNeeded: length >> (24 - 8 * byte))
       }
     }
+    guard bytes.count <= Int32.max else { throw Self.tooLong }
     types.append(type.array)
     ranges.append(start..<bytes.count)
   }
@@ -98,23 +110,27 @@ package struct PostgreSQLParameters {
       type = PostgreSQLType.float8
       append(bigEndian: value.bitPattern)
     case .text(let value):
-      guard !value.utf8.contains(0) else { throw .nulInText }
       type = PostgreSQLType.text
-      bytes += value.utf8
+      try append(text: value)
     case .blob(let value):
       type = PostgreSQLType.bytea
       bytes += value
     }
-    guard bytes.count <= Int32.max else {
-      throw StoreError(.constraint(.other), "the values are too long for PostgreSQL")
-    }
+    guard bytes.count <= Int32.max else { throw Self.tooLong }
     return type
   }
 
+  private static var tooLong: StoreError {
+    StoreError(.constraint(.other), "the values are too long for PostgreSQL")
+  }
+
+  private mutating func append(text: String) throws(StoreError) {
+    guard !text.utf8.contains(0) else { throw .nulInText }
+    bytes += text.utf8
+  }
+
   private mutating func append(bigEndian value: some FixedWidthInteger) {
-    for shift in stride(from: value.bitWidth - 8, through: 0, by: -8) {
-      bytes.append(UInt8(truncatingIfNeeded: value >> shift))
-    }
+    unsafe withUnsafeBytes(of: value.bigEndian) { unsafe bytes.append(contentsOf: $0) }
   }
 
   /// Passes the values to a function of libpq's.
@@ -138,6 +154,41 @@ package struct PostgreSQLParameters {
   }
 }
 
+// Arrays of one type each.
+extension PostgreSQLParameters {
+  /// Adds an array of type `bigint[]`.
+  package mutating func append(integers: [Int64?]) throws(StoreError) {
+    try append(integers, of: .int8) { $1.append(bigEndian: $0) }
+  }
+
+  /// Adds an array of type `double precision[]`.
+  package mutating func append(reals: [Double?]) throws(StoreError) {
+    try append(reals, of: .float8) { $1.append(bigEndian: $0.bitPattern) }
+  }
+
+  /// Adds an array of type `boolean[]`.
+  package mutating func append(booleans: [Bool?]) throws(StoreError) {
+    try append(booleans, of: .bool) { $1.bytes.append($0 ? 1 : 0) }
+  }
+
+  /// Adds an array of type `text[]`.
+  package mutating func append(texts: [String?]) throws(StoreError) {
+    try append(texts, of: .text) { text, parameters throws(StoreError) in
+      try parameters.append(text: text)
+    }
+  }
+
+  /// Adds an array of type `bytea[]`.
+  package mutating func append(blobs: [[UInt8]?]) throws(StoreError) {
+    try append(blobs, of: .bytea) { $1.bytes += $0 }
+  }
+
+  /// Adds a value that is no array.
+  package mutating func append(_ value: some DatabaseValueConvertible) throws(StoreError) {
+    try append(value.databaseValue)
+  }
+}
+
 extension DatabaseValue {
   /// Reads a value in PostgreSQL's binary form, or returns nil for a type or a length that a store doesn't know, and for
   /// text that isn't UTF-8.
@@ -158,7 +209,12 @@ extension DatabaseValue {
 }
 
 extension PostgreSQLType {
-  static func isText(_ type: Oid) -> Bool { [text, varchar, bpchar, name, unknown].contains(type) }
+  static func isText(_ type: Oid) -> Bool {
+    switch type {
+    case text, varchar, bpchar, name, unknown: true
+    default: false
+    }
+  }
 }
 
 extension Int64 {
