@@ -99,10 +99,21 @@ enum PlainText {
 extension StringProtocol {
   /// The text without blanks and line breaks around it.
   var trimmingBlanks: String {
+    // Most texts have none, and are what they are.
+    if let first = utf8.first, first.isPrintableASCII, let last = unicodeScalars.last,
+      last.isASCII, UInt8(last.value).isPrintableASCII
+    {
+      return String(self)
+    }
     let scalars = unicodeScalars
     guard let first = scalars.firstIndex(where: { !$0.properties.isWhitespace }),
       let last = scalars.lastIndex(where: { !$0.properties.isWhitespace })
     else { return "" }
     return String(String.UnicodeScalarView(scalars[first...last]))
   }
+}
+
+extension UInt8 {
+  /// True for a visible character of ASCII.
+  fileprivate var isPrintableASCII: Bool { (0x21...0x7e).contains(self) }
 }

@@ -97,6 +97,7 @@ enum TopicRefusal: Error, Hashable, Sendable {
 enum TopicCredential: Sendable, Hashable {
   case nothing
   case session(TokenHash)
+  /// A publisher's token, or one of a Gotify client's that stands for it.
   case publisher(TokenHash)
   case password(UserName, hash: String)
 }

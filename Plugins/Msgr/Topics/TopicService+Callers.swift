@@ -1,6 +1,7 @@
 internal import Cryptography
 internal import Formats
 internal import HTTPProtocol
+internal import Platform
 
 /// The credentials that a client of another program gives.
 enum GivenCredentials: Sendable {
@@ -34,7 +35,51 @@ enum GivenCredentials: Sendable {
   }
 }
 
+extension GivenCredentials {
+  /// Returns whether the credentials can be those of an account's token: they name the account, or none.
+  fileprivate func names(_ account: UserName?) -> Bool {
+    guard case .account(let name, _) = self else { return true }
+    return (try? UserName(name, in: .username)) == account
+  }
+}
+
+extension TopicCredential {
+  /// The token; nil without one.
+  var token: TokenHash? {
+    switch self {
+    case .session(let hash), .publisher(let hash): hash
+    case .nothing, .password: nil
+    }
+  }
+}
+
 extension TopicService {
+  /// Finds out who publishes.
+  ///
+  /// The owner of a token that was shown before is remembered: whether the token is still good is checked by the transaction
+  /// that publishes.
+  func publisher(
+    _ given: GivenCredentials, from network: ClientNetwork?
+  ) async throws -> TopicRequester {
+    let hash: TokenHash? =
+      switch given {
+      case .token(let hash): hash
+      case .account(_, let secret): BearerToken.hash(ofText: Array(secret.utf8))
+      case .nothing, .malformed: nil
+      }
+    if let hash, let (caller, credential) = rememberedTokens.value(for: hash),
+      given.names(caller.account)
+    {
+      return TopicRequester(
+        caller: caller, credential: credential, site: network.map { "\($0)" })
+    }
+    let requester = try await requester(given, from: network)
+    if let hash = requester.credential.token {
+      rememberedTokens.insert((requester.caller, requester.credential), for: hash)
+    }
+    return requester
+  }
+
   /// Finds out who asks.
   ///
   /// - Throws: ``TopicRefusal``: wrong credentials are refused even where everyone may do it, so that a login can fail.
@@ -88,7 +133,7 @@ extension TopicService {
     if let (token, _) = try await service.store.publisher(hash) {
       guard name == nil || token.owner == name else { return nil }
       return TopicRequester(
-        caller: .publisher(token), credential: .publisher(token.hash), site: site)
+        caller: .publisher(token), credential: .publisher(hash), site: site)
     }
     guard let session = try await service.store.boundToken(hash),
       name == nil || session.name == name

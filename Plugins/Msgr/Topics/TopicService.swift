@@ -32,6 +32,11 @@ final class TopicService: Sendable {
   private let fileBytes: AttemptTable
   private let lastStream = Atomic<Int64>(0)
   private let published: Counter
+  /// The owners of tokens that were shown to publish.
+  let rememberedTokens = RecentValues<
+    TokenHash, (caller: TopicCaller, credential: TopicCredential)
+  >(
+    limit: 8192)
   let statistics: TopicStatistics
   private let expiry: @Sendable () -> Timestamp
   private let node: NodeID
@@ -114,7 +119,9 @@ final class TopicService: Sendable {
   func publish(_ post: TopicPost, by requester: TopicRequester) async throws -> TopicEntry {
     guard try await mayStore(post.text.utf8.count + MsgrStore.messageOverhead, for: requester)
     else { throw TopicRefusal.tooManyRequests(retryAfter: Self.storageRetry) }
-    let receipt = try await store.publish(post, by: requester)
+    let receipt = try await forgettingTokens(of: requester) {
+      try await store.publish(post, by: requester)
+    }
     publishEffects(receipt)
     published.add()
     statistics.record(of: requester.limitKey)
@@ -128,9 +135,21 @@ final class TopicService: Sendable {
     var post = TopicPost(topic: topic, id: makeID())
     post.event = event
     post.sequence = sequence
-    let receipt = try await store.close(sequence, as: event, post, by: requester)
+    let receipt = try await forgettingTokens(of: requester) {
+      try await store.close(sequence, as: event, post, by: requester)
+    }
     publishEffects(receipt)
     return receipt.entry
+  }
+
+  /// Forgets the requester's token if it turns out to have ended.
+  private func forgettingTokens(
+    of requester: TopicRequester, _ work: () async throws -> TopicReceipt
+  ) async throws -> TopicReceipt {
+    do { return try await work() } catch TopicRefusal.unauthorized {
+      if let hash = requester.credential.token { rememberedTokens.remove(hash) }
+      throw TopicRefusal.unauthorized
+    }
   }
 
   /// Tells streams and outboxes of an entry.

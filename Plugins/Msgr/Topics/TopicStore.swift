@@ -238,7 +238,9 @@ extension TopicStore {
     case .publisher(let hash):
       try database.exists(
         """
-        SELECT 1 FROM msgr_publishers WHERE hash = ?1 AND (expires_at IS NULL OR expires_at > ?2)
+        SELECT 1 FROM msgr_publishers
+        WHERE hash = coalesce((SELECT publisher FROM msgr_publisher_aliases WHERE hash = ?1), ?1)
+          AND (expires_at IS NULL OR expires_at > ?2)
         """, hash, now)
     case .password(let name, let hash):
       try database.exists(

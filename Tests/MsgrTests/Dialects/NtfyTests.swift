@@ -149,6 +149,35 @@ internal import Testing
     let attachment: Attachment?
   }
 
+  @Test func aTokenThatHasEndedPublishesNothing() async throws {
+    let site = try await Site()
+    let session = try await site.fixture.login("anna", device: "stream:anna-00000001")
+    let made = try await site.fixture.post(
+      "/tokens", ["Name": "script", "Topics": ["alerts"]], token: session)
+    let publisher = try #require(made.object["Token"] as? String)
+    func publish(_ token: String) async throws -> Int {
+      try await site.request(.put, "/alerts", "x", [("Authorization", "Bearer \(token)")], as: nil)
+        .status
+    }
+    // The second time the token is remembered.
+    for token in [session, session, publisher, publisher] {
+      #expect(try await publish(token) == 200)
+    }
+    let account = ("Authorization", "Basic \(Data("bert:\(publisher)".utf8).base64EncodedString())")
+    #expect(try await site.request(.put, "/alerts", "x", [account], as: nil).status == 401)
+    let sessions = try await site.fixture.post("/sessions", [:], token: session).array
+    let found = sessions.compactMap { $0 as? [String: Any] }.first {
+      $0["Kind"] as? String == "publish"
+    }
+    let name = try #require(found?["Session"] as? String)
+    #expect(try await site.fixture.post("/sessions", ["End": name], token: session).status == 200)
+    for _ in 0..<2 { #expect(try await publish(publisher) == 401) }
+    #expect(try await publish(session) == 200)
+    #expect(try await site.fixture.post("/logout", [:], token: session).status == 200)
+    for _ in 0..<2 { #expect(try await publish(session) == 401) }
+    #expect(try await site.poll().count == 5)
+  }
+
   @Test func anIdentifierCountsForAllTopics() async throws {
     let site = try await Site()
     var ids: [String] = []

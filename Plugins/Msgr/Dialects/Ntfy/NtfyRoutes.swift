@@ -180,6 +180,11 @@ struct NtfyRoutes: Sendable {
     try await topics.requester(Self.credentials(request.head), from: request.origin.client)
   }
 
+  /// Finds out who publishes.
+  private func publisher(_ request: Request) async throws -> TopicRequester {
+    try await topics.publisher(Self.credentials(request.head), from: request.origin.client)
+  }
+
   private static func credentials(_ head: RequestHead) -> GivenCredentials {
     if let field = head.first(.authorization) { return GivenCredentials(authorization: field) }
     guard let query = head.query, let form = URLEncodedForm(query),
@@ -205,7 +210,7 @@ struct NtfyRoutes: Sendable {
     _ request: Request, _ body: RequestBody, _ parameters: RouteParameters
   ) async throws -> Response {
     let name = try NtfyReadRequest.topic(parameters.text("topic") ?? "")
-    let requester = try await requester(request)
+    let requester = try await publisher(request)
     try topics.chargePublishing(requester)
     let longest = topics.service.publishing.messageBytes
     let (start, isWhole) = try await Self.beginning(of: body, atLeast: longest + 1)
@@ -244,7 +249,7 @@ struct NtfyRoutes: Sendable {
       throw NtfyError.badJSON
     }
     let name = try NtfyReadRequest.topic(json["topic"]?.string ?? "")
-    let requester = try await requester(request)
+    let requester = try await publisher(request)
     try topics.chargePublishing(requester)
     let publication = NtfyPublishRequest(json, request.head)
     let published = try await topics.publish(
@@ -269,7 +274,7 @@ struct NtfyRoutes: Sendable {
     let name = try NtfyReadRequest.topic(parameters.text("topic") ?? "")
     let sequence = parameters.text("sequence") ?? ""
     guard PublicationFields.isSequence(sequence) else { throw NtfyError.badRequest }
-    let requester = try await requester(request)
+    let requester = try await publisher(request)
     try topics.chargePublishing(requester)
     let entry = try await topics.close(sequence, of: name, as: event, by: requester)
     return Self.line(NtfyMessage.json(of: entry))
