@@ -7,7 +7,9 @@ import time
 
 from attack import Server, verdict
 
-CONFIGURATION = '''[log]
+CONFIGURATION = '''[server]
+disk_reserve = "0B"
+[log]
 level = "error"
 [tokenscript]
 repository = "repository"
