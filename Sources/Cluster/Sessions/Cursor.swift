@@ -120,13 +120,15 @@ package struct Cursor<Position: EntryPosition>: Sendable {
 /// A place in the order of a user's entries.
 ///
 /// The positions of a user rise; whether without gaps is the service's affair.
+@usableFromInline
 package protocol EntryPosition: RawRepresentable, Comparable, Hashable, Sendable
 where RawValue == Int64 {}
 
 /// An entry of a user's, such as a message in an inbox, that is on the disk.
+@usableFromInline
 package struct Entry<Position: EntryPosition, Content: Sendable>: Sendable {
   /// The entry's position.
-  package let position: Position
+  @usableFromInline package let position: Position
   /// The last position before it that was given away: no other entry is between the two, and none will be.
   package let predecessor: Position
   /// The content that the service sends.
@@ -141,6 +143,7 @@ package struct Entry<Position: EntryPosition, Content: Sendable>: Sendable {
 }
 
 /// A notification to a stream about a user's entries.
+@usableFromInline
 package enum EntryUpdate<Position: EntryPosition, Content: Sendable>: Sendable {
   /// An entry was made.
   case entry(Entry<Position, Content>)

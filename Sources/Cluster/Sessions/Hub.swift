@@ -1,7 +1,8 @@
-internal import Platform
+public import Platform
 package import Transport
 
 /// A thread that runs closures one after the other.
+@usableFromInline
 package protocol DeliveryLoop: AnyObject, Sendable {
   /// Runs a closure soon, behind those that were given before.
   func execute(_ body: @escaping @Sendable () -> Void)
@@ -10,6 +11,7 @@ package protocol DeliveryLoop: AnyObject, Sendable {
 extension EventLoop: DeliveryLoop {}
 
 /// A stream or session of a user that is notified of the user's entries.
+@usableFromInline
 package protocol HubMember: AnyObject, Sendable {
   /// The name of the member on its node.
   associatedtype ID: Hashable & Sendable
@@ -26,33 +28,36 @@ package protocol HubMember: AnyObject, Sendable {
 }
 
 /// The registry of the open streams or sessions of each user. It notifies them of what happens to the user's entries.
+@usableFromInline
 package final class Hub<User: Hashable & Sendable, Member: HubMember>: Sendable {
   /// What the hub's members are notified of.
-  package typealias Update = EntryUpdate<Member.Position, Member.Content>
+  @usableFromInline package typealias Update = EntryUpdate<Member.Position, Member.Content>
 
   /// The most updates that wait for a member. What comes then is only a reason to read.
-  private static var longestQueue: Int { 256 }
+  @inlinable static var longestQueue: Int { 256 }
 
   /// A member with the updates that wait for it.
-  private final class Seat {
-    let member: Member
-    var updates: [Update] = []
+  @usableFromInline
+  final class Seat {
+    @usableFromInline let member: Member
+    @usableFromInline var updates: [Update] = []
     /// True if the seat is among the pending ones of its loop.
-    var isListed = false
+    @usableFromInline var isListed = false
 
     init(_ member: Member) { self.member = member }
   }
 
-  private struct State {
+  @usableFromInline
+  struct State {
     /// The members of each user, the oldest first.
-    var seats: [User: [Seat]] = [:]
+    @usableFromInline var seats: [User: [Seat]] = [:]
     var count = 0
     /// The members of each loop for which updates wait.
-    var pending: [ObjectIdentifier: [Seat]] = [:]
+    @usableFromInline var pending: [ObjectIdentifier: [Seat]] = [:]
   }
 
   private let limit: Int
-  private let state = Lock(State())
+  @usableFromInline let state = Lock(State())
 
   /// Makes a hub without members.
   package init(limit: Int) { self.limit = limit }
@@ -84,11 +89,13 @@ package final class Hub<User: Hashable & Sendable, Member: HubMember>: Sendable 
   }
 
   /// Returns the members of a user, the oldest first.
+  @inlinable
   package func members(of user: User) -> [Member] {
-    state.withLock { state in state.seats[user]?.map(\.member) ?? [] }
+    state.withLock { state in state.seats[user]?.map { $0.member } ?? [] }
   }
 
   /// Returns whether a user has members.
+  @inlinable
   package func hasMembers(of user: User) -> Bool { state.withLock { $0.seats[user] != nil } }
 
   /// Returns a member of a user, or nil if it isn't there.
@@ -115,6 +122,7 @@ package final class Hub<User: Hashable & Sendable, Member: HubMember>: Sendable 
   /// - Parameters:
   ///   - updates: what happened, and to whose entries.
   ///   - origin: a member that isn't notified, as it has made the entries.
+  @inlinable
   package func publish(_ updates: [(user: User, update: Update)], except origin: Member.ID? = nil) {
     let loops = state.withLock { state in
       var loops: [Member.Loop] = []
@@ -135,7 +143,8 @@ package final class Hub<User: Hashable & Sendable, Member: HubMember>: Sendable 
   }
 
   /// Replaces many updates by ones that have a member read all of them.
-  private static func shortened(_ updates: [Update]) -> [Update] {
+  @usableFromInline
+  static func shortened(_ updates: [Update]) -> [Update] {
     var stored: Member.Position?
     var rumor: Member.Position?
     for update in updates {
@@ -148,11 +157,14 @@ package final class Hub<User: Hashable & Sendable, Member: HubMember>: Sendable 
     return [stored.map(Update.stored(upTo:)), rumor.map(Update.rumor(upTo:))].compactMap { $0 }
   }
 
-  private func deliverPending(on loop: ObjectIdentifier) {
+  @inlinable
+  func deliverPending(on loop: ObjectIdentifier) {
     let deliveries = state.withLock { state in
       (state.pending.removeValue(forKey: loop) ?? []).map { seat in
         seat.isListed = false
-        return (seat.member, exchange(&seat.updates, with: []))
+        let updates = seat.updates
+        seat.updates = []
+        return (seat.member, updates)
       }
     }
     for (member, updates) in deliveries { member.receive(updates) }
