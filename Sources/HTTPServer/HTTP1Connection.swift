@@ -498,6 +498,7 @@ extension HTTP1Connection {
     guard peer.belong(to: peer.owner) else {
       return respond(server.response(to: server.core.placeRefusal(of: peer.owner)))
     }
+    connection.turnOwner = WorkOwner(client: peer.owner)
     release()
     pending = []
     send(opening.head, keepAlive: false)
@@ -512,6 +513,8 @@ extension HTTP1Connection {
     guard peer.belong(to: client) else {
       return respond(server.response(to: server.core.placeRefusal(of: client)))
     }
+    // Also a proxy's connection is from now on a client's alone.
+    connection.turnOwner = WorkOwner(client: client)
     send(
       WebSocketHandshake.response(
         key: key, subprotocol: acceptance.subprotocol, sha1: SHA1.hash), keepAlive: true)

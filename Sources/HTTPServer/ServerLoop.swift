@@ -70,6 +70,7 @@ final class ServerLoop: @unchecked Sendable {
     statistics.accepted.bump()
     guard let peer = Peer(of: connection, core) else { return connection.abort() }
     connection.companion = peer
+    connection.turnOwner = peer.isProxy ? nil : WorkOwner(client: peer.network)
     guard isSecure else { return connection.start(HTTP1Connection(connection, peer, self)) }
     connection.start(TLSHandshake(connection, peer, self))
     handshakes?.begin(connection, for: peer.network)

@@ -3,7 +3,7 @@ public import Synchronization
 internal import CUV
 internal import Formats
 internal import Glibc
-internal import Platform
+package import Platform
 
 /// A connected socket on its loop: reading, writing in order with back-pressure, and its end.
 ///
@@ -37,6 +37,8 @@ package final class Connection {
   package var readsAfterFailedWrite = false
   /// An object that lives as long as the connection has its descriptor, such as its place in a budget.
   package var companion: AnyObject?
+  /// The owner of the connection's turns; nil if all its turns are its own, as those of a proxy.
+  package var turnOwner: WorkOwner?
 
   let stream: UnsafeMutablePointer<uv_stream_t>
   let descriptor: Int32
@@ -44,6 +46,12 @@ package final class Connection {
   private(set) var life = Life.open
   /// True if the socket is read.
   package private(set) var isReading = false
+  /// True if the loop lets the socket's input wait for the connection's turn.
+  private var isInputDeferred = false
+  /// True if the protocol has asked for a turn.
+  private var wantsTurn = false
+  /// True if the connection waits for its turn, for either reason.
+  private var isAwaitingTurn = false
 
   /// Bytes of this turn, written together at its end, or with what else has come when the write before it is done.
   var staged: [UInt8] = []
@@ -137,13 +145,17 @@ package final class Connection {
   package func pauseReading() {
     guard isReading else { return }
     isReading = false
-    unsafe uv_read_stop(stream)
+    if !isInputDeferred { unsafe uv_read_stop(stream) }
   }
 
   /// Reads again.
   package func resumeReading() {
     guard !isReading, life != .closed else { return }
     isReading = true
+    if !isInputDeferred { startReading() }
+  }
+
+  private func startReading() {
     let started = unsafe uv_read_start(
       stream,
       // Without room libuv reads nothing, and calls back to say so.
@@ -151,7 +163,11 @@ package final class Connection {
       { stream, _, _ in
         guard let stream = unsafe stream else { return }
         let connection = unsafe Connection.of(stream.pointee.data)
-        connection.read()
+        if connection.loop.isInputTimeOver {
+          connection.deferInput()
+        } else {
+          connection.read()
+        }
         connection.loop.endTurn()
       })
     if started != 0 { close() }
@@ -198,11 +214,40 @@ package final class Connection {
     }
   }
 
-  /// Asks for ``ConnectionProtocol/turnCame()`` in the next turn, after the connections that wait now.
-  package func awaitTurn() { loop.awaitTurn(id) }
+  /// Leaves what has come in the kernel until it is the connection's turn.
+  private func deferInput() {
+    isInputDeferred = true
+    unsafe uv_read_stop(stream)
+    queueForTurn()
+  }
 
-  /// Gives the protocol its turn.
+  /// Asks for ``ConnectionProtocol/turnCame()`` in the next turn, when it is the owner's turn among the connections that wait.
+  package func awaitTurn() {
+    wantsTurn = true
+    queueForTurn()
+  }
+
+  private func queueForTurn() {
+    guard !isAwaitingTurn else { return }
+    isAwaitingTurn = true
+    loop.awaitTurn(id, of: turnOwner)
+  }
+
+  /// Gives the protocol its turn, and takes what has come meanwhile.
   func runTurn() {
+    isAwaitingTurn = false
+    if wantsTurn {
+      wantsTurn = false
+      runProtocolsTurn()
+    }
+    guard isInputDeferred else { return }
+    isInputDeferred = false
+    guard isReading else { return }
+    startReading()
+    if isReading { read() }
+  }
+
+  private func runProtocolsTurn() {
     guard isReceiving else { return }
     isAwaitingFlush = true
     protocolHandler?.turnCame()

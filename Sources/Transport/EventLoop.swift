@@ -54,8 +54,9 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
   private var arrivedWork: [Work] = []
   private var unflushed: [Connection] = []
   private var flushing: [Connection] = []
-  private var awaitingTurn: [ConnectionID] = []
-  private var runningTurn: [ConnectionID] = []
+  /// The connections that wait for their turn. Sites take turns, and in a site its networks, so that nobody's many connections
+  /// keep those of others waiting.
+  private var awaitingTurn = FairQueue<ConnectionID>(limit: .max)
   private var turnRecord = TurnRecord()
   /// The buffers of staged bytes, of which a turn may have few.
   var stagingBuffers = BufferPool(room: 0)
@@ -69,6 +70,8 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
   let openedBuffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 64)
 
   private static let tickMilliseconds: UInt64 = 250
+  /// The time in a turn after which connections that have input wait for their turns, in milliseconds.
+  private static let inputTime: Int64 = 10
 
   /// Makes a loop that does not run yet.
   ///
@@ -203,26 +206,36 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
   // MARK: - Turns
 
   /// Remembers to give a connection its turn once the others had theirs.
-  func awaitTurn(_ id: ConnectionID) {
-    if awaitingTurn.isEmpty {
+  func awaitTurn(_ id: ConnectionID, of owner: WorkOwner?) {
+    if awaitingTurn.count == 0 {
       unsafe uv_idle_start(turns) { handle in
         unsafe Unmanaged<EventLoop>.object(of: handle?.pointee.data).runTurns()
       }
     }
-    awaitingTurn.append(id)
+    // Without a limit none is refused.
+    _ = awaitingTurn.append(id, for: owner)
   }
 
+  /// Runs the turns that were asked for before, or as many as there is time for.
   private func runTurns() {
-    swap(&awaitingTurn, &runningTurn)
-    for id in runningTurn { connections[id]?.runTurn() }
-    runningTurn.removeAll(keepingCapacity: true)
+    for _ in 0..<awaitingTurn.count {
+      guard let id = awaitingTurn.popFirst() else { break }
+      connections[id]?.runTurn()
+      if isInputTimeOver { break }
+    }
     endTurn()
-    if awaitingTurn.isEmpty { unsafe uv_idle_stop(turns) }
+    if awaitingTurn.count == 0 { unsafe uv_idle_stop(turns) }
   }
+
+  /// True if this turn has lasted for so long that no more input is to be taken in it.
+  var isInputTimeOver: Bool { elapsed >= EventLoop.inputTime }
+
+  /// The milliseconds since libuv took the time.
+  private var elapsed: Int64 { Int64(uv_hrtime() / 1_000_000) - now }
 
   /// Measures the part of a turn since libuv took the time.
   private func measureTurn() {
-    turnRecord.record(Int64(uv_hrtime() / 1_000_000) - now, now: now)
+    turnRecord.record(elapsed, now: now)
     statistics.longestTurn.store(turnRecord.longest, ordering: .relaxed)
   }
 

@@ -142,6 +142,48 @@ internal import Transport
     #expect(loop.withLock { $0 }?.statistics.open.value == 0)
   }
 
+  /// Takes longer for its input than a turn has time, and notes whose it is.
+  private final class Slow: ConnectionProtocol {
+    let connection: Connection
+    let owner: Int
+    let served: Journal<Int>
+
+    init(_ connection: Connection, _ owner: Int, _ served: Journal<Int>) {
+      self.connection = connection
+      self.owner = owner
+      self.served = served
+      connection.turnOwner = WorkOwner(number: owner)
+    }
+    func received(_ input: RawSpan) {
+      served.note(owner)
+      usleep(15_000)
+    }
+    func peerEnded() { connection.finish() }
+    func drained() {}
+    func tick() {}
+    func ended() {}
+  }
+
+  @Test func ownersTakeTurnsWhereALoopHasMuchInput() async throws {
+    let served = Journal<Int>()
+    try await onLoop { loop in
+      // Twenty of one owner have sent something, and after them one of another.
+      for owner in Array(repeating: 1, count: 20) + [2] {
+        var pair: [Int32] = [0, 0]
+        let kind = Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue)
+        #expect(socketpair(AF_UNIX, kind, 0, &pair) == 0)
+        #expect(write(pair[1], "x", 1) == 1)
+        close(pair[1])
+        guard let connection = loop.adopt(pair[0], isLocal: true) else { continue }
+        connection.start(Slow(connection, owner, served))
+      }
+      loop.end()
+    }
+    #expect(served.entries.count == 21)
+    let place = served.entries.firstIndex(of: 2)
+    #expect(place.map { $0 < 10 } == true, "\(served.entries)")
+  }
+
   // MARK: Connecting
 
   /// A socket that listens on 127.0.0.1, and its port.
