@@ -9,6 +9,8 @@ const finished = (request) => new Promise((resolve, reject) => {
 const GONE = Symbol("gone");
 /** How long to wait before it is tried again to store something, and how much. */
 const PROBE_TIME = 5_000, PROBE_SIZE = 65_536;
+/** The bytes of a name as a short text. */
+const short = (name) => String.fromCharCode(...new Uint8Array(name));
 const encoded = (text) => new TextEncoder().encode(text);
 const naming = (raw) => crypto.subtle.importKey("raw", raw, { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
 const sealing = (raw) => crypto.subtle.importKey("raw", raw, "AES-GCM", false, ["encrypt", "decrypt"]);
@@ -92,6 +94,8 @@ export class Store {
       } catch (error) {
         this.keys = old;
         throw error;
+      } finally {
+        this.seenNames = undefined;
       }
     });
     this.last = work.catch(() => {});
@@ -187,14 +191,25 @@ export class Store {
         for (const [name, row] of rows) { if (row) records.put(row, name); else records.delete(name); }
         for (const [name, row] of marks) seen.put(row, name);
       });
+      const known = await this.seenNames?.catch(() => undefined);
+      for (const [name] of known ? marks : []) known.add(short(name));
     });
     this.last = work.catch((error) => this.breaks(error));
     return work;
   }
 
-  /** Whether a key was ever given to `write` as seen. */
+  async readSeenNames() {
+    try {
+      return new Set((await finished(this.database.transaction("seen").objectStore("seen").getAllKeys())).map(short));
+    } catch (error) {
+      this.seenNames = undefined;
+      throw error;
+    }
+  }
+
+  /** Whether a key was ever given to `write` as seen. All are read once: a query for each would wait for what is being written. */
   async hasSeen(key) {
-    const name = await this.name(`seen ${key}`);
-    return await finished(this.database.transaction("seen").objectStore("seen").count(name)) > 0;
+    this.seenNames ??= this.readSeenNames();
+    return (await this.seenNames).has(short(await this.name(`seen ${key}`)));
   }
 }
