@@ -77,6 +77,32 @@ extension WebAppBrowserTests {
     for text in ["half a letter", "half a card"] { #expect(!stored.contains(text)) }
   }
 
+  /// A stranger whose clock is a day ahead moves no measure by which friends' times are doubtful.
+  @Test func aStrangersClockCastsNoDoubtOnFriends() throws {
+    let site = try Self.site()
+    let anna = try WebAppPerson("anna", at: site)
+    let bert = try WebAppPerson("bert", at: site)
+    let cleo = try WebAppPerson("cleo", at: site)
+    try anna.find("bert")
+    try anna.say("hello")
+    try bert.open(anna, in: "Requests")
+    try bert.press("Allow")
+    try cleo.find("anna")
+    try cleo.run("Date.now = ((now) => () => now() + 86_400_000)(Date.now)")
+    try cleo.say("from tomorrow")
+    try cleo.waitUntilSent()
+    try anna.open(cleo, in: "Requests")
+    try anna.sees(["from tomorrow"])
+    try anna.wait("document.querySelector('#messages small').textContent.includes('ahead')")
+    try bert.say("from today")
+    try anna.open(bert, in: "Chats")
+    try anna.sees(["hello", "from today"])
+    #expect(
+      try anna.browser.evaluate(
+        "[...document.querySelectorAll('#messages small')].map((one) => one.textContent)"
+          + ".some((text) => /ahead|written/.test(text))") == "false")
+  }
+
   /// A browser without room for the page says so, loses nothing of what was written or sent meanwhile, and goes on by itself.
   @Test func aFullDiskIsSaidAndOvercome() throws {
     let site = try Self.site()
