@@ -100,7 +100,11 @@ extension PublicationFields {
   /// Fills in what the parameters say and the fields lack.
   mutating func complete(with parameters: PublishingParameters) {
     // `\n` written as two characters, as one line of a header field can't say it otherwise.
-    message = message ?? parameters[.message].map { $0.replacing(#"\n"#, with: "\n") }
+    message =
+      message
+      ?? parameters[.message].map { text in
+        text.utf8.contains(UInt8(ascii: "\\")) ? text.replacing(#"\n"#, with: "\n") : text
+      }
     title = title ?? parameters[.title]
     if priority == nil, let given = parameters[.priority] {
       priority = given

