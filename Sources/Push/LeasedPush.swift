@@ -161,10 +161,18 @@ package enum PushKind: Int, CaseIterable, Sendable, DatabaseValueConvertible {
   case apnsSandbox = 3
 
   /// The name that clients and the operator know the kind by.
-  package var name: String { self == .apnsSandbox ? "apns-sandbox" : "\(self)" }
+  package var name: String {
+    // In words, as the compiler's own take long to look up.
+    switch self {
+    case .apns: "apns"
+    case .apnsSandbox: "apns-sandbox"
+    case .fcm: "fcm"
+    case .web: "web"
+    }
+  }
 
   /// The label of metrics: Apple's two push services are one provider.
-  var provider: String { self == .apnsSandbox ? "apns" : "\(self)" }
+  var provider: String { self == .apnsSandbox ? PushKind.apns.name : name }
 }
 
 extension Set<PushKind> {

@@ -154,13 +154,15 @@ package final class Pushes: Sendable {
 
   /// Notifies the outboxes of some kinds that a push was queued or made due, and committed.
   package func wake(_ kinds: Set<PushKind>) {
-    for outbox in state.withLock(\.outboxes) where kinds.contains(outbox.kind) { outbox.wake() }
+    for outbox in state.withLock({ $0.outboxes }) where kinds.contains(outbox.kind) {
+      outbox.wake()
+    }
   }
 
   /// Sends pushes that were leased as they were queued, and committed.
   package func send(_ pushes: [LeasedPush]) {
     guard !pushes.isEmpty else { return }
-    for outbox in state.withLock(\.outboxes) {
+    for outbox in state.withLock({ $0.outboxes }) {
       outbox.send(pushes.filter { $0.address.kind == outbox.kind })
     }
   }

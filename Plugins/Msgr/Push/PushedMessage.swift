@@ -134,6 +134,7 @@ struct MsgrPushes: PushSource {
   }
 
   func labels(of push: LeasedPush) -> (id: String, device: String) {
-    (PushedMessage(push)?.id.text ?? push.pushID, String(decoding: push.device, as: UTF8.self))
+    let id = JSONValue(parsing: push.content)?["Id"]?.string
+    return (id ?? push.pushID, String(decoding: push.device, as: UTF8.self))
   }
 }
