@@ -48,7 +48,9 @@ internal import Platform
     try await withNodes(2) { nodes in
       let here = nodes[0].fixture
       let there = nodes[1].fixture
-      for name in ["anna", "bert"] { _ = try await here.register(name, device: "stream:\(name)") }
+      for name in ["anna", "bert"] {
+        try await here.register(name, device: "stream:\(name)-phone")
+      }
       try await there.send("before", from: "bert", to: "anna")
       let anna = UserName(stored: "anna")
       #expect(try await here.service.service.store.setDisabled(true, anna))
