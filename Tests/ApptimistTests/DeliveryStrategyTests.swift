@@ -94,6 +94,25 @@ extension DeliveryStrategyTests {
     try server.removeDatabase(database)
   }
 
+  /// A number by which a node remembers an account counts for nothing if the account has another one.
+  @Test func rememberedNumbersOfAccountsAreChecked() async throws {
+    try await withStore { store in
+      try await store.makeUsers(1...3)
+      try await store.makeContacts(1...3)
+      let first = MailboxPosition(rawValue: 1)
+      #expect(try await store.send(1, from: 1, to: 2) == .delivered(first))
+      // Another account's number, and nobody's.
+      for wrong in [3, 99].map({ AccountNumber(rawValue: $0) }) {
+        for user in 1...2 { store.mailboxes.numbers.insert(wrong, for: StoreFixture.key(user)) }
+        #expect(try await store.send(1, from: 1, to: 2) == .known(first))
+      }
+      store.mailboxes.numbers.insert(
+        AccountNumber(rawValue: 99), for: StoreFixture.key(2))
+      #expect(try await store.send(2, from: 1, to: 2) == .delivered(first.next))
+      try await store.expectConsistency()
+    }
+  }
+
   /// A mailbox that somebody keeps locked holds up nobody but those who write to it.
   @Test func oneLockedMailboxHoldsUpNoOther() async throws {
     try await withStore { store in

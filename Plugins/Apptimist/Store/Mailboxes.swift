@@ -1,4 +1,6 @@
 internal import ApptimistProtocol
+internal import Cryptography
+internal import Platform
 internal import Storage
 
 /// The kinds of entries of a mailbox.
@@ -40,6 +42,8 @@ struct Mailboxes: Sendable {
   let limits: ApptimistStore.Limits
   /// The wakes of devices, or nil if the service pushes nothing.
   var wakes: Wakes?
+  /// The numbers of the accounts that had a message lately, by their keys.
+  let numbers = RecentValues<EncryptionPublicKey, AccountNumber>(limit: 1 << 16)
 
   /// Reads the state of a user's mailbox.
   func state(

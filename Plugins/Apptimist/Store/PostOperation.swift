@@ -60,7 +60,7 @@ enum PostOperation: BatchOperation {
   ) throws -> [Result<Output, any Error>] {
     guard let mailboxes = inputs.first?.mailboxes else { return [] }
     let requests = inputs.map(\.request)
-    var batch = PostBatch(requests, wakes: mailboxes.wakes)
+    var batch = PostBatch(requests, mailboxes)
     try batch.read(transaction)
     let plan = DeliveryPlan(requests, batch.facts, mailboxes.limits)
     let wakes = mailboxes.wakes.map { wakes in
@@ -93,14 +93,20 @@ private struct PostBatch {
   private let wakes: Wakes?
   private let recipients: [EncryptionPublicKey]
   private let pairs: [Pair]
+  private let numbers: RecentValues<EncryptionPublicKey, AccountNumber>
   private var nodes: [AccountNumber: [NodeID]] = [:]
   private var closed: Set<AccountNumber> = []
-  private var holders: [Pair: ShareHolder] = [:]
-  private var numbers: [LogNumber] = []
+  private var sites: [EncryptionPublicKey: Int64] = [:]
+  private var users: [EncryptionPublicKey: AccountNumber] = [:]
+  /// The pairs whose recipients know their senders.
+  private var contacts: Set<Pair> = []
+  /// The numbers for what is stored once.
+  private var contentNumbers: [LogNumber] = []
 
-  init(_ requests: [DeliveryRequest], wakes: Wakes?) {
+  init(_ requests: [DeliveryRequest], _ mailboxes: Mailboxes) {
     self.requests = requests
-    self.wakes = wakes
+    wakes = mailboxes.wakes
+    numbers = mailboxes.numbers
     now = wakes?.clock() ?? Timestamp.now()
     var recipients: Set<EncryptionPublicKey> = []
     var pairs: Set<Pair> = []
@@ -128,140 +134,200 @@ private struct PostBatch {
 
   // MARK: - The first round trip
 
+  /// What the rows of a trip say, which closures of statements fill.
+  private final class Rows {
+    var facts = DeliveryFacts()
+    var closed: Set<AccountNumber> = []
+    var nodes: [AccountNumber: [NodeID]] = [:]
+    var sites: [EncryptionPublicKey: Int64] = [:]
+    var users: [EncryptionPublicKey: AccountNumber] = [:]
+    var contacts: Set<Pair> = []
+    var devices: [WakePlan.Device] = []
+    var contents: [LogNumber] = []
+  }
+
   /// Locks the mailboxes, then the recipients' devices, each in one order, and reads what the plan needs. What is read after
   /// a lock has a statement of its own, so that it sees what was committed before.
+  ///
+  /// Accounts are looked up by their keys once, with their locks. All else goes by their numbers, as far as they are known
+  /// from earlier messages. What was read with a number that has turned out to be missing or another account's is read again.
   ///
   /// Everything is looked up for each row by itself (`LATERAL`, kept apart by `OFFSET 0` or a lock). A plain join of a table
   /// that was nearly empty when the statement was planned would go through all of it, long after it has grown.
   mutating func read(_ transaction: borrowing Transaction) throws {
-    var facts = DeliveryFacts()
-    var closed: Set<AccountNumber> = []
-    var nodes: [AccountNumber: [NodeID]] = [:]
-    var holders: [Pair: ShareHolder] = [:]
-    var devices: [WakePlan.Device] = []
-    var numbers: [LogNumber] = []
+    let rows = Rows()
+    let senders = Set(requests.map(\.login.user))
+    var known: [EncryptionPublicKey: AccountNumber] = [:]
+    for key in senders.union(recipients) { known[key] = numbers.value(for: key) }
+    try transaction.pipeline(
+      [try locks(into: rows), try accounts(of: Array(senders), into: rows)]
+        + (try reads(by: known, into: rows)) + [try newContents(into: rows)])
+    var actual = rows.users
+    for (key, mailbox) in rows.facts.mailboxes { actual[key] = mailbox.user }
+    let isOutdated = actual.contains { key, number in known[key] != number }
+    if isOutdated {
+      rows.facts.known = [:]
+      rows.nodes = [:]
+      rows.contacts = []
+      rows.devices = []
+      try transaction.pipeline(try reads(by: actual, into: rows))
+      for (key, number) in actual { numbers.insert(number, for: key) }
+    }
+    facts = rows.facts
+    closed = rows.closed
+    nodes = rows.nodes
+    sites = rows.sites
+    users = rows.users
+    contacts = rows.contacts
+    devices = rows.devices
+    contentNumbers = rows.contents
+  }
+
+  /// Locks the mailboxes.
+  private func locks(into rows: Rows) throws -> PipelinedStatement {
     let recipients = recipients
-    let pairs = pairs
     // The recipients' devices are read below.
     let hasWakes = wakes != nil
-    let copies = requests.flatMap { $0.copies }
     var keys = PostgreSQLParameters()
     try keys.append(blobs: recipients.map(\.bytes))
-    var statements = [
-      PipelinedStatement(
-        """
-        SELECT o.n, q.owner, q.last_position, q.entries, q.bytes, o.is_closed
-        FROM (
-          SELECT k.n, u.id, u.is_closed
-          FROM unnest(?) WITH ORDINALITY AS k (key, n) CROSS JOIN LATERAL (
-            SELECT id, is_closed FROM apptimist_users WHERE key = k.key AND kind = 0 OFFSET 0) u
-          ORDER BY u.id) o
-        CROSS JOIN LATERAL (
-          SELECT owner, last_position, entries, bytes FROM apptimist_queues
-          WHERE owner = o.id FOR NO KEY UPDATE) q
-        """, keys
-      ) { row in
-        let mailbox = DeliveryFacts.Mailbox(
-          user: try row[1], last: try row[2], entries: try row[3], bytes: try row[4],
-          isBound: hasWakes)
-        facts.mailboxes[recipients[try row[0] as Int - 1]] = mailbox
-        if try row[5] as Bool { closed.insert(mailbox.user) }
-      }
-    ]
-    if hasWakes {
+    return PipelinedStatement(
+      """
+      SELECT o.n, q.owner, q.last_position, q.entries, q.bytes, o.is_closed
+      FROM (
+        SELECT k.n, u.id, u.is_closed
+        FROM unnest(?) WITH ORDINALITY AS k (key, n) CROSS JOIN LATERAL (
+          SELECT id, is_closed FROM apptimist_users WHERE key = k.key AND kind = 0 OFFSET 0) u
+        ORDER BY u.id) o
+      CROSS JOIN LATERAL (
+        SELECT owner, last_position, entries, bytes FROM apptimist_queues
+        WHERE owner = o.id FOR NO KEY UPDATE) q
+      """, keys
+    ) { row in
+      let mailbox = DeliveryFacts.Mailbox(
+        user: try row[1], last: try row[2], entries: try row[3], bytes: try row[4],
+        isBound: hasWakes)
+      rows.facts.mailboxes[recipients[try row[0] as Int - 1]] = mailbox
+      if try row[5] as Bool { rows.closed.insert(mailbox.user) }
+    }
+  }
+
+  /// Reads the senders' accounts.
+  private func accounts(
+    of senders: [EncryptionPublicKey], into rows: Rows
+  ) throws -> PipelinedStatement {
+    var keys = PostgreSQLParameters()
+    try keys.append(blobs: senders.map(\.bytes))
+    return PipelinedStatement(
+      """
+      SELECT k.n, s.id, s.authentication_key, s.is_closed, s.kind, s.site
+      FROM unnest(?) WITH ORDINALITY AS k (key, n) CROSS JOIN LATERAL (
+        SELECT id, authentication_key, is_closed, kind, site FROM apptimist_users
+        WHERE key = k.key OFFSET 0) s
+      """, keys
+    ) { row in
+      let sender = senders[try row[0] as Int - 1]
+      rows.users[sender] = try row[1]
+      rows.sites[sender] = try row[5]
+      guard try row[4] as StoredKind == .user else { return }
+      rows.facts.senders[sender] = DeliveryFacts.Sender(
+        user: try row[1], authenticationKey: try row[2], isClosed: try row[3])
+    }
+  }
+
+  /// Reads what is found by the accounts' numbers.
+  private func reads(
+    by known: [EncryptionPublicKey: AccountNumber], into rows: Rows
+  ) throws -> [PipelinedStatement] {
+    let pairs = pairs
+    let owners = recipients.map { known[$0]?.rawValue }
+    var parameters = PostgreSQLParameters()
+    try parameters.append(integers: owners)
+    var statements: [PipelinedStatement] = []
+    // The recipients' devices are locked before all else is read.
+    if wakes != nil {
       statements.append(
         PipelinedStatement(
           """
-          SELECT 1
-          FROM (
-            SELECT u.id FROM unnest(?) AS k (key) CROSS JOIN LATERAL (
-              SELECT id FROM apptimist_users WHERE key = k.key OFFSET 0) u
-            ORDER BY u.id) o
+          SELECT 1 FROM (SELECT k.owner FROM unnest(?) AS k (owner) ORDER BY k.owner) o
           CROSS JOIN LATERAL (
-            SELECT 1 FROM apptimist_addresses WHERE owner = o.id
+            SELECT 1 FROM apptimist_addresses WHERE owner = o.owner
             ORDER BY device FOR NO KEY UPDATE) a
-          """, keys))
+          """, parameters))
       statements.append(
         PipelinedStatement(
           """
           SELECT a.owner, a.device, a.woken, a.woken_at, a.is_waiting, a.is_open, a.outbox, a.kind,
             a.address, a.tag, a.flags, a.keys
-          FROM unnest(?) AS k (key) CROSS JOIN LATERAL (
-            SELECT id FROM apptimist_users WHERE key = k.key OFFSET 0) u
-          CROSS JOIN LATERAL (
-            SELECT * FROM apptimist_sleepers WHERE owner = u.id OFFSET 0) a
+          FROM unnest(?) AS k (owner) CROSS JOIN LATERAL (
+            SELECT * FROM apptimist_sleepers WHERE owner = k.owner OFFSET 0) a
           ORDER BY a.owner, a.device
-          """, keys
-        ) { row in devices.append(try WakePlan.Device(row)) })
+          """, parameters
+        ) { row in rows.devices.append(try WakePlan.Device(row)) })
     }
     statements.append(
       PipelinedStatement(
         """
-        SELECT u.id, s.node
-        FROM unnest(?) AS k (key) CROSS JOIN LATERAL (
-          SELECT id FROM apptimist_users WHERE key = k.key OFFSET 0) u
-        CROSS JOIN LATERAL (
-          SELECT node FROM apptimist_sessions WHERE owner = u.id OFFSET 0) s
-        """, keys
+        SELECT k.owner, s.node FROM unnest(?) AS k (owner) CROSS JOIN LATERAL (
+          SELECT node FROM apptimist_sessions WHERE owner = k.owner OFFSET 0) s
+        """, parameters
       ) { row in
         let node: NodeID = try row[1]
-        if nodes[try row[0], default: []].contains(node) { return }
-        nodes[try row[0], default: []].append(node)
+        if rows.nodes[try row[0], default: []].contains(node) { return }
+        rows.nodes[try row[0], default: []].append(node)
       })
+    let copies = requests.flatMap { $0.copies }
     var messages = PostgreSQLParameters()
-    try messages.append(blobs: copies.map(\.recipient.bytes))
+    try messages.append(integers: copies.map { known[$0.recipient]?.rawValue })
     try messages.append(blobs: copies.map { KnownID($0.id).bytes })
     statements.append(
       PipelinedStatement(
         """
-        SELECT u.id, k.message, m.position
-        FROM unnest(?, ?) AS k (key, message) CROSS JOIN LATERAL (
-          SELECT id FROM apptimist_users WHERE key = k.key OFFSET 0) u
-        CROSS JOIN LATERAL (
+        SELECT k.owner, k.message, m.position
+        FROM unnest(?, ?) AS k (owner, message) CROSS JOIN LATERAL (
           SELECT position FROM apptimist_message_ids
-          WHERE owner = u.id AND message_id = k.message OFFSET 0) m
+          WHERE owner = k.owner AND message_id = k.message OFFSET 0) m
         """, messages
       ) { row in
         let message = DeliveryFacts.KnownMessage(id: try row[1], user: try row[0])
-        facts.known[message] = try row[2]
+        rows.facts.known[message] = try row[2]
       })
     var sides = PostgreSQLParameters()
-    try sides.append(blobs: pairs.map(\.recipient.bytes))
-    try sides.append(blobs: pairs.map(\.sender.bytes))
+    try sides.append(integers: pairs.map { known[$0.recipient]?.rawValue })
+    try sides.append(integers: pairs.map { known[$0.sender]?.rawValue })
     statements.append(
       PipelinedStatement(
         """
-        SELECT p.n, s.id, s.authentication_key, s.is_closed, s.kind,
-          CASE WHEN r.id = s.id OR c.contact IS NOT NULL THEN s.id ELSE -s.site END
-        FROM unnest(?, ?) WITH ORDINALITY AS p (recipient, sender, n) CROSS JOIN LATERAL (
-          SELECT id, authentication_key, is_closed, kind, site FROM apptimist_users
-          WHERE key = p.sender OFFSET 0) s
-        LEFT JOIN LATERAL (
-          SELECT id FROM apptimist_users WHERE key = p.recipient OFFSET 0) r ON true
-        LEFT JOIN LATERAL (
-          SELECT contact FROM apptimist_contacts
-          WHERE owner = r.id AND contact = s.id OFFSET 0) c ON true
+        SELECT p.n FROM unnest(?, ?) WITH ORDINALITY AS p (recipient, sender, n)
+        CROSS JOIN LATERAL (
+          SELECT 1 FROM apptimist_contacts
+          WHERE owner = p.recipient AND contact = p.sender OFFSET 0) c
         """, sides
-      ) { row in
-        let pair = pairs[try row[0] as Int - 1]
-        holders[pair] = try row[5]
-        guard try row[4] as StoredKind == .user else { return }
-        facts.senders[pair.sender] = DeliveryFacts.Sender(
-          user: try row[1], authenticationKey: try row[2], isClosed: try row[3])
-      })
+      ) { row in rows.contacts.insert(pairs[try row[0] as Int - 1]) })
+    return statements
+  }
+
+  /// Reserves numbers for the contents, of which a message to many has one.
+  private func newContents(into rows: Rows) throws -> PipelinedStatement {
+    var messages = 0
+    for request in requests {
+      var previous: MessageCopy?
+      for copy in request.copies {
+        if previous.map({ !copy.isSame(as: $0) }) ?? true { messages += 1 }
+        previous = copy
+      }
+    }
     var count = PostgreSQLParameters()
-    try count.append(copies.count)
-    statements.append(
-      PipelinedStatement(
-        "SELECT nextval('apptimist_contents_id_seq') FROM generate_series(1, ?)", count
-      ) { row in numbers.append(try row[0]) })
-    try transaction.pipeline(statements)
-    self.facts = facts
-    self.closed = closed
-    self.nodes = nodes
-    self.holders = holders
-    self.devices = devices
-    self.numbers = numbers
+    try count.append(messages)
+    return PipelinedStatement(
+      "SELECT nextval('apptimist_contents_id_seq') FROM generate_series(1, ?)", count
+    ) { row in rows.contents.append(try row[0]) }
+  }
+
+  /// Returns whose share of a recipient's mailbox a sender's messages belong to.
+  private func holder(of pair: Pair) -> ShareHolder? {
+    guard let sender = users[pair.sender], let site = sites[pair.sender] else { return nil }
+    let isKnown = pair.recipient == pair.sender || contacts.contains(pair)
+    return isKnown ? ShareHolder(contact: sender) : ShareHolder(rawValue: -site)
   }
 
   // MARK: - The second round trip
@@ -293,11 +359,11 @@ private struct PostBatch {
       facts.senders.map { ($0.value.user, $0.key) }, uniquingKeysWith: { first, _ in first })
     var entries = EntryColumns()
     var shares: [ShareKey: Share] = [:]
-    for (message, number) in zip(plan.messages, numbers) {
+    for (message, number) in zip(plan.messages, contentNumbers) {
       guard let sender = keysOfSenders[message.sender] else { throw InconsistentMailbox() }
       for addressee in message.addressees {
         let pair = Pair(recipient: addressee.key, sender: sender)
-        guard let holder = holders[pair] else { throw InconsistentMailbox() }
+        guard let holder = holder(of: pair) else { throw InconsistentMailbox() }
         entries.append(addressee, holder, message.size, number)
         let key = ShareKey(owner: addressee.user, holder: holder)
         var share = shares[key] ?? Share(oldest: addressee.position)
@@ -307,7 +373,7 @@ private struct PostBatch {
       }
     }
     var contents = PostgreSQLParameters()
-    try contents.append(integers: zip(plan.messages, numbers).map { $1.rawValue })
+    try contents.append(integers: zip(plan.messages, contentNumbers).map { $1.rawValue })
     try contents.append(integers: plan.messages.map { Int64($0.addressees.count) })
     try contents.append(integers: plan.messages.map(\.sender.rawValue))
     try contents.append(blobs: plan.messages.map(\.copy.header))
@@ -371,9 +437,8 @@ private struct PostBatch {
       statements.append(
         PipelinedStatement(
           """
-          UPDATE push_outbox o SET position = r.position
-          FROM unnest(?, ?) AS r (device, position)
-          WHERE o.service = ? AND o.device = r.device AND o.lease_owner IS NULL
+          UPDATE push_outbox SET position = (?2)[array_position(?1, device)]
+          WHERE service = ?3 AND device = ANY (?1) AND lease_owner IS NULL
           """, renewals))
     }
     guard !plan.wakes.isEmpty else { return statements }

@@ -35,8 +35,9 @@ TYPES = {"device": "bytea", "account": "bytea", "address": "bytea", "content": "
          "other": "text", "owner": "text", "password": "text", "token": "bytea", "is_needed": "boolean", "is_sender": "boolean",
          "message": "bytea", "header": "bytea", "data": "bytea"}
 # Where the same names stand for other types.
-LISTS = {"recipient, sender, n": "bytea, bytea", "owner, position, sender, size, content, id": "bigint, bigint, bigint, bigint, "
-         "bigint, bytea", "id, holders, sender, header, data": "bigint, bigint, bigint, bytea, bytea",
+LISTS = {"recipient, sender, n": "bigint, bigint", "owner": "bigint", "owner, message": "bigint, bytea",
+         "owner, position, sender, size, content, id": "bigint, bigint, bigint, bigint, bigint, bytea",
+         "id, holders, sender, header, data": "bigint, bigint, bigint, bytea, bytea",
          "owner, id, position": "bigint, bytea, bigint", "owner, sender, entries, bytes, oldest": ", ".join(["bigint"] * 5),
          "owner, last, entries, bytes": ", ".join(["bigint"] * 4), "id, owner, due": "bigint, bytea, bigint",
          "owner, device, position, due": "bigint, bytea, bigint, bigint",
@@ -195,7 +196,7 @@ def is_partial(plan: dict) -> bool:
 PARTIAL: set[str] = set()
 WATCHED: set[str] = set()
 # How connections plan, and those for calls over arrays besides.
-SETTINGS = "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET jit = off;"
+SETTINGS = "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET jit = off; SET random_page_cost = 1.1;"
 NO_CALLS = "SET enable_hashjoin = on; SET enable_mergejoin = on; SET enable_material = on;"
 CALLS = "SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_material = off;"
 
