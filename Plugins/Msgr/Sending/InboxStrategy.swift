@@ -56,7 +56,9 @@ struct LocalInboxStrategy: InboxStrategy {
   func lock(_ device: DeviceID, _ transaction: borrowing Transaction) {}
 
   func streams(of name: UserName, _ transaction: borrowing Transaction) -> StreamingDevices {
-    StreamingDevices(starts: Dictionary(streams(name), uniquingKeysWith: min))
+    let streams = streams(name)
+    guard !streams.isEmpty else { return StreamingDevices() }
+    return StreamingDevices(starts: Dictionary(streams, uniquingKeysWith: min))
   }
 
   func nodes(of name: UserName, _ transaction: borrowing Transaction) -> [NodeID] { [] }

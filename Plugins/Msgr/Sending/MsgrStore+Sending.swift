@@ -267,7 +267,8 @@ extension MsgrStore {
     for row in plan.inbox { try insert(row, transaction) }
     var leased: [Int: LeasedPush] = [:]
     for (index, push) in plan.pushes.enumerated() {
-      leased[index] = try enqueue(push, transaction)
+      guard let push = try enqueue(push, transaction) else { continue }
+      leased[index] = push
     }
     for copy in plan.copies {
       try transaction.execute(

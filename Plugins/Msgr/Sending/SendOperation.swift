@@ -153,12 +153,13 @@ private struct SendReading {
     try parameters.append(integers: recipients.map { Int64($0) })
     return PipelinedStatement(
       """
-      SELECT d.device_id, d.endpoint, d.p256dh, d.auth, d.is_declarative, r.n,
-        (SELECT min(s.start) FROM msgr_streams s WHERE s.device_id = d.device_id),
-        (SELECT string_agg(s.node::text, ' ') FROM msgr_streams s WHERE s.device_id = d.device_id)
+      SELECT d.device_id, d.endpoint, d.p256dh, d.auth, d.is_declarative, r.n, s.start, s.nodes
       FROM unnest(?, ?) AS r (name, n) CROSS JOIN LATERAL (
         SELECT device_id, endpoint, p256dh, auth, is_declarative FROM msgr_devices
         WHERE username = r.name ORDER BY device_id || '' FOR NO KEY UPDATE) d
+      CROSS JOIN LATERAL (
+        SELECT min(start) AS start, string_agg(node::text, ' ') AS nodes FROM msgr_streams
+        WHERE device_id = d.device_id) s
       """, parameters
     ) { row in
       let nodes: String? = try row[7]
@@ -195,15 +196,17 @@ private struct SendReading {
     try parameters.append(blobs: batch.posts.indices.map { callers?[$0].tokenBytes })
     try parameters.append(texts: batch.posts.indices.map { callers?[$0].passwordText })
     try parameters.append(texts: batch.posts.map(\.sender.text))
-    try parameters.append(texts: batch.posts.map(\.owner.text))
+    // A list that is looked up takes a search for each of its members, but none for NULL.
+    try parameters.append(texts: batch.posts.map { $0.owner == $0.sender ? nil : $0.owner.text })
     try parameters.append(texts: batch.posts.map(\.recipient.text))
     return PipelinedStatement(
       """
       SELECT m.n,
         (SELECT t.used_at FROM msgr_tokens t
          WHERE t.hash = m.token AND t.username = m.sender LIMIT 1),
-        (SELECT 1 FROM msgr_users u
-         WHERE u.username = m.sender AND u.password = m.password LIMIT 1),
+        CASE WHEN m.password IS NOT NULL THEN (
+          SELECT 1 FROM msgr_users u
+          WHERE u.username = m.sender AND u.password = m.password LIMIT 1) END,
         (SELECT 1 FROM msgr_blocks b
          WHERE b.username = m.recipient AND b.blocked IN (m.sender, m.owner) LIMIT 1),
         (SELECT 1 FROM msgr_acquaintances a

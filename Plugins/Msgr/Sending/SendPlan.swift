@@ -378,7 +378,7 @@ private struct SendPlanner {
   }
 
   /// Adds what follows from all messages together.
-  consuming func finish() -> SendPlan {
+  mutating func finish() -> SendPlan {
     for (index, name) in batch.accounts.enumerated() {
       guard let account = accounts[index], let before = facts.accounts[index], account != before
       else { continue }
