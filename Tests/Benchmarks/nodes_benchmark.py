@@ -256,10 +256,13 @@ def msgr_away():
 
 def msgr_waiting():
     with nodes(1, "phones", "apns") as place:
+        # Its push has a content that can be read: others would be dropped.
+        post(place.ports[0], "/message", {"UserTo": "user0", "Message": "Hello there."}, place.tokens[0])
         server.query(f"""
             INSERT INTO push_outbox (service, device, account, kind, address, push_id, content, urgency, position, created_at,
               expires_at, due_at, is_next)
-            SELECT 'msgr', device, account, 0, device, gen_random_uuid()::text, '{{}}', 1, 0, now, now + 604800000, now, is_next
+            SELECT 'msgr', device, account, 0, device, gen_random_uuid()::text, (SELECT content FROM push_outbox LIMIT 1), 1, 0,
+              now, now + 604800000, now, is_next
             FROM (
               SELECT convert_to('f' || lpad(to_hex(n % {RECIPIENTS}), 63, '0'), 'UTF8') AS device,
                 convert_to('user' || n % {RECIPIENTS}, 'UTF8') AS account, CASE WHEN n < {RECIPIENTS} THEN 1 ELSE 0 END AS is_next,
