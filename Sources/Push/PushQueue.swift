@@ -251,7 +251,8 @@ package struct PushQueue: Sendable {
       """, parameters)
   }
 
-  /// Makes the statement of PostgreSQL's that drops the oldest pushes of devices for which too many wait.
+  /// Makes the statement of PostgreSQL's that drops the oldest pushes of devices for which too many wait. They are found for each
+  /// device by itself: a join that was planned while the outbox was empty would begin with all that waits.
   package func trimming(
     of devices: [[UInt8]], atMost most: Int
   ) throws(StoreError) -> PipelinedStatement {
@@ -262,10 +263,13 @@ package struct PushQueue: Sendable {
     return PipelinedStatement(
       """
       WITH dropped AS (
-        DELETE FROM push_outbox p USING unnest(?2) AS d (device)
-        WHERE p.service = ?1 AND p.device = d.device AND p.lease_owner IS NULL AND p.id <= (
-          SELECT o.id FROM push_outbox o WHERE o.service = ?1 AND o.device = d.device
-          ORDER BY o.id + 0 DESC LIMIT 1 OFFSET ?3)
+        DELETE FROM push_outbox WHERE id = ANY (ARRAY(
+          SELECT p.id FROM unnest(?2) AS d (device) CROSS JOIN LATERAL (
+            SELECT o.id FROM push_outbox o WHERE o.service = ?1 AND o.device = d.device
+            ORDER BY o.id + 0 DESC LIMIT 1 OFFSET ?3) l
+          CROSS JOIN LATERAL (
+            SELECT o.id FROM push_outbox o WHERE o.service = ?1 AND o.device = d.device
+              AND o.lease_owner IS NULL AND o.id <= l.id OFFSET 0) p))
         RETURNING 1)
       SELECT count(*) FROM dropped
       """, parameters
