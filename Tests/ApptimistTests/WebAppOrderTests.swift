@@ -145,7 +145,7 @@ extension WebAppBrowserTests {
     try bert.menu(0, "Reply", isAsked: false)
     try bert.say("an answer")
     try anna.sees(["the frist one", "an answer"])
-    try anna.wait("document.querySelector('.quote').textContent === 'You: the frist one'")
+    try anna.wait("document.querySelector('.quote')?.textContent === 'You: the frist one'")
     try bert.menu(0, "React", isAsked: false)
     try bert.run("document.querySelector('#menu [role=menuitem]').click()")
     try anna.wait("document.querySelectorAll('.reactions button').length === 1")

@@ -101,7 +101,7 @@ internal import Platform
     try anna.say("gladly")
     try bert.sees(all + ["back again", "gladly"])
     try bert.wait(
-      "document.querySelector('#messages li:last-child .quote').textContent === 'back again'")
+      "document.querySelector('#messages li:last-child .quote')?.textContent === 'back again'")
     try bert.choose("Delete", ofMessage: -2)
     try bert.wait("document.querySelector('#sure').open")
     try bert.run("document.querySelector('#sure-yes').click()")
