@@ -77,11 +77,9 @@ internal import Transport
   }
 
   private func readChunk(_ client: Client) throws -> String {
-    var digits = ""
-    while !digits.hasSuffix("\r\n") {
-      digits += String(decoding: try client.read(1), as: UTF8.self)
-    }
-    let size = try #require(Int(digits.dropLast(2), radix: 16))
+    var line: [UInt8] = []
+    while line.suffix(2) != [0x0d, 0x0a] { line += try client.read(1) }
+    let size = try #require(Int(String(decoding: line.dropLast(2), as: UTF8.self), radix: 16))
     let chunk = try client.read(size + 2)
     return String(decoding: chunk.dropLast(2), as: UTF8.self)
   }
