@@ -46,7 +46,9 @@ LISTS = {"recipient, sender, n": "bigint, bigint", "owner": "bigint", "owner, me
 # The types of single parameters, by what stands around them.
 SINGLE = [(r"(?<=n\.is_leased = 1 THEN )(\$\d+)(?= END)", r"\1::bytea"), (r"(\$\d+) IS NULL", r"\1::text IS NULL"),
           (r"unnest\((\$\d+)\) t\b", r"unnest(\1::text[]) t"),
-          (r"\b(substr|length)\((\$\d+)", r"\1(\2::bytea"), (r"\((\$\d+)\)\[array_position\((\$\d+)", r"(\1::bigint[])[array_position(\2::bigint[]")]
+          (r"\b(substr|length)\((\$\d+)", r"\1(\2::bytea"),
+          (r"\((\$\d+)\)\[array_position\((\$\d+), id", r"(\1::bigint[])[array_position(\2::bigint[], id"),
+          (r"\((\$\d+)\)\[array_position\((\$\d+), device", r"(\1::bigint[])[array_position(\2::bytea[], device")]
 SEARCH = re.compile(r'"""\n(.*?)"""|"((?:[^"\\\n]|\\.)*)"', re.S)
 
 
@@ -87,7 +89,9 @@ def of_a_trigger(sql: str) -> str:
     """The text with parameters in place of the row's columns."""
     columns = list(dict.fromkeys(re.findall(r"\b(?:old|new)\.\w+", sql)))
     for number, column in enumerate(columns, 1):
-        sql = re.sub(rf"\b{re.escape(column)}\b", f"${number}", sql)
+        # A difference of two parameters alone has no type.
+        kind = "::bigint" if column.endswith(".size") else ""
+        sql = re.sub(rf"\b{re.escape(column)}\b", f"${number}{kind}", sql)
     return sql
 
 
