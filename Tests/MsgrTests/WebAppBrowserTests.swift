@@ -188,6 +188,25 @@ internal import Platform
     }
   }
 
+  @Test func thePagePollsWhereNoStreamComesThrough() throws {
+    let site = try WebAppSite()
+    let noStreams = """
+      window.WebSocket = class {
+        static OPEN = 1;
+        readyState = 3;
+        constructor() { setTimeout(() => this.onclose({ code: 1006 })); }
+        close() {}
+      };
+      """
+    let anna = try WebAppPerson("anna", at: site, after: noStreams)
+    try anna.wait(for: "fetched every five seconds", in: "#status")
+    let bert = try WebAppPerson("bert", at: site)
+    try bert.befriend(anna)
+    try bert.open("anna")
+    try bert.say("hello")
+    try anna.wait(for: "hello", in: "#people")
+  }
+
   @Test func anotherSitesPageGetsNothing() throws {
     let site = try WebAppSite()
     let other = try WebAppSite()

@@ -24,12 +24,15 @@ struct WebAppPerson {
   private let address: String
 
   /// Opens the page and signs up.
-  init(_ name: String, at site: WebAppSite) throws {
+  ///
+  /// - Parameter script: what runs in the page before.
+  init(_ name: String, at site: WebAppSite, after script: String = "") throws {
     self.name = name
     address = site.address
     browser = try Browser()
     try browser.open("\(address)/msgr/")
     try wait("!document.querySelector('#welcome').hidden")
+    try run(script)
     try run(
       """
       const { elements } = document.querySelector('#sign');

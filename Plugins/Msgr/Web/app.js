@@ -82,10 +82,15 @@ async function start() {
     since: () => archive.values.last,
     onMessage: take,
     onState(state) {
-      document.documentElement.dataset.connection = state === "open" ? "open" : "closed";
+      const isConnected = state === "open" || state === "polling";
+      document.documentElement.dataset.connection = isConnected ? "open" : "closed";
       $("try-now").hidden = state !== "waiting";
-      say(state === "waiting" ? t("No connection. Messages are sent when it is back.") : "");
-      if (state === "open") { refresh(); deliver(); }
+      const sentences = {
+        polling: t("No stream comes through from the server. New messages are fetched every five seconds."),
+        waiting: t("No connection. Messages are sent when it is back."),
+      };
+      say(sentences[state] ?? "");
+      if (isConnected) { refresh(); deliver(); }
       if (state === "ended") leave(t("You were signed out."));
     },
   });

@@ -77,7 +77,8 @@ export class Msgr {
    * Brings messages as they come, and opens itself again until `close` is called.
    *
    * `since()` gives the last Id that is kept, `onMessage` takes a message or a `Read` notice; if its promise is rejected, the
-   * message comes again. `onState` takes "open", "waiting", or "ended" if the token has.
+   * message comes again. `onState` takes "open", "polling" where no stream comes through, "waiting", or "ended" if the
+   * token has.
    */
   stream({ since, onMessage, onState = () => {} }) {
     let socket, timer, pulse, tries = 0, unkept = 0, isClosed = false, hasOpened = false, taking = Promise.resolve();
@@ -123,7 +124,7 @@ export class Msgr {
     const poll = async () => {
       try {
         const found = await this.post("inbox", { Since: since() ?? "0".repeat(16) });
-        onState("open");
+        onState("polling");
         for (const message of found) await onMessage(message);
       } catch (error) {
         if (error.status === 403) return onState("ended");

@@ -32,6 +32,7 @@ export default {
   "The service’s keys have changed. Nothing is sent.": "Die Schlüssel des Dienstes haben sich geändert. Es wird nichts gesendet.",
   "The service doesn’t know this account. Nothing is sent.": "Der Dienst kennt dieses Konto nicht. Es wird nichts gesendet.",
   "No connection. Messages are sent when it is back.": "Keine Verbindung. Nachrichten werden gesendet, sobald sie wieder da ist.",
+  "No stream comes through from the server. New messages are fetched every five seconds.": "Vom Server kommt kein Datenstrom durch. Neue Nachrichten werden alle fünf Sekunden geholt.",
   "Requests {count}": "Anfragen {count}",
   "All requests and what was written in them are deleted.": "Alle Anfragen und was darin steht werden gelöscht.",
   "Delete all": "Alle löschen",

@@ -32,6 +32,7 @@ export default {
   "The service’s keys have changed. Nothing is sent.": "Las claves del servicio han cambiado. No se envía nada.",
   "The service doesn’t know this account. Nothing is sent.": "El servicio no conoce esta cuenta. No se envía nada.",
   "No connection. Messages are sent when it is back.": "Sin conexión. Los mensajes se envían cuando vuelva.",
+  "No stream comes through from the server. New messages are fetched every five seconds.": "No llega ningún flujo del servidor. Los mensajes nuevos se piden cada cinco segundos.",
   "Requests {count}": "Solicitudes {count}",
   "All requests and what was written in them are deleted.": "Se borran todas las solicitudes y lo que hay en ellas.",
   "Delete all": "Borrar todo",
