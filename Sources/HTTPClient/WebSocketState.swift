@@ -126,8 +126,10 @@ final class WebSocketState: Sendable {
   /// Waits until little enough waits to be sent.
   nonisolated(nonsending) func writable() async throws(WebSocketError) {
     try await wait { values throws(WebSocketError) in
+      // Also if the WebSocket has ended since: the server may have answered what was sent with its close.
+      if values.posted + values.unsent <= sendLimit { return () }
       if let end = values.end { throw Self.error(end) }
-      return values.posted + values.unsent <= sendLimit ? () : nil
+      return nil
     }
   }
 
