@@ -136,9 +136,12 @@ export class Account {
       authentication: nacl.sign.keyPair.fromSeed(bytes(authenticationSeed)),
     };
     this.me = hex(this.keys.encryption.publicKey);
+    let credential;
+    if (proof) credential = bytes(proof);
+    else if (token) credential = utf8(token);
     this.device = new Device({
       url, pin: this.pin, keys: this.keys, closesVersion1: true, forums: this.forums.known(),
-      account: isMade ? null : { name, uid, token: proof ? bytes(proof) : token ? utf8(token) : undefined },
+      account: isMade ? null : { name, uid, token: credential },
       journal: {
         load: () => this.state,
         has: (key) => this.store.hasSeen(key),

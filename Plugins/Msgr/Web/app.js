@@ -46,7 +46,10 @@ let isAtEnd = true, below = 0, firstUnread, isUnfolded;
 /** What the text that is being written answers. */
 let answered = "";
 
-const partnerOf = (message) => message.Topic ? `#${message.Topic}` : message.UserTo && message.UserFrom === me ? message.UserTo : message.UserFrom;
+function partnerOf(message) {
+  if (message.Topic) return `#${message.Topic}`;
+  return message.UserTo && message.UserFrom === me ? message.UserTo : message.UserFrom;
+}
 const reads = () => archive.values.reads ?? {};
 
 // MARK: The account

@@ -36,7 +36,8 @@ function inline(text) {
     parts.push(...linked(text.slice(end, found.index)));
     end = found.index + whole.length;
     if (code) parts.push(element("code", { text: code }));
-    else if (address) parts.push(...isSafeLink(address) ? [anchor(address, isPicture ? label || address : label)] : [whole]);
+    else if (address && !isSafeLink(address)) parts.push(whole);
+    else if (address) parts.push(anchor(address, isPicture ? label || address : label));
     else if (bold ?? bold2) parts.push(element("strong", {}, ...inline(bold ?? bold2)));
     else if (italic ?? italic2) parts.push(element("em", {}, ...inline(italic ?? italic2)));
     else parts.push(element("s", {}, ...inline(struck)));

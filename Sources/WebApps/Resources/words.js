@@ -30,7 +30,8 @@ export function t(text, values = {}) {
 export function nodes(text, values) {
   return (texts[text] ?? text).split(/(\{[a-z]+\})/i).flatMap((part) => {
     const name = /^\{([a-z]+)\}$/i.exec(part)?.[1];
-    return name && name in values ? values[name] : part ? [part] : [];
+    if (name && name in values) return values[name];
+    return part ? [part] : [];
   });
 }
 

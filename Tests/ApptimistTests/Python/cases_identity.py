@@ -50,7 +50,7 @@ async def facebook(c: Context):
         asked.append(request.split()[1])
         token = request.split("input_token=")[1].split("&")[0].split(" ")[0]
         outcome, _, uid = token.partition("-")
-        await asyncio.sleep(0.5 if outcome == "slow" else 30 if outcome == "hang" else 0)
+        await asyncio.sleep({"slow": 0.5, "hang": 30}.get(outcome, 0))
         body = ('{"data":{"app_id":"%s","type":"USER","is_valid":%s,"user_id":"%s",'
                 '"expires_at":%d,"scopes":[]}}' % (
                     "999" if outcome == "otherapp" else "123",

@@ -57,7 +57,10 @@ async def head_and_max(c: Context):
             await device.barrier()
             await device.barrier()
             got = [stream_id(pdu) for pdu in came + device.waiting[early:]]
-            place = messages.index(head) if head in messages else "unknown" if any(head) else "zero"
+            if head in messages:
+                place = messages.index(head)
+            else:
+                place = "unknown" if any(head) else "zero"
             if got != wanted:
                 # A truncation right before the window's first place is on its border: either way.
                 border = [entry for entry in got if entry not in wanted]

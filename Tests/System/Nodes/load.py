@@ -45,7 +45,10 @@ async def ask(base: str, method: str, path: str, body: dict | bytes | None = Non
               source: str | None = None) -> tuple[int, bytes]:
     """One request on a connection of its own: status and body. EOFError if the answer isn't whole."""
     parts = urllib.parse.urlsplit(base)
-    content = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
+    if body is None:
+        content = b""
+    else:
+        content = body if isinstance(body, bytes) else json.dumps(body).encode()
     head = f"{method} {path} HTTP/1.1\r\nHost: {parts.netloc}\r\nConnection: close\r\n"
     if token:
         head += f"Authorization: Bearer {token}\r\n"
