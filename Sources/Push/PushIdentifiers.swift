@@ -7,7 +7,7 @@ internal import Platform
 final class PushIdentifiers: Sendable {
   private static let length = 16
   private static let fetched = 64 * length
-  private static let digits = Array("0123456789abcdef".utf8)
+  private static let groups = [0..<8, 8..<12, 12..<16, 16..<20, 20..<32]
 
   private let random = Lock<[UInt8]>([])
 
@@ -26,13 +26,8 @@ final class PushIdentifiers: Sendable {
   }
 
   private static func text(of bytes: [UInt8]) -> String {
-    var text: [UInt8] = []
-    text.reserveCapacity(36)
-    for (index, byte) in bytes.enumerated() {
-      if index == 4 || index == 6 || index == 8 || index == 10 { text.append(UInt8(ascii: "-")) }
-      text.append(digits[Int(byte >> 4)])
-      text.append(digits[Int(byte & 0x0f)])
-    }
-    return String(decoding: text, as: UTF8.self)
+    let digits = Array(Hex.encode(bytes).utf8)
+    let text = groups.map { digits[$0] }.joined(separator: "-".utf8)
+    return String(decoding: Array(text), as: UTF8.self)
   }
 }
