@@ -83,10 +83,7 @@ extension WebAppBrowserTests {
     let anna = try WebAppPerson("anna", at: site)
     let bert = try WebAppPerson("bert", at: site)
     let cleo = try WebAppPerson("cleo", at: site)
-    try anna.find("bert")
-    try anna.say("hello")
-    try bert.open(anna, in: "Requests")
-    try bert.press("Allow")
+    try anna.befriend(bert, saying: "hello")
     try cleo.find("anna")
     try cleo.run("Date.now = ((now) => () => now() + 86_400_000)(Date.now)")
     try cleo.say("from tomorrow")
@@ -108,10 +105,7 @@ extension WebAppBrowserTests {
     let site = try Self.site()
     let anna = try WebAppPerson("anna", at: site)
     let bert = try WebAppPerson("bert", at: site)
-    try anna.find("bert")
-    try anna.say("hello")
-    try bert.open(anna, in: "Requests")
-    try bert.press("Allow")
+    try anna.befriend(bert, saying: "hello")
     try anna.run(
       """
       globalThis.put = IDBObjectStore.prototype.put;
@@ -138,10 +132,7 @@ extension WebAppBrowserTests {
     let site = try Self.site()
     let anna = try WebAppPerson("anna", at: site)
     let bert = try WebAppPerson("bert", at: site)
-    try anna.find("bert")
-    try anna.say("the frist one")
-    try bert.open(anna, in: "Requests")
-    try bert.press("Allow")
+    try anna.befriend(bert, saying: "the frist one")
     try bert.menu(0, "Reply", isAsked: false)
     try bert.say("an answer")
     try anna.sees(["the frist one", "an answer"])
@@ -165,10 +156,7 @@ extension WebAppBrowserTests {
     let site = try Self.site()
     let anna = try WebAppPerson("anna", at: site)
     let bert = try WebAppPerson("bert", at: site)
-    try anna.find("bert")
-    try anna.say("look")
-    try bert.open(anna, in: "Requests")
-    try bert.press("Allow")
+    try anna.befriend(bert, saying: "look")
     // Pasted, and chosen: more than one piece.
     try anna.run(
       """

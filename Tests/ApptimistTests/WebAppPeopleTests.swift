@@ -110,10 +110,7 @@ extension WebAppBrowserTests {
         "document.querySelector('#link [role=status]').textContent.includes('wants to be linked')")
       return digits
     }
-    try anna.find("bert")
-    try anna.say("one")
-    try bert.open(anna, in: "Requests")
-    try bert.press("Allow")
+    try anna.befriend(bert, saying: "one")
     // Wrong digits end it.
     let wrong = try begin() == "000000" ? "000001" : "000000"
     try anna.fill("link", ["digits": wrong])

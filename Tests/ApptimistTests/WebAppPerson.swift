@@ -151,6 +151,14 @@ struct WebAppPerson {
 
   func open(_ other: WebAppPerson, in list: String) throws { try open(other.key, in: list) }
 
+  /// Writes to somebody who allows it.
+  func befriend(_ other: WebAppPerson, saying text: String) throws {
+    try find(other.name)
+    try say(text)
+    try other.open(self, in: "Requests")
+    try other.press("Allow")
+  }
+
   func open(_ key: String, in list: String) throws {
     let item = "ul[aria-label=\(list)] li[data-key=\"\(key)\"] button"
     try wait("document.querySelector('\(item)') !== null")
