@@ -43,7 +43,9 @@ struct WebAppPerson {
   /// Returns the link for another device that the open dialog shows, as soon as it does.
   func link(file: String = #fileID, line: Int = #line) throws -> String {
     let field = "document.querySelector('#link [name=link]').value"
-    try wait("\(field) !== ''", file: file, line: line)
+    // The dialog of an earlier link isn't open any more.
+    try wait(
+      "document.querySelector('#link').open && \(field) !== ''", file: file, line: line)
     return try browser.evaluate(field)
   }
 

@@ -293,7 +293,7 @@ export class Account {
     this.known.set(key, known);
     this.device.state.authentication[key] = changed;
     await this.device.keep();
-    await this.store.write([["known", key, known]]);
+    await this.store.write([["known", key, this.known.get(key)]]);
     await this.change("people", key, { authentication: changed, verified: false });
     for (const job of this.jobs.values()) if (job.to === key && !job.why) this.deliver(job);
   }
@@ -404,7 +404,8 @@ export class Account {
       if (/^[0-9a-f]{64}$/.test(entry.authentication)) authentication[key] = entry.authentication;
     }
     await this.device.keep();
-    await this.store.write([["people", "people", merged]]);
+    // As it is now: what was changed meanwhile is stored already, and isn't written over.
+    await this.store.write([["people", "people", this.people]]);
     this.changed();
   }
 

@@ -19,7 +19,7 @@ export async function showLink(account, base) {
   said.textContent = t("Waiting for the new device.");
   $("link-copy").onclick = () => copy(url, $("link-copy"));
   error.textContent = "";
-  stop = () => { ending.abort(); r.fill(0); };
+  stop = () => { ending.abort(); r.fill(0); form.reset(); };
   // The event comes a moment after the dialog was closed, when it may be open again for the next link.
   dialog.onclose = () => { if (!dialog.open) stop(); };
   const end = (words) => { error.textContent = words; said.textContent = ""; ending.abort(); };
