@@ -118,38 +118,6 @@ extension JSONValue {
   package var bytes: [UInt8] { jsonBytes }
 }
 
-extension JSONValue: JSONWritable {
-  package func append(toJSON bytes: inout [UInt8]) {
-    switch self {
-    case .null: bytes.append(contentsOf: "null".utf8)
-    case .truth(let truth): truth.append(toJSON: &bytes)
-    case .number(let number):
-      if let integer {
-        integer.append(toJSON: &bytes)
-      } else {
-        bytes.append(contentsOf: "\(number)".utf8)
-      }
-    case .text(let text): text.append(toJSON: &bytes)
-    case .list(let elements):
-      bytes.append(UInt8(ascii: "["))
-      for (index, element) in elements.enumerated() {
-        if index > 0 { bytes.append(UInt8(ascii: ",")) }
-        element.append(toJSON: &bytes)
-      }
-      bytes.append(UInt8(ascii: "]"))
-    case .object(let members):
-      bytes.append(UInt8(ascii: "{"))
-      for (index, member) in members.enumerated() {
-        if index > 0 { bytes.append(UInt8(ascii: ",")) }
-        member.name.append(toJSON: &bytes)
-        bytes.append(UInt8(ascii: ":"))
-        member.value.append(toJSON: &bytes)
-      }
-      bytes.append(UInt8(ascii: "}"))
-    }
-  }
-}
-
 extension JSONValue: Codable {
   private struct Key: CodingKey {
     let stringValue: String

@@ -8,18 +8,13 @@ package struct JSONWriter {
   private var bytes: [UInt8] = []
   private var isEmpty = true
 
-  private init(_ first: Unicode.Scalar) {
-    // More than most objects take, so that few of them move while they grow.
-    bytes.reserveCapacity(256)
-    bytes.append(UInt8(ascii: first))
-  }
+  fileprivate init() {}
 
   /// Writes an object.
   package static func object(_ write: (inout JSONObjectWriter) throws -> Void) rethrows -> [UInt8] {
-    var object = JSONObjectWriter(JSONWriter("{"))
-    try write(&object)
-    object.writer.bytes.append(UInt8(ascii: "}"))
-    return object.writer.bytes
+    var bytes = memory()
+    try append(to: &bytes, object: write)
+    return bytes
   }
 
   /// Writes an object as text.
@@ -29,10 +24,41 @@ package struct JSONWriter {
 
   /// Writes a list.
   package static func list(_ write: (inout JSONListWriter) throws -> Void) rethrows -> [UInt8] {
-    var list = JSONListWriter(JSONWriter("["))
+    var bytes = memory()
+    try append(to: &bytes, list: write)
+    return bytes
+  }
+
+  /// Writes an object behind what is written already.
+  fileprivate static func append(
+    to bytes: inout [UInt8], object write: (inout JSONObjectWriter) throws -> Void
+  ) rethrows {
+    bytes.append(UInt8(ascii: "{"))
+    // Handed to the writer and back, so that nothing is copied.
+    var object = JSONObjectWriter()
+    swap(&object.writer.bytes, &bytes)
+    try write(&object)
+    swap(&object.writer.bytes, &bytes)
+    bytes.append(UInt8(ascii: "}"))
+  }
+
+  /// Writes a list behind what is written already.
+  fileprivate static func append(
+    to bytes: inout [UInt8], list write: (inout JSONListWriter) throws -> Void
+  ) rethrows {
+    bytes.append(UInt8(ascii: "["))
+    var list = JSONListWriter()
+    swap(&list.writer.bytes, &bytes)
     try write(&list)
-    list.writer.bytes.append(UInt8(ascii: "]"))
-    return list.writer.bytes
+    swap(&list.writer.bytes, &bytes)
+    bytes.append(UInt8(ascii: "]"))
+  }
+
+  /// More than most objects take, so that few of them move while they grow.
+  private static func memory() -> [UInt8] {
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(256)
+    return bytes
   }
 
   fileprivate mutating func beginElement() {
@@ -49,6 +75,16 @@ package struct JSONWriter {
   fileprivate mutating func append(_ value: any JSONWritable) { value.append(toJSON: &bytes) }
 
   fileprivate mutating func append(json: some Sequence<UInt8>) { bytes.append(contentsOf: json) }
+
+  fileprivate mutating func append(
+    object write: (inout JSONObjectWriter) throws -> Void
+  ) rethrows {
+    try Self.append(to: &bytes, object: write)
+  }
+
+  fileprivate mutating func append(list write: (inout JSONListWriter) throws -> Void) rethrows {
+    try Self.append(to: &bytes, list: write)
+  }
 }
 
 /// A value that a ``JSONWriter`` can write.
@@ -82,6 +118,30 @@ extension String: JSONWritable {
   }
 }
 
+extension JSONValue: JSONWritable {
+  package func append(toJSON bytes: inout [UInt8]) {
+    switch self {
+    case .null: bytes.append(contentsOf: "null".utf8)
+    case .truth(let truth): truth.append(toJSON: &bytes)
+    case .number(let number):
+      if let integer {
+        integer.append(toJSON: &bytes)
+      } else {
+        bytes.append(contentsOf: "\(number)".utf8)
+      }
+    case .text(let text): text.append(toJSON: &bytes)
+    case .list(let elements):
+      JSONWriter.append(to: &bytes, list: { list in
+        for element in elements { list.append(element) }
+      })
+    case .object(let members):
+      JSONWriter.append(to: &bytes, object: { object in
+        for member in members { object.add(member.name, member.value) }
+      })
+    }
+  }
+}
+
 extension Bool: JSONWritable {
   package func append(toJSON bytes: inout [UInt8]) {
     bytes.append(contentsOf: (self ? "true" : "false").utf8)
@@ -102,18 +162,22 @@ extension UInt64: JSONWritable {
 
 /// The members of an object that a ``JSONWriter`` writes, in the order in which they are added.
 package struct JSONObjectWriter {
-  fileprivate var writer: JSONWriter
+  fileprivate var writer = JSONWriter()
 
-  fileprivate init(_ writer: JSONWriter) { self.writer = writer }
+  fileprivate init() {}
 
   /// Adds a member; none without a value.
   package subscript(name: String) -> (any JSONWritable)? {
     get { nil }
     set {
       guard let newValue else { return }
-      writer.beginMember(name)
-      writer.append(newValue)
+      add(name, newValue)
     }
+  }
+
+  fileprivate mutating func add(_ name: String, _ value: any JSONWritable) {
+    writer.beginMember(name)
+    writer.append(value)
   }
 
   /// Adds a member whose value is JSON already.
@@ -129,22 +193,24 @@ package struct JSONObjectWriter {
   package mutating func add(
     _ name: String, object write: (inout JSONObjectWriter) throws -> Void
   ) rethrows {
-    add(name, json: try JSONWriter.object(write))
+    writer.beginMember(name)
+    try writer.append(object: write)
   }
 
   /// Adds a member that is a list.
   package mutating func add(
     _ name: String, list write: (inout JSONListWriter) throws -> Void
   ) rethrows {
-    add(name, json: try JSONWriter.list(write))
+    writer.beginMember(name)
+    try writer.append(list: write)
   }
 }
 
 /// The elements of a list that a ``JSONWriter`` writes.
 package struct JSONListWriter {
-  fileprivate var writer: JSONWriter
+  fileprivate var writer = JSONWriter()
 
-  fileprivate init(_ writer: JSONWriter) { self.writer = writer }
+  fileprivate init() {}
 
   /// Adds an element.
   package mutating func append(_ value: any JSONWritable) {
@@ -160,7 +226,8 @@ package struct JSONListWriter {
 
   /// Adds an element that is an object.
   package mutating func append(object write: (inout JSONObjectWriter) throws -> Void) rethrows {
-    append(json: try JSONWriter.object(write))
+    writer.beginElement()
+    try writer.append(object: write)
   }
 }
 

@@ -125,6 +125,7 @@ final class PushOutbox: Sendable {
       _ = hasNews.exchange(false, ordering: .acquiringAndReleasing)
       group.addTask { [self] in events.put(await lease(atMost: count, order)) }
     case .send(let push):
+      if let outcome = record(push) { return events.put(.tried(push.id, outcome)) }
       group.addTask { [self] in events.put(.tried(push.id, await send(push))) }
     case .sendAgain(let push):
       group.addTask { [self] in
@@ -157,17 +158,18 @@ final class PushOutbox: Sendable {
     }
   }
 
+  /// Records a push in the log, which needs no task of its own; nil if it goes to the push service.
+  private func record(_ push: LeasedPush) -> PushOutcome? {
+    guard let service = services[push.service], let log = service.log else { return nil }
+    let outcome = log.record(push, of: service.source)
+    metrics.count(outcome, of: kind, after: .zero)
+    return outcome
+  }
+
   private func send(_ push: LeasedPush) async -> PushOutcome {
-    guard let service = services[push.service] else { return .unreadable }
+    guard let payload = services[push.service]?.source.payload(of: push) else { return .unreadable }
     let start = ContinuousClock.now
-    let outcome: PushOutcome
-    if let log = service.log {
-      outcome = log.record(push, of: service.source)
-    } else if let payload = service.source.payload(of: push) {
-      outcome = await provider?.push(push, payload) ?? .cancelled
-    } else {
-      return .unreadable
-    }
+    let outcome = await provider?.push(push, payload) ?? .cancelled
     metrics.count(outcome, of: kind, after: ContinuousClock.now - start)
     return outcome
   }
