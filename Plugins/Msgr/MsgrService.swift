@@ -51,7 +51,9 @@ package struct MsgrService: Migrating, Commanding, Confidential, Running, Speaki
     routes = MsgrRoutes(
       service: service, topics: topics,
       gotify: configuration.hasGotify
-        ? GotifyRoutes(service: service, topics: topics, streamPing: configuration.streamPing)
+        ? GotifyRoutes(
+          service: service, topics: topics, streamPing: configuration.streamPing,
+          ordinaryBodyLimit: context.bodyLimit)
         : nil,
       streamPing: configuration.streamPing,
       minimumPassword: configuration.minimumPassword,

@@ -163,6 +163,16 @@ enum ByteScan {
     }
   }
 
+  /// The position of the first byte that no query has, or `end`. People and scripts type more than ASCII there, which curl sends
+  /// as it is; nothing but text is read from it.
+  static func firstQueryStop(
+    in bytes: UnsafeRawBufferPointer, from start: Int, to end: Int
+  ) -> Int {
+    unsafe first(in: bytes, from: start, to: end) {
+      below(0x21, $0) | equal(UInt8(ascii: "#"), $0) | equal(0x7f, $0)
+    }
+  }
+
   /// Looks for the first byte that a closure marks with its highest bit in a word.
   ///
   /// A subtraction's borrow can mark only bytes above one that is rightly marked, so the lowest mark

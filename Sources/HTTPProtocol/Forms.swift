@@ -216,6 +216,18 @@ public struct URLEncodedForm: Sendable {
     self.pairs = pairs
   }
 
+  /// Decodes what people and scripts have typed, and never refuses it: a `%` that encodes nothing stands for itself, bytes that
+  /// aren't UTF-8 are ISO 8859-1, and NULs are left out.
+  package init(lenient bytes: ArraySlice<UInt8>) {
+    pairs = bytes.split(separator: UInt8(ascii: "&")).map { part in
+      let name = part.prefix { $0 != UInt8(ascii: "=") }
+      return (
+        PercentEncoding.decodeLeniently(name),
+        PercentEncoding.decodeLeniently(part[name.endIndex...].dropFirst())
+      )
+    }
+  }
+
   /// The value of the first pair with a name.
   public subscript(name: String) -> String? { pairs.first { $0.name == name }?.value }
 }
@@ -258,6 +270,26 @@ public enum PercentEncoding {
       return nil
     }
     return String(validating: bytes, as: UTF8.self)
+  }
+
+  /// Decodes a part of a form to text, whatever it is.
+  fileprivate static func decodeLeniently(_ encoded: ArraySlice<UInt8>) -> String {
+    var decoded: [UInt8] = []
+    decoded.reserveCapacity(encoded.count)
+    var rest = encoded
+    while let byte = rest.popFirst() {
+      if byte == UInt8(ascii: "%"), let high = rest.first?.hexValue,
+        let low = rest.dropFirst().first?.hexValue
+      {
+        decoded.append(high << 4 | low)
+        rest = rest.dropFirst(2)
+      } else {
+        decoded.append(byte == UInt8(ascii: "+") ? UInt8(ascii: " ") : byte)
+      }
+    }
+    decoded.removeAll { $0 == 0 }
+    return String(validating: decoded, as: UTF8.self)
+      ?? String(String.UnicodeScalarView(decoded.map { Unicode.Scalar($0) }))
   }
 
   /// Encodes all bytes but letters, digits, `-`, `.`, `_` and `~`.

@@ -71,7 +71,7 @@ extension RequestHead {
   /// The path, still percent-encoded: begins with `/`, or is `*`.
   public var path: ArraySlice<UInt8> { bytes[pathExtent] }
 
-  /// The part of the target after the first `?`, or nil without one.
+  /// The part of the target after the first `?`, or nil without one: as it was sent, maybe with bytes that aren't ASCII.
   public var query: ArraySlice<UInt8>? { queryExtent.map { bytes[$0.wrappedValue] } }
 
   /// Host and port as the client wrote them; empty only in HTTP/1.0.

@@ -61,11 +61,11 @@ struct RequestHeadBuilder: Sendable {
     unsafe bytes.withUnsafeBytes { raw in
       let stop = unsafe ByteScan.firstTargetStop(
         in: raw, from: range.lowerBound, to: range.upperBound)
-      var end = stop
-      while end < range.upperBound, unsafe raw[end] == UInt8(ascii: "?") {
-        end = unsafe ByteScan.firstTargetStop(in: raw, from: end + 1, to: range.upperBound)
+      guard stop < range.upperBound, unsafe raw[stop] == UInt8(ascii: "?") else {
+        return (stop, nil)
       }
-      return (end, end > stop ? stop : nil)
+      let end = unsafe ByteScan.firstQueryStop(in: raw, from: stop + 1, to: range.upperBound)
+      return (end, stop)
     }
   }
 

@@ -45,6 +45,8 @@ package struct ServiceContext: Sendable {
   package var contents: NodeContents
   /// The hosts that the service's routes answer to. Empty means any.
   package var hosts: [HostName]
+  /// The largest body of requests to routes without a limit of their own, in bytes.
+  package var bodyLimit: Int
   /// The number of event loops that serve requests.
   package var loops: Int
 
@@ -58,6 +60,7 @@ package struct ServiceContext: Sendable {
   ///   - dataFolder: the folder of all that the daemon keeps.
   ///   - publicURL: the server's URL as seen from outside.
   ///   - hosts: the hosts that the service's routes answer to.
+  ///   - bodyLimit: the largest body of requests, in bytes.
   package init(
     store: Store, pushes: Pushes? = nil, bus: any Bus = NoBus(),
     node: NodeID = .random(), log: Log, metrics: Metrics = Metrics(),
@@ -66,7 +69,7 @@ package struct ServiceContext: Sendable {
     dataFolder: String, disk: DiskReserve? = nil, serverName: String = Product.name,
     publicURL: String? = nil,
     operatorPages: [PageLink] = [], contents: NodeContents = NodeContents(),
-    hosts: [HostName] = [], loops: Int = 1
+    hosts: [HostName] = [], bodyLimit: Int = 64 << 10, loops: Int = 1
   ) {
     self.store = store
     self.pushes =
@@ -87,6 +90,7 @@ package struct ServiceContext: Sendable {
     self.operatorPages = operatorPages
     self.contents = contents
     self.hosts = hosts
+    self.bodyLimit = bodyLimit
     self.loops = loops
   }
 }

@@ -37,7 +37,8 @@ extension MessageAction {
   /// Checks an action.
   ///
   /// - Parameter id: the identifier that it gets.
-  init(_ json: JSONValue, id: String) throws(Fault) {
+  init(_ object: JSONValue, id: String) throws(Fault) {
+    let json = object.foldingNames
     guard json.members != nil else { throw Fault(reason: "it is no object") }
     guard let name = json["action"]?.string, let kind = Kind(rawValue: name.lowercased()) else {
       throw Fault(reason: "it is none of view, broadcast, http and copy")
@@ -113,6 +114,7 @@ extension MessageAction {
       case .text(let text): texts[PlainText.line(member.name)] = PlainText.line(text)
       case .truth(let truth): texts[PlainText.line(member.name)] = "\(truth)"
       case .number: texts[PlainText.line(member.name)] = member.value.json
+      case .null: break
       default: throw Fault(reason: "its \(name) aren't all texts")
       }
     }

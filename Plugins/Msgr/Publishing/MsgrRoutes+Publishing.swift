@@ -108,7 +108,6 @@ extension FieldValues {
 }
 
 extension MsgrRoutes {
-  private static let gotifyKey = FieldName("X-Gotify-Key")
   private static let userAgent = FieldName("User-Agent")
 
   /// Registers the requests of programs that publish.
@@ -138,6 +137,9 @@ extension MsgrRoutes {
       showing: Self.publisherToken(request.head), from: request.origin.client)
     let only = try name.map { name throws(FieldError) in try UserName(name, in: .to) }
     var reading = try PublicationReader.read(request)
+    if reading.fields.delay != nil {
+      reading.fields.notes.append("Delay was ignored: it is for topics only")
+    }
     let attachment = try await attach(&reading, of: request, by: publisher)
     var publication = try service.validated(reading.fields)
     if let attachment { publication.parts.attachment = attachment }
@@ -156,7 +158,13 @@ extension MsgrRoutes {
   private func attach(
     _ reading: inout PublicationReader.Reading, of request: Request, by publisher: PublisherToken
   ) async throws -> MessageAttachment? {
-    guard let file = reading.file, topics.isOn else { return nil }
+    guard let file = reading.file else { return nil }
+    guard topics.isOn else {
+      let name = PublicationFields.fileName(file.name) ?? "a file"
+      if reading.fields.message == nil { reading.fields.message = "[\(name) was not kept]" }
+      reading.fields.notes.append("\(name) was not kept: no files are kept here")
+      return nil
+    }
     let scheme = request.origin.isSecure ? "https" : "http"
     let base = topics.publicURL ?? "\(scheme)://\(request.head.authority)"
     let requester = TopicRequester(
@@ -203,10 +211,7 @@ extension MsgrRoutes {
 
   /// Finds a token where only Gotify's clients put it: in the query, or in a field of their own.
   static func gotifyToken(_ head: RequestHead) -> TokenHash? {
-    if let query = head.query, let token = URLEncodedForm(query)?["token"] {
-      return BearerToken.hash(ofText: Array(token.utf8))
-    }
-    return head.first(gotifyKey).map { BearerToken.hash(ofText: $0) }
+    GotifyRoutes.ownToken(head).map { BearerToken.hash(ofText: Array($0.utf8)) }
   }
 
   /// Reads the credentials of the scheme Basic (RFC 7617) with an empty user.

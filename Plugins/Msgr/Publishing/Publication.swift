@@ -1,4 +1,5 @@
 internal import Formats
+internal import HTTPProtocol
 
 /// A message that a program publishes, validated, before anybody knows whose it is.
 struct Publication: Hashable, Sendable {
@@ -153,10 +154,18 @@ extension PublicationFields {
   private func validAttachment(_ notes: inout [String]) -> MessageAttachment? {
     let link = validLink(
       attachedURL, named: "Attachment", schemes: MessageLink.webSchemes, &notes)
-    guard let link else { return nil }
-    let path = link.prefix { $0 != "?" && $0 != "#" }
-    let last = path.split(separator: "/").dropFirst(2).last.map(String.init) ?? ""
-    return MessageAttachment(name: Self.fileName(fileName ?? last) ?? "attachment", url: link)
+    guard let link, let name = attachmentName else { return nil }
+    return MessageAttachment(name: name, url: link)
+  }
+
+  /// The name of the file elsewhere that the message names; nil without one.
+  var attachmentName: String? {
+    guard let attachedURL, let link = MessageLink(attachedURL, schemes: MessageLink.webSchemes)
+    else { return nil }
+    let path = link.text.prefix { $0 != "?" && $0 != "#" }
+    let last = path.split(separator: "/").dropFirst(2).last ?? ""
+    let decoded = PercentEncoding.decodeText(Array(last.utf8)[...]) ?? String(last)
+    return Self.fileName(fileName ?? decoded) ?? "attachment"
   }
 
   /// Returns a file's name without folders and control characters; nil if nothing is left of it.

@@ -1,6 +1,5 @@
 internal import Formats
 internal import FoundationEssentials
-internal import FoundationEssentials
 internal import HTTPProtocol
 
 /// Reads a program's publication, in any of the forms that ntfy's and Gotify's clients, Alertmanager and a shell use.
@@ -12,6 +11,8 @@ enum PublicationReader {
     var file: (name: String, content: ArraySlice<UInt8>)?
     /// The client's own name for the publication.
     var clientID: String?
+    /// The number of the application that Gotify's clients name.
+    var appID: Int64?
   }
 
   private static let clientIDFields = [FieldName("ClientId"), FieldName("Idempotency-Key")]
@@ -21,39 +22,64 @@ enum PublicationReader {
   /// - Parameters:
   ///   - request: a body that is the message itself, an object with `message`, Alertmanager's or Grafana's object, or a form
   ///     with `message`; the rest there, in header fields, or in the query.
-  ///   - completing: whether header fields and query count.
+  ///   - isGotifys: whether it is in Gotify's dialect, where header fields and the query don't count here, and a form is one
+  ///     whatever it has; elsewhere a text may have come with a form's type, which curl sends by itself.
   /// - Throws: ``FieldError`` for a body that can't be read.
   static func read(
-    _ request: Request, completing: Bool = true
+    _ request: Request, isGotifys: Bool = false
   ) throws(FieldError) -> Reading {
     let head = request.head
     let type = mediaType(of: head)
     let start = request.body.first { !" \t\r\n".utf8.contains($0) }
+    let parameters = isGotifys ? nil : PublishingParameters(head)
     var reading = Reading()
     reading.clientID = clientIDFields.lazy.compactMap { head.value($0) }.first
     if type == "multipart/form-data" {
       try read(multipart: request, into: &reading)
+    } else if let name = parameters?[.fileName], parameters?[.attach] == nil,
+      !request.body.isEmpty
+    {
+      reading.file = (name, request.body[...])
     } else if type == "application/json" || type != "text/plain" && start == UInt8(ascii: "{") {
-      guard let json = JSONValue(parsing: request.body), json.members != nil else {
-        throw .noObject
-      }
+      guard let json = json(of: request), json.members != nil else { throw .noObject }
       if let alerts = AlertNotification(json) {
         reading.fields = alerts.fields
       } else {
-        reading.fields = fields(of: json)
-        reading.clientID = reading.clientID ?? json["ClientId"]?.string
+        read(json, into: &reading)
       }
-    } else if type == "application/x-www-form-urlencoded",
-      let form = URLEncodedForm(request.body[...]), form["message"] != nil
-    {
-      reading.fields = fields(of: form.pairs)
-      reading.clientID = reading.clientID ?? form["ClientId"]
+    } else if type == "application/x-www-form-urlencoded", let form = form(request, isGotifys) {
+      read(object(of: form.pairs), into: &reading)
     } else if !request.body.isEmpty {
       reading.fields.message = try text(request.body, charset: charset(of: head))
       reading.fields.isMarkdown = type == "text/markdown"
     }
-    if completing { reading.fields.complete(with: PublishingParameters(head)) }
+    if let parameters { reading.fields.complete(with: parameters) }
     return reading
+  }
+
+  /// Returns the body as a form; nil if it is rather a text.
+  private static func form(_ request: Request, _ isGotifys: Bool) -> URLEncodedForm? {
+    let form = URLEncodedForm(lenient: request.body[...])
+    return isGotifys || form["message"] != nil ? form : nil
+  }
+
+  private static func read(_ object: JSONValue, into reading: inout Reading) {
+    reading.fields = fields(of: object)
+    reading.clientID = reading.clientID ?? object["ClientId"]?.string
+    let number = object.foldingNames["appid"]
+    reading.appID = number?.integer ?? number?.string.flatMap { Int64($0) }
+  }
+
+  /// Parses a request's body, of which the charset may be an older one, as some shells send it.
+  ///
+  /// - Returns: nil if it is no JSON.
+  static func json(of request: Request) -> JSONValue? {
+    let mark: [UInt8] = [0xef, 0xbb, 0xbf]
+    let body = request.body.starts(with: mark) ? Array(request.body.dropFirst(3)) : request.body
+    if let json = JSONValue(parsing: body) { return json }
+    guard String(validating: body, as: UTF8.self) == nil else { return nil }
+    let charset = charset(of: request.head) ?? "iso-8859-1"
+    return TextEncoding.decode(body, as: charset).flatMap { JSONValue(parsing: Array($0.utf8)) }
   }
 
   /// Returns the media type of a request's body in lower case, without parameters; empty if none is told.
@@ -83,7 +109,8 @@ enum PublicationReader {
   }
 
   /// Reads the members of a JSON object, of Gotify's or of ntfy's, which has a `topic`.
-  static func fields(of json: JSONValue) -> PublicationFields {
+  static func fields(of object: JSONValue) -> PublicationFields {
+    let json = object.foldingNames
     var fields = PublicationFields()
     fields.message = text(json["message"])
     fields.title = text(json["title"])
@@ -107,33 +134,33 @@ enum PublicationReader {
     fields.attachedURL = text(json["attach"])
     fields.fileName = text(json["filename"])
     fields.delay = text(json["delay"])
-    fields.isUncached = text(json["cache"]).map(PublishingParameters.isFalse) ?? false
+    fields.isUncached = text(json["cache"]).map { !PublishingParameters.isTrue($0) } ?? false
     for (name, words) in [("email", "Email"), ("call", "Call")]
-    where !(text(json[name])?.isEmpty ?? true) {
+    where text(json[name]) != nil {
       fields.notes.append("\(words) was ignored: it is not done here")
     }
     fields.read(extras: json["extras"])
     return fields
   }
 
-  /// Returns a value as text; nil for an object, a list, and nothing.
+  /// Returns a value as text; nil for an object, a list, nothing, and an empty text, which some clients send for nothing.
   private static func text(_ json: JSONValue?) -> String? {
     switch json {
-    case .text(let text): text
+    case .text(let text): text.isEmpty ? nil : text
     case .number, .truth: json?.json
     default: nil
     }
   }
 
-  /// Reads the pairs of a form.
-  static func fields(of pairs: [(name: String, value: String)]) -> PublicationFields {
+  /// Makes an object of the pairs of a form.
+  private static func object(of pairs: [(name: String, value: String)]) -> JSONValue {
     var members: [JSONValue.Member] = []
     for pair in pairs where !members.contains(where: { $0.name == pair.name }) {
       let isJSON = pair.name == "extras"
       let value = isJSON ? JSONValue(parsing: Array(pair.value.utf8)) : nil
       members.append(JSONValue.Member(pair.name, value ?? .text(pair.value)))
     }
-    return fields(of: .object(members))
+    return .object(members)
   }
 
   private static func read(
@@ -152,9 +179,28 @@ enum PublicationReader {
         pairs.append((part.name, text))
       }
     }
-    reading.fields = fields(of: pairs)
-    reading.clientID = reading.clientID ?? pairs.first { $0.name == "ClientId" }?.value
+    read(object(of: pairs), into: &reading)
   }
+}
+
+extension JSONValue {
+  /// The object with its names in lower case, as the languages of some senders begin them with a capital. A name that was written
+  /// so counts first.
+  var foldingNames: JSONValue {
+    guard let members, members.contains(where: { $0.name.utf8.contains(where: \.isCapital) })
+    else { return self }
+    let names = Set(members.map(\.name))
+    return .object(
+      members.compactMap { member in
+        let folded = member.name.lowercased()
+        guard folded != member.name else { return member }
+        return names.contains(folded) ? nil : Member(folded, member.value)
+      })
+  }
+}
+
+extension UInt8 {
+  fileprivate var isCapital: Bool { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(self) }
 }
 
 extension PublicationFields {

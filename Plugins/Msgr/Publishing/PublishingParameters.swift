@@ -48,8 +48,8 @@ struct PublishingParameters: Sendable {
       if key == "priority", Self.isOfHTTP(priority: text) { return }
       accept(text, of: known, named: key, 0)
     }
-    guard let query = head.query, let form = URLEncodedForm(query) else { return }
-    for pair in form.pairs {
+    guard let query = head.query else { return }
+    for pair in URLEncodedForm(lenient: query).pairs {
       let key = pair.name.lowercased()
       if let known = Self.names[key] { accept(pair.value, of: known, named: key, 100) }
     }
@@ -66,16 +66,15 @@ struct PublishingParameters: Sendable {
   }
 
   private mutating func accept(_ value: String, of name: Name, named key: String, _ base: Int) {
+    // An empty one says nothing, and hides no other.
+    guard !value.trimmingBlanks.isEmpty else { return }
     let rank = base + (name.aliases.firstIndex(of: key) ?? 0)
     if let known = values[name], known.rank <= rank { return }
     values[name] = (rank, value)
   }
 
-  /// The value of a parameter; nil without one, or for an empty one.
-  subscript(name: Name) -> String? {
-    guard let value = values[name]?.value, !value.isEmpty else { return nil }
-    return value
-  }
+  /// The value of a parameter, which isn't empty; nil without one.
+  subscript(name: Name) -> String? { values[name]?.value }
 
   /// Returns whether a parameter says yes.
   func isTrue(_ name: Name) -> Bool { self[name].map(Self.isTrue) ?? false }
@@ -83,11 +82,6 @@ struct PublishingParameters: Sendable {
   /// Returns whether a word says yes.
   static func isTrue(_ text: String) -> Bool {
     ["1", "yes", "true"].contains(text.trimmingBlanks.lowercased())
-  }
-
-  /// Returns whether a word says no.
-  static func isFalse(_ text: String) -> Bool {
-    ["0", "no", "false"].contains(text.trimmingBlanks.lowercased())
   }
 
   /// Splits a list of tags, separated by commas.
@@ -119,7 +113,7 @@ extension PublicationFields {
     attachedURL = attachedURL ?? parameters[.attach]
     fileName = fileName ?? parameters[.fileName]
     delay = delay ?? parameters[.delay]
-    isUncached = isUncached || parameters[.cache].map(PublishingParameters.isFalse) ?? false
+    isUncached = isUncached || parameters[.cache].map { !PublishingParameters.isTrue($0) } ?? false
     for (name, words) in [
       (PublishingParameters.Name.email, "Email"), (.call, "Call"), (.template, "Template"),
     ] where parameters[name] != nil {

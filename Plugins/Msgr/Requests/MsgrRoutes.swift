@@ -132,7 +132,9 @@ struct MsgrRoutes: Sendable {
   }
 
   private func registerMessages(on router: inout Router) {
-    registerResponse("/message", in: ["", Self.prefix], on: &router) { request, _ in
+    registerResponse(
+      "/message", bodyLimit: gotify?.bodyLimit, in: ["", Self.prefix], on: &router
+    ) { request, _ in
       // Gotify's clients publish at this path too.
       guard let gotify else { return try await sendMessage(request) }
       if gotify.isProbablyMsgrs(request) {
@@ -210,6 +212,10 @@ struct MsgrRoutes: Sendable {
   }
 
   private func sendMessage(_ request: Request) async throws -> Response {
+    // More is for Gotify's clients, of whose texts the end is cut.
+    if let gotify, request.body.count > gotify.ordinaryBodyLimit {
+      throw HTTPError(.contentTooLarge)
+    }
     let body = try await answer(request, name: .userFrom) { call in
       let credentials = try call.credentials(name: .userFrom)
       return try await service.send(try Draft(call.fields), by: credentials).json
@@ -247,12 +253,12 @@ struct MsgrRoutes: Sendable {
 
   /// Registers a request of some methods, whose refusals have the form of Msgr's own clients.
   private func registerResponse(
-    _ path: String, by methods: [Method] = [.post], in prefixes: [String],
-    on router: inout Router,
+    _ path: String, by methods: [Method] = [.post], bodyLimit: Int? = nil,
+    in prefixes: [String], on router: inout Router,
     _ act: @escaping @Sendable (Request, RouteParameters) async throws -> Response
   ) {
     for prefix in prefixes {
-      router.on(methods, "\(prefix)\(path)") { request, parameters in
+      router.on(methods, "\(prefix)\(path)", bodyLimit: bodyLimit) { request, parameters in
         let shared = try origins.check(request.head)
         do {
           var response = try await act(request, parameters)

@@ -2,7 +2,7 @@
 /// behind them those that wait for their time.
 actor TopicPoll {
   /// The entries of all topics that are read ahead.
-  private static let readAhead = 64
+  static let readAhead = 64
   /// The fewest entries that are read of a topic at once.
   private static let shortestPage = 2
 
@@ -59,6 +59,13 @@ actor TopicPoll {
       if filter.accepts(entry) { return entry }
     }
     return rest.popFirst()
+  }
+
+  /// Returns the next entries: fewer than asked for at the end.
+  func next(atMost count: Int) async throws -> [TopicEntry] {
+    var entries: [TopicEntry] = []
+    while entries.count < count, let entry = try await next() { entries.append(entry) }
+    return entries
   }
 
   /// Returns all entries.

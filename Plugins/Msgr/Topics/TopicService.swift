@@ -202,14 +202,23 @@ final class TopicService: Sendable {
     _ topics: [TopicName], since: TopicSince, _ filter: TopicFilter, by requester: TopicRequester
   ) async throws -> TopicStreamStart {
     try chargeReading(requester)
-    guard let slot = streamSlots.acquire(for: requester) else {
-      throw TopicRefusal.tooManyStreams(retryAfter: 60)
-    }
+    let slot = try streamSlot(for: requester)
     try await store.beginReading(topics, by: requester)
+    let positions = try await store.start(of: topics, since: since)
+    // What comes live is in this order by itself, and so is a single topic.
+    let hasBacklog = topics.count > 1 && since != .none
     return TopicStreamStart(
       id: lastStream.wrappingAdd(1, ordering: .relaxed).newValue, topics: topics,
-      positions: try await store.start(of: topics, since: since), filter: filter,
-      requester: requester, slot: slot, owner: WorkOwner.current)
+      positions: positions, backlog: hasBacklog ? try await store.lastPositions(of: topics) : [],
+      filter: filter, requester: requester, slot: slot, owner: WorkOwner.current)
+  }
+
+  /// Takes a place for a stream.
+  func streamSlot(for requester: TopicRequester) throws(TopicRefusal) -> TopicStreamSlot {
+    guard let slot = streamSlots.acquire(for: requester) else {
+      throw .tooManyStreams(retryAfter: 60)
+    }
+    return slot
   }
 
   /// Begins a poll, which gives what is there, oldest first.
@@ -220,7 +229,10 @@ final class TopicService: Sendable {
     try chargeReading(requester)
     try await store.beginReading(topics, by: requester)
     if let id = filter.id {
-      let entry = try await store.entry(id, in: topics)
+      var entry = try await store.entry(id, in: topics)
+      if entry == nil, withWaiting {
+        entry = try await store.waiting(in: topics).first { $0.id == id }
+      }
       return TopicPoll(of: [entry].compactMap(\.self).filter(filter.accepts), in: store)
     }
     let ends = try await store.lastPositions(of: topics)
@@ -237,6 +249,14 @@ final class TopicService: Sendable {
       return try await store.entries(of: topic, after: position, isLive: isLive, atMost: count)
     } catch {
       log.error("stream of a topic ended: its log can't be read", ["cause": "\(error)"])
+      return nil
+    }
+  }
+
+  /// Reads on in some topics' logs at once, in one order; nil if that can't be done, which is logged.
+  func read(_ poll: TopicPoll, atMost count: Int) async -> [TopicEntry]? {
+    do { return try await poll.next(atMost: count) } catch {
+      log.error("stream of topics ended: their logs can't be read", ["cause": "\(error)"])
       return nil
     }
   }

@@ -293,7 +293,7 @@ extension TopicStore {
     }
   }
 
-  /// Returns an entry by its identifier, be it stored or waiting; nil if it isn't in one of the topics.
+  /// Returns an entry by its identifier; nil if it isn't in the log of one of the topics.
   func entry(_ id: String, in topics: [TopicName]) async throws -> TopicEntry? {
     let found: TopicEntry? = try await store.read(isOneQuery: true) { snapshot in
       try snapshot.one(
@@ -312,11 +312,14 @@ extension TopicStore {
     try await store.read { snapshot in
       var entries: [TopicEntry] = []
       for topic in topics {
+        let isNobodys = try snapshot.exists(
+          "SELECT 1 FROM msgr_topics WHERE topic = ? AND owner IS NULL", topic)
+        let age = isNobodys ? limits.openAge : limits.age
         entries += try snapshot.all(
           """
-          SELECT 0, topic, id, 0, due_at, due_at, is_transient, sequence, text, parts, 0
-          FROM msgr_topic_waiting WHERE topic = ? ORDER BY due_at LIMIT 100
-          """, topic, transform: Self.entry)
+          SELECT 0, topic, id, 0, due_at, due_at + ?2, is_transient, sequence, text, parts, 0
+          FROM msgr_topic_waiting WHERE topic = ?1 ORDER BY due_at LIMIT 100
+          """, topic, age.milliseconds, transform: Self.entry)
       }
       return entries.sorted { $0.time < $1.time }
     }

@@ -196,30 +196,27 @@ extension TopicStore {
   /// Lets a caller read topics, and makes those that are free: reading one is a way to subscribe to it.
   func beginReading(_ names: [TopicName], by requester: TopicRequester) async throws {
     let account = requester.caller.account
-    let needsWrite = try await store.read { snapshot in
-      var needsWrite = false
-      for name in names {
+    let subscribed = try await store.read { snapshot in
+      try names.filter { name in
         let decision = TopicAccess.decide(
           .read, name, try facts(of: name, account: account, snapshot),
           isBarred: try isBarred(name, snapshot), by: requester.caller, mode: limits.mode)
         switch decision {
         case .forbidden: throw TopicRefusal.forbidden
-        case .makes(let owner): needsWrite = needsWrite || owner != nil || name.isUnifiedPush
+        case .makes(let owner): return owner != nil || name.isUnifiedPush
         case .allowed:
-          guard name.isUnifiedPush else { break }
-          let subscribed: Timestamp?? = try snapshot.value(
+          let known: Timestamp?? = try snapshot.value(
             "SELECT subscribed_at FROM msgr_topics WHERE topic = ?", name)
-          let limit = now - TopicLimits.day
-          if (subscribed ?? nil).map({ $0 < limit }) ?? true { needsWrite = true }
+          guard let last = known ?? nil else { return true }
+          // How long ago it was counts for UnifiedPush's alone.
+          return name.isUnifiedPush && last < now - TopicLimits.day
         }
       }
-      return needsWrite
     }
-    guard needsWrite else { return }
+    guard !subscribed.isEmpty else { return }
     try await store.write(isolation: .rowLocks) { transaction in
       // In one order, so that two that ask for the same topics don't wait for each other.
-      for name in Set(names).sorted(by: { $0.text < $1.text }) {
-        guard account != nil || name.isUnifiedPush else { continue }
+      for name in Set(subscribed).sorted(by: { $0.text < $1.text }) {
         _ = try lock(name, for: .read, by: requester, transaction)
         try transaction.execute(
           "UPDATE msgr_topics SET subscribed_at = ? WHERE topic = ?", now, name)

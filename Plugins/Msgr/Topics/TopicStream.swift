@@ -76,6 +76,8 @@ struct TopicStreamStart: Sendable {
   let topics: [TopicName]
   /// The positions after which it begins.
   let positions: [TopicName: TopicPosition]
+  /// The last entries of topics whose earlier ones come in one order over all of them; empty if there is nothing to order.
+  let backlog: [(TopicName, TopicPosition)]
   let filter: TopicFilter
   let requester: TopicRequester
   let slot: TopicStreamSlot
@@ -86,7 +88,8 @@ struct TopicStreamStart: Sendable {
 /// A reader of some topics.
 ///
 /// It has a cursor in each topic, and reads on from there; what it is told is only faster. So each entry comes once, in the
-/// order of its topic's log, whatever happens meanwhile. While the client doesn't read, nothing is kept for it: it is read
+/// order of its topic's log, whatever happens meanwhile. What was there before comes in one order over all topics, as a client
+/// that is cut off goes on behind the last one it has got. While the client doesn't read, nothing is kept for it: it is read
 /// from the log later.
 ///
 /// Unchecked because its variables are touched on its connection's event loop only.
@@ -111,6 +114,10 @@ final class TopicStream: @unchecked Sendable {
   private var isReading = false
   /// False while the entries that were there before are read.
   private var isLive = false
+  /// The last entries of the topics that are read as one log first; empty when that is done.
+  private var backlog: [(TopicName, TopicPosition)]
+  /// What reads them; none while the client doesn't read.
+  private var poll: TopicPoll?
 
   /// Makes a stream that begins at once; to be called on the connection's loop.
   init(
@@ -123,6 +130,7 @@ final class TopicStream: @unchecked Sendable {
     filter = start.filter == TopicFilter() ? nil : start.filter
     slot = start.slot
     owner = start.owner
+    backlog = start.backlog
     loop = connection.loop
     self.service = service
     self.connection = connection
@@ -161,6 +169,7 @@ final class TopicStream: @unchecked Sendable {
   /// Reads on in the topics that have more, one after the other.
   private func readOn() {
     guard connection != nil, !isReading, !isBackedUp else { return }
+    guard backlog.isEmpty else { return readBacklog() }
     for seat in seats {
       guard let position = seat.cursor.nextRead() else { continue }
       isReading = true
@@ -174,6 +183,54 @@ final class TopicStream: @unchecked Sendable {
     }
     // What comes from now on is live.
     isLive = true
+  }
+
+  /// Reads on in all topics at once.
+  private func readBacklog() {
+    let positions = Dictionary(
+      seats.map { ($0.topic, $0.cursor.position) }, uniquingKeysWith: { first, _ in first })
+    let poll =
+      poll
+      ?? TopicPoll(
+        of: backlog, from: positions, filter ?? TopicFilter(), before: [], in: service.store)
+    self.poll = poll
+    isReading = true
+    Task(executorPreference: loop) { [self] in
+      let page = await WorkOwner.$current.withValue(owner) {
+        await service.read(poll, atMost: TopicPoll.readAhead)
+      }
+      finishBacklogRead(page)
+    }
+  }
+
+  private func finishBacklogRead(_ page: [TopicEntry]?) {
+    isReading = false
+    guard connection != nil else { return }
+    guard let page else {
+      connection?.end(.failed)
+      return
+    }
+    var sent = 0
+    for entry in page {
+      guard !isBackedUp else { break }
+      sent += 1
+      guard let seat = seats.first(where: { $0.topic == entry.topic }),
+        seat.cursor.wants(entry.number)
+      else { continue }
+      seat.cursor.pass(entry.number)
+      send(StreamedTopicEntry(entry))
+    }
+    if sent < page.count {
+      // What has no room is read again later.
+      poll = nil
+    } else if page.count < TopicPoll.readAhead {
+      for seat in seats {
+        if let end = backlog.first(where: { $0.0 == seat.topic })?.1 { seat.cursor.pass(end) }
+      }
+      backlog = []
+      poll = nil
+    }
+    readOn()
   }
 
   private func finishRead(
@@ -211,6 +268,7 @@ final class TopicStream: @unchecked Sendable {
   func closed() {
     guard connection != nil else { return }
     connection = nil
+    poll = nil
     for topic in topics { service.hub.leave(id, of: topic) }
     seats = []
     slot.leave()

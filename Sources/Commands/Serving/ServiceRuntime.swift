@@ -110,7 +110,8 @@ struct ServiceRuntime: Sendable {
       clock: node.now, expiry: node.expiry,
       dataFolder: configuration.server.data, disk: disk, serverName: configuration.server.name,
       publicURL: configuration.server.publicURL?.description, operatorPages: operatorPages,
-      contents: node.contents, hosts: configuration.hosts(of: service), loops: loops)
+      contents: node.contents, hosts: configuration.hosts(of: service),
+      bodyLimit: configuration.server.limits.body, loops: loops)
   }
 
   /// Commits the writes that are queued, notifies other nodes of them, closes the store, and waits for the log.

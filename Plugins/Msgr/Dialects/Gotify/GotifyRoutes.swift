@@ -15,10 +15,18 @@ struct GotifyRoutes: Sendable {
   private static let defaultLimit = 100
   private static let limits = 1...200
   private static let longestName = 64
+  private static let key = FieldName("X-Gotify-Key")
 
   let service: MessageService
   let topics: TopicService
   let streamPing: Duration
+  /// The largest body of other requests, in bytes.
+  let ordinaryBodyLimit: Int
+
+  /// The largest body of a message: what is over its own limit is cut, and each byte may be escaped.
+  var bodyLimit: Int {
+    max(ordinaryBodyLimit, 2 * service.publishing.messageBytes + (64 << 10))
+  }
 
   private typealias Answer = @Sendable (Request, RouteParameters) async throws -> Response
 
@@ -64,7 +72,7 @@ struct GotifyRoutes: Sendable {
       on([.get, .post, .put, .delete], pattern, &router) { _, _ in throw GotifyError.notFound }
     }
     guard isAlone else { return }
-    on([.post], "/message", &router) { request, _ in try await publish(request) }
+    on([.post], "/message", bodyLimit: bodyLimit, &router) { request, _ in try await publish(request) }
     router.webSocket("/stream") { request, _ in try await acceptStream(request) }
   }
 
@@ -75,10 +83,10 @@ struct GotifyRoutes: Sendable {
 
   /// Registers a request whose errors have Gotify's form.
   private func on(
-    _ methods: [HTTPProtocol.Method], _ pattern: String, _ router: inout Router,
-    _ act: @escaping Answer
+    _ methods: [HTTPProtocol.Method], _ pattern: String, bodyLimit: Int? = nil,
+    _ router: inout Router, _ act: @escaping Answer
   ) {
-    router.on(methods, pattern) { request, parameters in
+    router.on(methods, pattern, bodyLimit: bodyLimit) { request, parameters in
       try await answering(request) { try await act(request, parameters) }
     }
   }
@@ -109,10 +117,15 @@ struct GotifyRoutes: Sendable {
 
   // MARK: - Who asks
 
+  /// Finds a token where only Gotify's clients put it: in the query, or in a field of their own. An empty one is none.
+  static func ownToken(_ head: RequestHead) -> String? {
+    let inQuery = head.query.flatMap { URLEncodedForm(lenient: $0)["token"] }
+    return [inQuery, head.value(key)].lazy.compactMap(\.self).first { !$0.isEmpty }
+  }
+
   /// Finds the token of a request, in the order in which they count: query, field of its own, bearer.
   static func token(_ head: RequestHead) -> String? {
-    if let query = head.query, let token = URLEncodedForm(query)?["token"] { return token }
-    if let key = head.value(FieldName("X-Gotify-Key")) { return key }
+    if let token = ownToken(head) { return token }
     guard let field = head.value(.authorization), field.lowercased().hasPrefix("bearer ") else {
       return nil
     }
@@ -313,7 +326,7 @@ struct GotifyRoutes: Sendable {
   private func messages(
     _ request: Request, of account: UserName, from sender: UserName?
   ) async throws -> Response {
-    let query = request.head.query.flatMap { URLEncodedForm($0) }
+    let query = request.head.query.map { URLEncodedForm(lenient: $0) }
     let limit = try Self.number(query?["limit"], default: Self.defaultLimit, named: "limit")
     guard Self.limits.contains(limit) else {
       throw GotifyError.bad("limit is not from 1 to \(Self.limits.upperBound)")
@@ -362,15 +375,15 @@ struct GotifyRoutes: Sendable {
       let publisher = try await publisher(request)
       var reading: PublicationReader.Reading
       do throws(FieldError) {
-        reading = try PublicationReader.read(request, completing: false)
+        reading = try PublicationReader.read(request, isGotifys: true)
       } catch { throw GotifyError.bad(error.sentence) }
       Self.complete(&reading.fields, with: request.head)
       let (name, priority) = try await service.store.described(publisher.token)
-      if reading.fields.priority == nil, priority > 0 { reading.fields.priority = "\(priority)" }
       guard let message = reading.fields.message, !message.isEmpty else {
         throw GotifyError.bad("message is missing")
       }
-      let publication = try service.validated(reading.fields)
+      var publication = try service.validated(reading.fields)
+      if publication.parts.priority == nil, priority > 0 { publication.parts.priority = priority }
       let published = try await service.publish(
         publication, by: publisher.token, to: publisher.recipients,
         as: try reading.clientID.map { text throws(FieldError) in try ClientID(text) })
@@ -399,10 +412,9 @@ struct GotifyRoutes: Sendable {
   private func publisher(
     ofClient account: UserName, _ request: Request
   ) async throws -> (token: PublisherToken, recipients: [UserName]) {
-    let query = request.head.query.flatMap { URLEncodedForm($0) }
-    let number =
-      query?["appid"].flatMap { Int64($0) }
-      ?? JSONValue(parsing: request.body)?["appid"]?.integer
+    let query = request.head.query.map { URLEncodedForm(lenient: $0) }
+    let reading = try? PublicationReader.read(request, isGotifys: true)
+    let number = query?["appid"].flatMap { Int64($0) } ?? reading?.appID
     let applications = try await service.store.applications(of: account)
     guard let number else { throw GotifyError.bad("appid is missing") }
     guard let hash = applications.first(where: { $0.id == number })?.publisher,
@@ -413,7 +425,8 @@ struct GotifyRoutes: Sendable {
 
   /// Fills in what the query says.
   private static func complete(_ fields: inout PublicationFields, with head: RequestHead) {
-    guard let query = head.query, let form = URLEncodedForm(query) else { return }
+    guard let query = head.query else { return }
+    let form = URLEncodedForm(lenient: query)
     fields.message = fields.message ?? form["message"]
     fields.title = fields.title ?? form["title"]
     fields.priority = fields.priority ?? form["priority"]
@@ -426,7 +439,7 @@ struct GotifyRoutes: Sendable {
   /// recipient, and shows the token of a session or none.
   func isProbablyMsgrs(_ request: Request) -> Bool {
     let head = request.head
-    guard head.query == nil, head.first(FieldName("X-Gotify-Key")) == nil else { return false }
+    guard head.query == nil, head.first(Self.key) == nil else { return false }
     if let field = head.first(.authorization) {
       let form = BearerToken.Form.session
       let prefix = "Bearer "
@@ -447,8 +460,7 @@ struct GotifyRoutes: Sendable {
   /// Returns whether a request to a path that Msgr has too is Gotify's.
   func isGotify(_ request: Request) async throws -> Bool {
     let head = request.head
-    if head.first(FieldName("X-Gotify-Key")) != nil { return true }
-    if let query = head.query, URLEncodedForm(query)?["token"] != nil { return true }
+    if Self.ownToken(head) != nil { return true }
     guard let field = head.first(.authorization) else { return false }
     switch GivenCredentials(authorization: field) {
     case .nothing, .malformed: return false
@@ -466,11 +478,7 @@ struct GotifyRoutes: Sendable {
   // MARK: - Stream
 
   /// Returns whether a handshake at the path of Msgr's stream is Gotify's.
-  static func isGotifyStream(_ head: RequestHead) -> Bool {
-    if head.first(FieldName("X-Gotify-Key")) != nil { return true }
-    guard let query = head.query else { return false }
-    return URLEncodedForm(query)?["token"] != nil
-  }
+  static func isGotifyStream(_ head: RequestHead) -> Bool { ownToken(head) != nil }
 
   /// Accepts a stream, which brings each new published message.
   func acceptStream(_ request: Request) async throws -> WebSocketAcceptance {
@@ -508,11 +516,12 @@ struct GotifyRoutes: Sendable {
 
   /// Reads the body of a request that makes or changes something: JSON or a form.
   private static func object(_ request: Request) throws(GotifyError) -> JSONValue {
-    if let json = JSONValue(parsing: request.body), json.members != nil { return json }
-    guard let form = URLEncodedForm(request.body[...]), !form.pairs.isEmpty else {
-      throw .bad("the body is neither a JSON object nor a form")
+    if let json = PublicationReader.json(of: request), json.members != nil {
+      return json.foldingNames
     }
-    return .object(form.pairs.map { JSONValue.Member($0.name, .text($0.value)) })
+    let pairs = URLEncodedForm(lenient: request.body[...]).pairs
+    guard !pairs.isEmpty else { throw .bad("the body is neither a JSON object nor a form") }
+    return JSONValue.object(pairs.map { JSONValue.Member($0.name, .text($0.value)) }).foldingNames
   }
 
   private static func name(in body: JSONValue) throws(GotifyError) -> String {

@@ -38,11 +38,11 @@ struct NtfyPublishRequest: Sendable {
       return
     }
     let charset = PublicationReader.charset(of: head)
-    if !bytes.isEmpty {
-      // Beside the address of a file elsewhere, a name is that file's.
-      if let name = parameters[.fileName], parameters[.attach] == nil {
-        body = .file(name: name)
-      } else if isWhole, let text = Self.text(bytes, charset: charset), text.utf8.count <= longest {
+    // Beside the address of a file elsewhere, a name is that file's.
+    if let name = parameters[.fileName], parameters[.attach] == nil, !bytes.isEmpty {
+      body = .file(name: name)
+    } else if !bytes.isEmpty {
+      if isWhole, let text = Self.text(bytes, charset: charset), text.utf8.count <= longest {
         let trimmed = text.trimmingBlanks
         if !trimmed.isEmpty { fields.message = trimmed }
       } else {
@@ -58,22 +58,28 @@ struct NtfyPublishRequest: Sendable {
   init(_ json: JSONValue, _ head: RequestHead) {
     fields = PublicationReader.fields(of: json)
     fields.priorityScale = .five
+    // Go's clients write 0 for none.
+    if fields.priority == "0" { fields.priority = nil }
+    fields.message = fields.message?.trimmingBlanks
     fields.complete(with: PublishingParameters(head))
     fillMessage()
   }
 
   /// A message that has no text says what it is about.
   private mutating func fillMessage() {
-    hasText = [fields.message, fields.title].contains { !($0?.trimmingBlanks.isEmpty ?? true) }
-    guard fields.message?.trimmingBlanks.isEmpty ?? true else { return }
+    let hasMessage = Self.hasWords(fields.message)
+    hasText = hasMessage || Self.hasWords(fields.title)
+    guard !hasMessage else { return }
     switch body {
     case .file(let name): fields.message = Self.received(name)
     case .none, .unifiedPush:
-      fields.message =
-        fields.attachedURL.map { url in
-          Self.received(fields.fileName ?? url.split(separator: "/").last.map(String.init) ?? url)
-        } ?? Self.triggered
+      fields.message = fields.attachmentName.map(Self.received) ?? Self.triggered
     }
+  }
+
+  /// Returns whether something is left of a text without its control characters.
+  private static func hasWords(_ text: String?) -> Bool {
+    text.map { !PlainText.cleaned($0).trimmingBlanks.isEmpty } ?? false
   }
 
   private static func received(_ name: String) -> String {
@@ -173,8 +179,8 @@ private struct ReadParameters {
       let key = String(decoding: name, as: UTF8.self).lowercased()
       if fields[key] == nil { fields[key] = HeaderText.decode(value) }
     }
-    guard let bytes = head.query, let form = URLEncodedForm(bytes) else { return }
-    for pair in form.pairs where query[pair.name.lowercased()] == nil {
+    guard let bytes = head.query else { return }
+    for pair in URLEncodedForm(lenient: bytes).pairs where query[pair.name.lowercased()] == nil {
       query[pair.name.lowercased()] = pair.value
     }
   }

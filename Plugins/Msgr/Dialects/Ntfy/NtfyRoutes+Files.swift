@@ -10,6 +10,7 @@ extension NtfyRoutes {
   private static let acceptRanges = FieldName("Accept-Ranges")
   private static let contentRange = FieldName("Content-Range")
   private static let range = FieldName("Range")
+  private static let ifRange = FieldName("If-Range")
 
   func registerFiles(on router: inout Router) {
     router.get("/file/{name}") { request, parameters in
@@ -45,7 +46,8 @@ extension NtfyRoutes {
     }
     response.fields.append(.contentType, file.type)
     var range = 0..<file.size
-    if let text = request.head.value(Self.range), text.hasPrefix("bytes=") {
+    let isSame = request.head.value(Self.ifRange).map { $0 == tag } ?? true
+    if isSame, let text = request.head.value(Self.range), text.hasPrefix("bytes=") {
       switch ByteRange(text, of: file.size) {
       case .whole: break
       case .part(let part):

@@ -46,19 +46,22 @@ struct NtfyRoutes: Sendable {
     on([.put, .post], "/", bodyLimit: objectLimit, &router) { request, _ in
       try await publishJSON(request)
     }
-    for word in ["publish", "send", "trigger"] {
+    for word in Self.publishingWords {
       on([.get], "/{topic}/\(word)", &router) { request, parameters in
-        try await publish(request, RequestBody(whole: []), parameters)
+        try Self.refuseHead(request)
+        return try await publish(request, RequestBody(whole: []), parameters)
       }
     }
     on([.get], "/{topic}", &router) { try page($0, $1) }
     for name in ["app", "account", "settings", "signup"] {
       on([.get], "/\(name)", &router) { request, _ in try Self.webApp(request, "") }
+      on([.put, .post], "/\(name)", &router) { _, _ in throw NtfyError.reservedTopic }
     }
     on([.get], "/{topic}/{sequence}", &router) { _, _ in throw NtfyError.notFound }
-    for word in ["clear", "read"] {
+    for word in Self.clearingWords {
       on([.put, .get], "/{topic}/{sequence}/\(word)", &router) { request, parameters in
-        try await close(request, parameters, as: .clearing)
+        try Self.refuseHead(request)
+        return try await close(request, parameters, as: .clearing)
       }
     }
     on([.delete], "/{topic}/{sequence}", &router) { request, parameters in
@@ -78,8 +81,8 @@ struct NtfyRoutes: Sendable {
   }
 
   private func registerFixed(on router: inout Router) {
-    on([.get], "/v1/health", &router) { _, _ in Self.json(Array(Self.healthy.utf8)) }
-    on([.get], "/v1/stats", &router) { request, _ in
+    onV1(.get, "health", &router) { _, _ in Self.json(Array(Self.healthy.utf8)) }
+    onV1(.get, "stats", &router) { request, _ in
       try topics.chargeReading(Self.anybody(from: request))
       return Self.json(
         .object([
@@ -87,14 +90,14 @@ struct NtfyRoutes: Sendable {
           "messages_rate": .number(topics.statistics.rate),
         ]))
     }
-    on([.get], "/v1/config", &router) { request, _ in
+    onV1(.get, "config", &router) { request, _ in
       Self.json(configuration(base: base(request)))
     }
     on([.get], "/config.js", &router) { request, _ in
       let script = "var config = \(configuration(base: base(request)).json);\n"
       return Response(.ok, type: "text/javascript; charset=utf-8", text: script)
     }
-    on([.get], "/v1/version", &router) { request, _ in
+    onV1(.get, "version", &router) { request, _ in
       guard try await requester(request).caller.account != nil else { throw TopicRefusal.forbidden }
       return Self.json(
         .object([
@@ -102,24 +105,49 @@ struct NtfyRoutes: Sendable {
           "date": .text(Self.date),
         ]))
     }
-    on([.get], "/v1/account", &router) { request, _ in
+    onV1(.get, "account", &router) { request, _ in
       Self.json(try await account(of: try await requester(request)))
     }
-    on([.post], "/v1/account/token", &router) { try await makeToken($0, $1) }
-    on([.get, .put, .post, .delete, .patch], "/v1/{rest...}", &router) { _, _ in
+    onV1(.post, "account/token", &router) { try await makeToken($0, $1) }
+    on(Self.methods, "/v1/{rest...}", &router) { _, _ in throw NtfyError.notFound }
+  }
+
+  private static let methods: [HTTPProtocol.Method] = [.get, .put, .post, .delete, .patch]
+
+  /// Registers a request below `/v1`, where any other method finds nothing.
+  private func onV1(
+    _ method: HTTPProtocol.Method, _ path: String, _ router: inout Router, _ act: @escaping Answer
+  ) {
+    on([method], "/v1/\(path)", &router, act)
+    on(Self.methods.filter { $0 != method }, "/v1/\(path)", &router) { _, _ in
       throw NtfyError.notFound
     }
   }
 
+  private static let publishingWords = ["publish", "send", "trigger"]
+  private static let clearingWords = ["clear", "read"]
+  private static let readingWords = ["auth", "json", "sse", "raw", "ws"]
+  private static let fixedPaths = [
+    "/", "/config.js", "/file/{name}", "/_matrix/push/v1/notify", "/v1/health", "/v1/stats",
+    "/v1/config", "/v1/version", "/v1/account", "/v1/account/token", "/v1/{rest...}",
+  ]
+
+  /// Refuses `HEAD`, which a router takes for `GET`, where that does something.
+  private static func refuseHead(_ request: Request) throws(NtfyError) {
+    if request.head.method == .head { throw .notFound }
+  }
+
   /// Answers browsers that ask whether a page may call.
   private func registerOptions(on router: inout Router) {
-    guard topics.configuration.hasCORS else { return }
-    for pattern in [
-      "/", "/{topic}", "/{topic}/{word}", "/{topic}/{sequence}/{word}", "/v1/{rest...}",
-      "/file/{name}", "/_matrix/push/v1/notify",
-    ] {
-      router.on([.options], pattern) { _, _ in
+    // Each path of its own, as the most exact pattern counts for all methods.
+    let patterns =
+      Self.fixedPaths + ["/{topic}", "/{topic}/{word}", "/{topic}/{sequence}/{word}"]
+      + Self.publishingWords.map { "/{topic}/\($0)" } + Self.readingWords.map { "/{topics}/\($0)" }
+      + Self.clearingWords.map { "/{topic}/{sequence}/\($0)" }
+    for pattern in patterns {
+      router.on([.options], pattern) { [hasCORS = topics.configuration.hasCORS] _, _ in
         var response = Response(.ok)
+        guard hasCORS else { return response }
         response.fields.append(Self.allowOrigin, "*")
         response.fields.append(Self.allowMethods, "GET, PUT, POST, PATCH, DELETE")
         response.fields.append(Self.allowHeaders, "*, Authorization")
@@ -187,11 +215,10 @@ struct NtfyRoutes: Sendable {
 
   private static func credentials(_ head: RequestHead) -> GivenCredentials {
     if let field = head.first(.authorization) { return GivenCredentials(authorization: field) }
-    guard let query = head.query, let form = URLEncodedForm(query),
-      let text = form.pairs.first(where: {
-        ["auth", "authorization"].contains($0.name.lowercased())
-      })?
-      .value, !text.isEmpty
+    let pairs = head.query.map { URLEncodedForm(lenient: $0).pairs } ?? []
+    let names = ["auth", "authorization"]
+    guard let text = pairs.first(where: { names.contains($0.name.lowercased()) })?.value,
+      !text.isEmpty
     else { return .nothing }
     guard let value = Base64URL.decode(text) else { return .malformed }
     return GivenCredentials(authorization: value)
@@ -245,7 +272,7 @@ struct NtfyRoutes: Sendable {
   }
 
   private func publishJSON(_ request: Request) async throws -> Response {
-    guard let json = JSONValue(parsing: request.body), json.members != nil else {
+    guard let json = PublicationReader.json(of: request)?.foldingNames, json.members != nil else {
       throw NtfyError.badJSON
     }
     let name = try NtfyReadRequest.topic(json["topic"]?.string ?? "")
@@ -386,20 +413,35 @@ struct NtfyRoutes: Sendable {
       let reading = try NtfyReadRequest(
         parameters.text("topics") ?? "", request.head, now: topics.now)
       let requester = try await requester(request)
-      let start = try await topics.open(
-        reading.topics, since: reading.since, reading.filter, by: requester)
       let encoder = NtfyStreamEncoder(
         reading, form: .webSocket, agent: request.head.value(Self.userAgent))
-      let topics = topics
-      var acceptance = WebSocketAcceptance { session in
-        NtfySocket(session, start, encoder, topics)
-      }
+      var acceptance = try await acceptance(of: reading, by: requester, encoder)
       acceptance.limits.pingInterval = topics.configuration.keepalive
       acceptance.limits.maximumMessage = 4096
       return acceptance
     } catch {
       guard let failure = NtfyError(refusing: error) else { throw error }
       throw NtfyHandshakeRefusal(failure)
+    }
+  }
+
+  private func acceptance(
+    of reading: NtfyReadRequest, by requester: TopicRequester, _ encoder: NtfyStreamEncoder
+  ) async throws -> WebSocketAcceptance {
+    if reading.isPoll || reading.filter.id != nil {
+      let slot = try topics.streamSlot(for: requester)
+      let poll = try await topics.poll(
+        reading.topics, since: reading.since, reading.filter, withWaiting: reading.withWaiting,
+        by: requester)
+      return WebSocketAcceptance { session in NtfyPollSocket(session, poll, encoder, slot) }
+    }
+    let start = try await topics.open(
+      reading.topics, since: reading.since, reading.filter, by: requester)
+    let waiting =
+      reading.withWaiting ? try await topics.store.waiting(in: reading.topics) : []
+    let opening = waiting.filter(reading.filter.accepts).map(encoder.bytes)
+    return WebSocketAcceptance { [topics] session in
+      NtfySocket(session, start, encoder, topics, opening: opening)
     }
   }
 
@@ -461,7 +503,8 @@ struct NtfyRoutes: Sendable {
   {
     let requester = try await requester(request)
     guard case .account(let name) = requester.caller else { throw TopicRefusal.forbidden }
-    let json = request.body.isEmpty ? nil : JSONValue(parsing: request.body)
+    let json = request.body.isEmpty ? nil : PublicationReader.json(of: request)
+    guard request.body.isEmpty || json?.members != nil else { throw NtfyError.badJSON }
     let label = json?["label"]?.string ?? ""
     let expires = json?["expires"]?.integer ?? 0
     let lifetime = expires > 0 ? Duration.seconds(max(1, expires - topics.now.seconds)) : nil

@@ -150,13 +150,15 @@ final class NtfySocket: WebSocketHandler, TopicStreamConnection {
   private let encoder: NtfyStreamEncoder
   private var stream: TopicStream?
 
+  /// - Parameter opening: what the client gets first, behind the sign that the stream is open.
   init(
     _ session: WebSocketSession, _ start: TopicStreamStart, _ encoder: NtfyStreamEncoder,
-    _ topics: TopicService
+    _ topics: TopicService, opening: [[UInt8]]
   ) {
     self.session = session
     self.encoder = encoder
     session.send(.text(encoder.bytes(.open, topics)))
+    for text in opening where !text.isEmpty { session.send(.text(text)) }
     stream = TopicStream(start, of: topics, to: self)
   }
 
@@ -181,4 +183,63 @@ final class NtfySocket: WebSocketHandler, TopicStreamConnection {
   func received(_ message: WebSocketMessage) {}
 
   func closed(_ code: UInt16?) { stream.take()?.closed() }
+}
+
+/// A poll over a WebSocket, which ends behind the last entry.
+///
+/// Unchecked because its variables are touched on its session's event loop only.
+final class NtfyPollSocket: WebSocketHandler, @unchecked Sendable {
+  /// The entries that are read at once.
+  private static let pageSize = 16
+  /// The bytes that may wait to be sent while more is read.
+  private static let lowWaterMark = 64 << 10
+
+  private let session: WebSocketSession
+  private let poll: TopicPoll
+  private let encoder: NtfyStreamEncoder
+  private let slot: TopicStreamSlot
+  private var isReading = false
+  private var isOver = false
+
+  init(
+    _ session: WebSocketSession, _ poll: TopicPoll, _ encoder: NtfyStreamEncoder,
+    _ slot: TopicStreamSlot
+  ) {
+    self.session = session
+    self.poll = poll
+    self.encoder = encoder
+    self.slot = slot
+    readOn()
+  }
+
+  private func readOn() {
+    guard !isReading, !isOver, session.backlog <= Self.lowWaterMark else { return }
+    isReading = true
+    Task(executorPreference: session.loop) { [self] in
+      finishRead(try? await poll.next(atMost: Self.pageSize))
+    }
+  }
+
+  private func finishRead(_ page: [TopicEntry]?) {
+    isReading = false
+    guard !isOver else { return }
+    guard let page else { return end(1011) }
+    for text in page.map(encoder.bytes) where !text.isEmpty { session.send(.text(text)) }
+    if page.count < Self.pageSize { return end(1000) }
+    readOn()
+  }
+
+  private func end(_ code: UInt16) {
+    isOver = true
+    session.close(code)
+  }
+
+  func drained() { readOn() }
+
+  func received(_ message: WebSocketMessage) {}
+
+  func closed(_ code: UInt16?) {
+    isOver = true
+    slot.leave()
+  }
 }
