@@ -14,6 +14,11 @@ internal import Testing
     try browser.open("\(address)/")
     try browser.click("Status, for the operator on this machine")
     #expect(try browser.evaluate("document.title") == "awd status")
+    // Its plots begin with the second measurement.
+    try blockUntil {
+      try browser.open("\(address)/status")
+      return try browser.evaluate("document.querySelectorAll('svg polyline').length > 10") == "true"
+    }
     let headings = try browser.evaluate(
       "[...document.querySelectorAll('h2')].map(heading => heading.textContent)")
     #expect(
@@ -21,7 +26,6 @@ internal import Testing
         "Process,Disk, backup and certificate,Connections,Store,Pushes,tokenscript"))
     #expect(try browser.evaluate("document.querySelector('.state').textContent") == "ready")
     // The plots have the colours of the page's own style, so the policy allows it.
-    #expect(try browser.evaluate("document.querySelectorAll('svg polyline').length > 10") == "true")
     let stroke = "getComputedStyle(document.querySelector('polyline')).stroke"
     #expect(try browser.evaluate(stroke) == "rgb(10, 85, 196)")
     // The page is not wider than the window.

@@ -12,6 +12,12 @@ enum ActionsSyntax {
     var isWithinAction = false
   }
 
+  /// The most actions that are read: one more than a message may have, so that it can be said.
+  private static let most = 4
+  /// The most parts that are no actions, of which each is said.
+  private static let mostFaults = 8
+  private static let mostMembers = 32
+
   /// Parses actions in the short form, or as a JSON list.
   ///
   /// - Returns: objects with the members of actions, which are yet to be validated, and notes of those that are none.
@@ -26,7 +32,7 @@ enum ActionsSyntax {
     var actions: [JSONValue] = []
     var notes: [String] = []
     var rest = text[...]
-    while !rest.isEmpty {
+    while !rest.isEmpty, actions.count < most, notes.count < mostFaults {
       do throws(Fault) {
         let members = try members(of: &rest)
         guard !members.isEmpty else { continue }
@@ -90,6 +96,9 @@ enum ActionsSyntax {
       if next == ";" {
         rest.removeFirst()
         return members
+      }
+      guard members.count < mostMembers else {
+        throw Fault(reason: "it has too many members", isWithinAction: true)
       }
       let name = name(of: &rest)
       members.append((name, try value(of: &rest)))

@@ -83,9 +83,10 @@ extension MsgrStore {
   /// Makes a publisher of an account's, under a name that isn't taken yet.
   func addApplication(
     named name: String, description: String, defaultPriority: Int, of account: UserName,
-    _ hash: TokenHash
+    _ hash: TokenHash, confirm: @escaping @Sendable (borrowing Transaction) throws -> Void
   ) async throws -> PublishingApplication {
     try await store.write { transaction in
+      try confirm(transaction)
       let name = try freeName(name, of: account, transaction)
       try addPublisher(NewPublisher(name: name), of: account, hash, transaction)
       let sender = PublisherToken.sender(account, name)
@@ -245,9 +246,11 @@ extension MsgrStore {
 
   /// Binds a client of Gotify's kind to an account.
   func addGotifyClient(
-    named name: String, of account: UserName, device: DeviceID, _ hash: TokenHash
+    named name: String, of account: UserName, device: DeviceID, _ hash: TokenHash,
+    confirm: @escaping @Sendable (borrowing Transaction) throws -> Void
   ) async throws -> [BoundToken] {
     try await store.write { transaction in
+      try confirm(transaction)
       guard try exists(account, transaction) else { throw RequestRefusal.forbidden }
       return try bind(DeviceLogin(device: device, name: name), hash, to: account, transaction)
     }

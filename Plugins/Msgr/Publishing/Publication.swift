@@ -54,6 +54,9 @@ extension PublicationFields {
   static let longestTitle = 256
   private static let tagLimit = (count: 20, bytes: 64)
   private static let actionLimit = 3
+  /// The most actions that are looked at, be they good or not.
+  private static let actionsRead = 8
+  private static let mostNotes = 10
   private static let longestExtras = 4096
   private static let longestSequence = 64
   private static let longestFileName = 255
@@ -84,7 +87,8 @@ extension PublicationFields {
     parts.attachment = validAttachment(&notes)
     parts.sequence = validSequence(&notes)
     parts.extras = validExtras(&notes)
-    return Publication(text: MessageText(stored: text), parts: parts, notes: notes)
+    return Publication(
+      text: MessageText(stored: text), parts: parts, notes: Array(notes.prefix(Self.mostNotes)))
   }
 
   private func validTitle(_ notes: inout [String]) -> String? {
@@ -139,7 +143,7 @@ extension PublicationFields {
   ) -> [MessageAction]? {
     var valid: [MessageAction] = []
     for (index, json) in actions.enumerated() {
-      guard valid.count < Self.actionLimit else {
+      guard valid.count < Self.actionLimit, index < Self.actionsRead else {
         notes.append("Actions beyond \(Self.actionLimit) were dropped")
         break
       }

@@ -15,6 +15,8 @@ enum PublicationReader {
     var appID: Int64?
   }
 
+  /// The most pairs of a form that are looked at.
+  private static let mostPairs = 64
   private static let clientIDFields = [FieldName("ClientId"), FieldName("Idempotency-Key")]
 
   /// Reads a request to `/publish`.
@@ -155,7 +157,7 @@ enum PublicationReader {
   /// Makes an object of the pairs of a form.
   private static func object(of pairs: [(name: String, value: String)]) -> JSONValue {
     var members: [JSONValue.Member] = []
-    for pair in pairs where !members.contains(where: { $0.name == pair.name }) {
+    for pair in pairs.prefix(mostPairs) where !members.contains(where: { $0.name == pair.name }) {
       let isJSON = pair.name == "extras"
       let value = isJSON ? JSONValue(parsing: Array(pair.value.utf8)) : nil
       members.append(JSONValue.Member(pair.name, value ?? .text(pair.value)))

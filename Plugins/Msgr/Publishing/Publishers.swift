@@ -96,11 +96,16 @@ extension MsgrStore {
     }
   }
 
-  /// Makes a publisher for the operator.
+  /// Makes a publisher for the operator, or for who was confirmed otherwise.
   ///
+  /// - Parameter confirm: refuses credentials that have ended.
   /// - Throws: `.forbidden` if there is such a publisher, or no such owner or recipient; `.tooManyContacts`.
-  func addPublisher(_ new: NewPublisher, of owner: UserName, _ hash: TokenHash) async throws {
+  func addPublisher(
+    _ new: NewPublisher, of owner: UserName, _ hash: TokenHash,
+    confirm: @escaping @Sendable (borrowing Transaction) throws -> Void = { _ in }
+  ) async throws {
     try await store.write { transaction in
+      try confirm(transaction)
       guard try exists(owner, transaction) else { throw RequestRefusal.forbidden }
       try addPublisher(new, of: owner, hash, transaction)
     }

@@ -145,55 +145,62 @@ enum HeaderText {
   /// Returns a text with its encoded words decoded; what isn't well-formed stays as it is.
   static func decodingWords(of text: String) -> String {
     guard text.contains("=?") else { return text }
-    var decoded = ""
-    var rest = text[...]
-    while let start = rest.firstRange(of: "=?") {
-      guard let (word, end) = word(in: rest[start.lowerBound...]) else {
-        decoded += rest[..<start.upperBound]
-        rest = rest[start.upperBound...]
+    let bytes = Array(text.utf8)
+    var decoded: [UInt8] = []
+    var index = 0
+    while index < bytes.count {
+      guard let (word, end) = word(in: bytes, from: index) else {
+        decoded.append(bytes[index])
+        index += 1
         continue
       }
-      decoded += rest[..<start.lowerBound]
-      decoded += word
-      rest = rest[end...]
+      decoded += word.utf8
+      index = end
       // Blanks between two encoded words belong to neither (section 6.2).
-      let behind = rest.drop { " \t\r\n".contains($0) }
-      if self.word(in: behind) != nil { rest = behind }
+      let behind = bytes[end...].firstIndex { !$0.isWhiteSpace } ?? bytes.count
+      if self.word(in: bytes, from: behind) != nil { index = behind }
     }
-    return decoded + rest
+    return String(decoding: decoded, as: UTF8.self)
   }
 
   /// Reads an encoded word: `=?charset?B?text?=`.
   ///
-  /// - Returns: its text and its end; nil if the text doesn't begin with one.
-  private static func word(in text: Substring) -> (String, Substring.Index)? {
-    guard text.hasPrefix("=?") else { return nil }
-    let parts = text.dropFirst(2).split(
-      separator: "?", maxSplits: 2, omittingEmptySubsequences: false)
-    guard parts.count == 3, let end = parts[2].firstRange(of: "?=") else { return nil }
-    let content = parts[2][..<end.lowerBound]
-    // A language may stand behind the charset (RFC 2231 section 5).
-    let charset = parts[0].prefix { $0 != "*" }
-    guard !content.contains(where: \.isWhitespace) else { return nil }
-    let bytes: [UInt8]?
-    switch parts[1] {
-    case "B", "b": bytes = Data(base64Encoded: padded(content)).map { Array($0) }
-    case "Q", "q": bytes = quoted(content)
-    default: bytes = nil
+  /// Looks no further than the next one that begins, so that all of a text is looked at a few times only.
+  ///
+  /// - Returns: its text and its end; nil if none begins there.
+  private static func word(in bytes: [UInt8], from start: Int) -> (String, Int)? {
+    let question = UInt8(ascii: "?")
+    guard bytes[start...].starts(with: "=?".utf8) else { return nil }
+    let charset = bytes[(start + 2)...].prefix { $0.isLetterOrDigit || "-_.:+*".utf8.contains($0) }
+    let encoding = charset.endIndex + 1
+    let content = encoding + 2
+    guard content <= bytes.count, bytes[charset.endIndex] == question,
+      bytes[encoding + 1] == question,
+      let end = bytes[content...].firstIndex(where: { $0 == question || $0.isWhiteSpace }),
+      bytes[end...].starts(with: "?=".utf8)
+    else { return nil }
+    let decoded: [UInt8]?
+    switch bytes[encoding] | 0x20 {
+    case UInt8(ascii: "b"):
+      decoded = Data(base64Encoded: padded(bytes[content..<end])).map { Array($0) }
+    case UInt8(ascii: "q"): decoded = quoted(bytes[content..<end])
+    default: decoded = nil
     }
-    guard let bytes, let word = TextEncoding.decode(bytes, as: String(charset)) else { return nil }
-    return (word, end.upperBound)
+    // A language may stand behind the charset (RFC 2231 section 5).
+    let name = String(decoding: charset.prefix { $0 != UInt8(ascii: "*") }, as: UTF8.self)
+    guard let decoded, let word = TextEncoding.decode(decoded, as: name) else { return nil }
+    return (word, end + 2)
   }
 
-  private static func padded(_ text: Substring) -> String {
-    let missing = (4 - text.utf8.count % 4) % 4
-    return text + String(repeating: "=", count: missing)
+  private static func padded(_ text: ArraySlice<UInt8>) -> String {
+    let missing = (4 - text.count % 4) % 4
+    return String(decoding: text, as: UTF8.self) + String(repeating: "=", count: missing)
   }
 
   /// Decodes the encoding Q (section 4.2).
-  private static func quoted(_ text: Substring) -> [UInt8]? {
+  private static func quoted(_ text: ArraySlice<UInt8>) -> [UInt8]? {
     var bytes: [UInt8] = []
-    var rest = text.utf8[...]
+    var rest = text
     while let byte = rest.popFirst() {
       switch byte {
       case UInt8(ascii: "_"): bytes.append(UInt8(ascii: " "))
@@ -210,6 +217,9 @@ enum HeaderText {
 }
 
 extension UInt8 {
+  /// True for a blank, a tab, and the bytes of a line's end.
+  fileprivate var isWhiteSpace: Bool { " \t\r\n".utf8.contains(self) }
+
   /// The value of a hexadecimal digit; nil for any other character.
   fileprivate var hexDigit: UInt8? {
     switch self {

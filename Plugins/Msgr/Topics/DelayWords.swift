@@ -11,6 +11,9 @@ enum DelayWords {
     "w": 604_800, "week": 604_800, "weeks": 604_800,
   ]
 
+  /// The longest words that are read, in bytes.
+  private static let longest = 64
+
   /// Returns the moment that words tell.
   ///
   /// - Parameters:
@@ -21,6 +24,7 @@ enum DelayWords {
   static func moment(
     _ text: String, from now: Timestamp, in calendar: Calendar = .server
   ) -> Timestamp? {
+    guard text.utf8.count <= longest else { return nil }
     let words = text.trimmingBlanks.lowercased()
     if let seconds = Int64(words), words.utf8.count >= 9 { return Timestamp(seconds: seconds) }
     if let seconds = seconds(words) { return now + .seconds(seconds) }
@@ -30,6 +34,8 @@ enum DelayWords {
 
   /// Returns the length of a duration such as `1h30m` or `2 hours`; nil for anything else.
   static func seconds(_ text: String) -> Int64? {
+    // So few numbers, of nine digits each, that their sum is far from the largest.
+    guard text.utf8.count <= longest else { return nil }
     var rest = text.trimmingBlanks.lowercased()[...]
     if rest.hasPrefix("in ") { rest = rest.dropFirst(3) }
     var total: Int64 = 0

@@ -64,9 +64,12 @@ extension MsgrRoutes {
     _ act: @escaping @Sendable (FieldRequest, TopicRequester, UserName) async throws -> Body
   ) {
     let authenticator = service.authenticator
+    let store = service.store
     registerFields(path, in: [Self.prefix], on: &router) { call in
       do {
         return try await authenticator.perform(as: try call.credentials()) { caller in
+          // What was found from memory may have ended.
+          _ = try await store.name(of: caller)
           let requester = TopicRequester(
             caller: .account(caller.name), credential: .nothing, site: nil)
           return try await act(call, requester, caller.name)
@@ -85,6 +88,7 @@ extension MsgrRoutes {
     let name = try call.fields.topic()
     let requester = TopicRequester(caller: .account(caller.name), credential: .nothing, site: nil)
     do {
+      _ = try await service.store.name(of: caller)
       try await topics.mayRead([name], by: requester)
       return try await topics.store.history(of: name, before: before, atMost: count)
         .map(TopicMessage.init)

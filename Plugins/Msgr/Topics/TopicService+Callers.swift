@@ -104,13 +104,24 @@ extension TopicService {
         if hash != .none, let found = try await requester(hash, of: name, site: site) {
           return found
         }
-        let stored = try await service.passwords.verify(
-          try Password(secret), of: name, from: network)
-        return TopicRequester(
-          caller: .account(name), credential: .password(name, hash: stored.text), site: site)
+        return try await requester(name, try Password(secret), from: network)
       }
     } catch let refusal as RequestRefusal { throw Self.refusal(refusal) } catch is FieldError {
       throw TopicRefusal.unauthorized
+    }
+  }
+
+  /// Finds the account of a password, which the store must have still: what was verified lately is known from memory.
+  private func requester(
+    _ name: UserName, _ password: Password, from network: ClientNetwork?
+  ) async throws -> TopicRequester {
+    let credentials = Credentials.password(name, password, from: network)
+    return try await service.authenticator.perform(as: credentials) { caller in
+      _ = try await service.store.name(of: caller)
+      guard case .password(_, let hash) = caller else { throw RequestRefusal.forbidden }
+      return TopicRequester(
+        caller: .account(name), credential: .password(name, hash: hash.text),
+        site: network.map { "\($0)" })
     }
   }
 

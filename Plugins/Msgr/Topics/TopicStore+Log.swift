@@ -30,7 +30,7 @@ extension TopicStore {
   /// - Throws: ``TopicRefusal``, or ``StoreError``.
   func publish(_ post: TopicPost, by requester: TopicRequester) async throws -> TopicReceipt {
     try await store.write(isolation: .rowLocks) { transaction in
-      try requireToken(of: requester, transaction)
+      try requireGood(requester.credential, transaction)
       let topic = try lock(post.topic, for: .write, by: requester, transaction)
       if case .publisher(let token) = requester.caller { try recordUse(of: token, transaction) }
       if post.isUnifiedPush, topic.subscribedAt == nil { throw TopicRefusal.noSubscriber }
@@ -42,12 +42,9 @@ extension TopicStore {
     }
   }
 
-  /// Refuses a token that was remembered, and has ended since.
-  private func requireToken(
-    of requester: TopicRequester, _ transaction: borrowing Transaction
-  ) throws {
-    guard requester.credential.token != nil else { return }
-    guard try isGood(requester.credential, transaction) else { throw TopicRefusal.unauthorized }
+  /// Refuses credentials that were good, and have ended since.
+  func requireGood(_ credential: TopicCredential, _ transaction: borrowing Transaction) throws {
+    guard try isGood(credential, transaction) else { throw TopicRefusal.unauthorized }
   }
 
   private func recordUse(of token: PublisherToken, _ transaction: borrowing Transaction) throws {
@@ -148,7 +145,7 @@ extension TopicStore {
     _ sequence: String, as event: TopicEvent, _ post: TopicPost, by requester: TopicRequester
   ) async throws -> TopicReceipt {
     try await store.write(isolation: .rowLocks) { transaction in
-      try requireToken(of: requester, transaction)
+      try requireGood(requester.credential, transaction)
       let topic = try lock(post.topic, for: .write, by: requester, transaction)
       if case .publisher(let token) = requester.caller { try recordUse(of: token, transaction) }
       guard event == .deletion else { return try append(post, to: topic, at: now, transaction) }

@@ -1,6 +1,7 @@
 internal import Fuzzing
 internal import HTTPProtocol
 internal import Formats
+internal import Platform
 internal import Push
 
 @testable import Msgr
@@ -27,6 +28,17 @@ internal import Push
       precondition(
         publication.parts.title?.utf8.count ?? 1 <= PublicationFields.longestTitle)
       precondition((1...4096).contains(publication.text.text.utf8.count))
+    }
+    let words = String(decoding: request.body, as: UTF8.self)
+    _ = DelayWords.moment(words, from: Timestamp(seconds: 1_800_000_000))
+    _ = TopicSince(words, now: Timestamp(seconds: 1_800_000_000))
+    _ = HeaderText.decode(request.body)
+    if case .part(let range) = ByteRange(words, of: 100) {
+      precondition(!range.isEmpty && range.upperBound <= 100)
+    }
+    if let form = URLEncodedForm(request.body[...]) {
+      let lenient = URLEncodedForm(lenient: request.body[...])
+      precondition(form.pairs.elementsEqual(lenient.pairs, by: ==))
     }
     guard let fields = try? FieldValues(request) else { return }
     for field in FieldID.allCases {

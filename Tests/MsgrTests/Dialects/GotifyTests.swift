@@ -95,6 +95,40 @@ internal import Testing
     #expect(list?.count == 4 && list?.last?["extras"] != nil)
   }
 
+  @Test func aClientNamesTheApplicationInAnyForm() async throws {
+    let phone = try await Phone()
+    let application = try await phone.application(#"{"name":"cron","defaultPriority":3}"#)
+    let id = try #require(application["id"] as? Int)
+    let form = "application/x-www-form-urlencoded"
+    let parts =
+      "--b\r\nContent-Disposition: form-data; name=\"message\"\r\n\r\n100%\r\n--b\r\n"
+      + "Content-Disposition: form-data; name=\"appid\"\r\n\r\n\(id)\r\n--b--\r\n"
+    for (body, type) in [
+      ("message=100%&priority=99&appid=\(id)", form), (parts, "multipart/form-data; boundary=b"),
+      (#"{"Message":"100%","appid":"\#(id)"}"#, "application/json"),
+      (#"{"message":"100%","appid":\#(id)}"#, "application/json"),
+    ] {
+      let sent = try await Phone.request(
+        phone.fixture, .post, "/message?token=", body,
+        [("X-Gotify-Key", phone.token), ("Content-Type", type)])
+      #expect(sent.status == 200 && sent.object["appid"] as? Int == id, "\(body)")
+      #expect(sent.object["message"] as? String == "100%", "\(body)")
+      #expect(sent.object["priority"] as? Int == 3, "\(body)")
+    }
+    for body in ["title=only&appid=\(id)", "bad&appid=\(id)"] {
+      let refused = try await Phone.request(
+        phone.fixture, .post, "/message", body,
+        [("X-Gotify-Key", phone.token), ("Content-Type", form)])
+      #expect(refused.status == 400 && refused.object["errorCode"] as? Int == 400, "\(body)")
+    }
+    let long = String(repeating: "é", count: 60_000)
+    let cut = try await Phone.request(
+      phone.fixture, .post, "/message?appid=\(id)", #"{"message":"\#(long)"}"#,
+      [("X-Gotify-Key", phone.token)])
+    #expect(cut.status == 200 && cut.object["notes"] != nil)
+    #expect((cut.object["message"] as? String)?.hasSuffix("…") == true)
+  }
+
   @Test func anApplicationKeepsItsNumberUnderAnotherName() async throws {
     let phone = try await Phone()
     let application = try await phone.application()

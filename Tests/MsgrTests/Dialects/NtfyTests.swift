@@ -70,6 +70,74 @@ internal import Testing
     #expect(try await site.poll().count == 6)
   }
 
+  @Test func whatIsWrittenLooselyIsTakenAsItWasMeant() async throws {
+    let site = try await Site()
+    let capitals =
+      #"{"Topic":"alerts","Message":"100%","Title":"Tür","Priority":4,"Actions":[{"Action":"view","Label":"Open","URL":"https://h/"}]}"#
+    let latin1 = Array(capitals.unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) })
+    for (path, body, fields) in [
+      ("/alerts?title=T%FCr&priority=4&message=100%", [], []),
+      ("/alerts?title=T\u{fc}r&p=4&m=100%25", [], []), ("/", Array(capitals.utf8), []),
+      ("/", latin1, []), ("/", [0xef, 0xbb, 0xbf] + Array(capitals.utf8), []),
+      ("/alerts?t=T%C3%BCr&prio=4", Array("100%".utf8), [("X-Title", " "), ("Priority", "")]),
+      (
+        "/", Array(#"{"topic":"alerts","message":" 100%\n","title":"","priority":0}"#.utf8),
+        [("X-Title", "Tür"), ("X-Priority", "high")]
+      ),
+    ] as [(String, [UInt8], [(String, String)])] {
+      let response = try await site.fixture.request(
+        .post, path, body: body, fields: fields + [Site.basic("anna")], isDialect: true)
+      #expect(response.object["message"] as? String == "100%", "\(path)")
+      #expect(response.object["title"] as? String == "Tür", "\(path)")
+      #expect(response.object["priority"] as? Int == 4, "\(path)")
+      #expect(response.object["notes"] == nil, "\(path)")
+    }
+    let actions = try await site.poll()[2]["actions"] as? [[String: Any]]
+    #expect(actions?.first?["url"] as? String == "https://h/")
+    #expect(try await site.request(.head, "/alerts/publish?message=x").status == 404)
+    #expect(try await site.poll().count == 7)
+  }
+
+  @Test func pagesMayAskForEachPath() async throws {
+    let site = try await Site()
+    for path in [
+      "/", "/alerts", "/a,b/json", "/alerts/sse", "/alerts/raw", "/alerts/ws", "/alerts/auth",
+      "/alerts/publish", "/alerts/s1", "/alerts/s1/clear", "/v1/health", "/v1/account",
+      "/v1/account/token", "/v1/other", "/config.js", "/file/x.png",
+      "/_matrix/push/v1/notify",
+    ] {
+      let response = try await site.request(.options, path, as: nil)
+      #expect(response.status == 200, "\(path)")
+      #expect(
+        response.fields.first(FieldName("Access-Control-Allow-Headers"))?.contains("Authorization")
+          == true, "\(path)")
+    }
+    for (method, path) in [
+      (.delete, "/v1/account/token"), (.get, "/v1/account/token"), (.post, "/v1/health"),
+    ] as [(HTTPProtocol.Method, String)] {
+      #expect(try await site.request(method, path).object["code"] as? Int == 40401, "\(path)")
+    }
+    #expect(try await site.request(.post, "/app", "x").object["code"] as? Int == 40010)
+  }
+
+  @Test func aPasswordThatHasEndedGetsNothingMore() async throws {
+    let site = try await Site()
+    #expect(try await site.request(.post, "/alerts", "x").status == 200)
+    let token = try await site.fixture.login("anna", device: "stream:anna-1234")
+    let store = site.fixture.service.service.store
+    #expect(try await store.setDisabled(true, UserName(stored: "anna")))
+    for (method, path, body) in [
+      (.post, "/alerts", "x"), (.get, "/alerts/json?poll=1", ""),
+      (.post, "/v1/account/token", "{}"), (.post, "/client", #"{"name":"phone"}"#),
+    ] as [(HTTPProtocol.Method, String, String)] {
+      #expect(try await site.request(method, path, body).status == 401, "\(path)")
+    }
+    let made = try await site.fixture.request(
+      .post, "/msgr/topics/make", body: Array(#"{"Topic":"other"}"#.utf8),
+      fields: [("Authorization", "Bearer \(token)"), ("Content-Type", "application/json")])
+    #expect(made.status == 403)
+  }
+
   @Test func errorsHaveTheirCodes() async throws {
     let site = try await Site()
     #expect(try await site.request(.post, "/alerts", "x").status == 200)

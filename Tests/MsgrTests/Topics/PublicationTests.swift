@@ -29,6 +29,49 @@ internal import Testing
     #expect(HeaderText.decode(sent.utf8) == expected)
   }
 
+  @Test func whatIsNoEncodedWordCostsNoMoreThanItsLength() {
+    for part in ["=?a?b?c", "=?", "=?a?b?", "=?utf-8?q?x"] {
+      let text = String(repeating: part, count: 20_000)
+      #expect(HeaderText.decode(text.utf8) == text)
+    }
+  }
+
+  @Test func actionsWithoutEndAreNotRead() throws {
+    let many = (0..<30_000).map { "n\($0)=" }.joined(separator: ",")
+    let parsed = try ActionsSyntax.parse("\(many);view,Open,https://h/")
+    #expect(parsed.actions.count == 1 && parsed.notes.count == 1)
+    let faults = try ActionsSyntax.parse(String(repeating: "x'y;", count: 90_000))
+    #expect(faults.actions.count <= 4 && faults.notes.count <= 8)
+    let good = try ActionsSyntax.parse(String(repeating: "view,Open,https://h/;", count: 9000))
+    #expect(good.actions.count == 4)
+    let publication = try publication { fields in
+      fields.actions = good.actions
+      fields.notes = Array(repeating: "a note", count: 50)
+    }
+    #expect(publication.parts.actions?.count == 3 && publication.notes.count == 10)
+  }
+
+  @Test(arguments: [
+    String(repeating: "999999999w", count: 15_252), "9223372036854775807w",
+    String(repeating: "1h", count: 1000),
+  ])
+  func wordsWithoutEndAreNoDelay(_ words: String) {
+    #expect(DelayWords.moment(words, from: Timestamp(seconds: 1_800_000_000)) == nil)
+    #expect(TopicSince(words, now: Timestamp(seconds: 1_800_000_000)) == nil)
+  }
+
+  @Test(
+    arguments: [
+      ("bytes=0-9223372036854775807", .part(0..<100)), ("bytes=0-99", .part(0..<100)),
+      ("bytes=99-9223372036854775807", .part(99..<100)), ("bytes=0-0", .part(0..<1)),
+      ("bytes=9223372036854775807-", .unsatisfiable), ("bytes=100-", .unsatisfiable),
+      ("bytes=-9223372036854775807", .part(0..<100)), ("bytes=-0", .unsatisfiable),
+      ("bytes=9223372036854775808-", .whole), ("bytes=5-4", .whole), ("bytes=0-1,3-4", .whole),
+    ] as [(String, ByteRange)])
+  func rangesStayWithinTheFile(_ text: String, _ expected: ByteRange) {
+    #expect(ByteRange(text, of: 100) == expected)
+  }
+
   @Test func aFieldThatIsNoUTF8IsLatin1() {
     #expect(HeaderText.decode([0x62, 0xe4, 0x72]) == "bär")
   }

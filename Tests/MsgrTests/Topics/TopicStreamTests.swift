@@ -118,6 +118,41 @@ internal import Transport
     }
   }
 
+  @Test func whatWasThereComesInOneOrderOverAllTopics() async throws {
+    try await withTopic { fixture, loops in
+      let topics = fixture.service.topics
+      let other = TopicName(stored: "other")
+      let long = String(repeating: "x", count: 10_000)
+      var expected = ["first"]
+      for number in 0..<60 {
+        for topic in [other, name] {
+          let text = "\(topic.text) \(number) \(long)"
+          let post = TopicPost(topic: topic, id: topics.makeID(), text: text)
+          _ = try await topics.publish(post, by: requester("anna"))
+          expected.append(text)
+        }
+      }
+      let reader = Reader(on: loops[0])
+      let slow = Reader(on: loops[1])
+      slow.stopReading()
+      for reader in [reader, slow] {
+        let start = try await topics.open(
+          [name, other], since: .all, TopicFilter(), by: requester("anna"))
+        reader.begin(start, of: topics)
+      }
+      try await waitUntil { reader.texts.count == expected.count }
+      #expect(reader.texts == expected)
+      try await waitUntil {
+        slow.readOn()
+        return slow.texts.count == expected.count
+      }
+      #expect(slow.texts == expected)
+      try await publish("live", in: topics)
+      try await waitUntil { reader.texts.last == "live" }
+      for reader in [reader, slow] { reader.close() }
+    }
+  }
+
   @Test func allStreamsOfOneFormShareTheBytes() async throws {
     try await withTopic { fixture, loops in
       let topics = fixture.service.topics

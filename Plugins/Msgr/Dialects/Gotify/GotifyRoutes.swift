@@ -33,6 +33,7 @@ struct GotifyRoutes: Sendable {
   /// The account that requests, and the client by whose token, if by one.
   private struct Caller: Sendable {
     let account: UserName
+    let credential: TopicCredential
     /// The client's token as it was shown.
     let token: String?
     var hash: TokenHash? { token.map { BearerToken.hash(ofText: Array($0.utf8)) } }
@@ -72,7 +73,9 @@ struct GotifyRoutes: Sendable {
       on([.get, .post, .put, .delete], pattern, &router) { _, _ in throw GotifyError.notFound }
     }
     guard isAlone else { return }
-    on([.post], "/message", bodyLimit: bodyLimit, &router) { request, _ in try await publish(request) }
+    on([.post], "/message", bodyLimit: bodyLimit, &router) { request, _ in
+      try await publish(request)
+    }
     router.webSocket("/stream") { request, _ in try await acceptStream(request) }
   }
 
@@ -150,13 +153,13 @@ struct GotifyRoutes: Sendable {
       let requester = try await topics.requester(
         .token(BearerToken.hash(ofText: Array(token.utf8))), from: network)
       guard case .account(let name) = requester.caller else { throw GotifyError.unauthorized }
-      return Caller(account: name, token: token)
+      return Caller(account: name, credential: requester.credential, token: token)
     }
     guard let field = request.head.first(.authorization) else { throw GotifyError.unauthorized }
     let requester = try await topics.requester(
       GivenCredentials(authorization: field), from: network)
     guard case .account(let name) = requester.caller else { throw GotifyError.unauthorized }
-    return Caller(account: name, token: nil)
+    return Caller(account: name, credential: requester.credential, token: nil)
   }
 
   private func user(_ request: Request) async throws -> Response {
@@ -180,14 +183,15 @@ struct GotifyRoutes: Sendable {
       return Self.json(.list(clients.map { GotifyMessage.json(of: $0, token: nil) }))
     }
     on([.post], "\(prefix)/client", &router) { request, _ in
-      let account = try await caller(request).account
+      let caller = try await caller(request)
       let name = try Self.name(in: try Self.object(request))
       let token = BearerToken(.gotifyClient, randomBytes: service.randomBytes)
       let device = DeviceID(
         stored: DeviceID.gotifyPrefix + RandomText.make(16, randomBytes: service.randomBytes))
       service.end(
         try await service.store.addGotifyClient(
-          named: name, of: account, device: device, token.hash))
+          named: name, of: caller.account, device: device, token.hash
+        ) { [topics] transaction in try topics.store.requireGood(caller.credential, transaction) })
       let now = service.store.now
       let session = Session(
         token: token.hash, device: device, deviceName: name, created: now, used: now, kind: .gotify)
@@ -235,12 +239,13 @@ struct GotifyRoutes: Sendable {
         .list(zip(applications, tokens).map { GotifyMessage.json(of: $0, token: $1?.text) }))
     }
     on([.post], "\(prefix)/application", &router) { request, _ in
-      let account = try await caller(request).account
+      let caller = try await caller(request)
       let body = try Self.object(request)
       let token = BearerToken(.gotify, randomBytes: service.randomBytes)
       let application = try await service.store.addApplication(
         named: try Self.name(in: body), description: Self.description(in: body),
-        defaultPriority: Self.priority(in: body), of: account, token.hash)
+        defaultPriority: Self.priority(in: body), of: caller.account, token.hash
+      ) { [topics] transaction in try topics.store.requireGood(caller.credential, transaction) }
       return Self.json(GotifyMessage.json(of: application, token: token.text))
     }
     on([.put], "\(prefix)/application/{id}", &router) { request, parameters in
@@ -373,6 +378,12 @@ struct GotifyRoutes: Sendable {
   func publish(_ request: Request) async throws -> Response {
     try await answering(request) {
       let publisher = try await publisher(request)
+      // Names may be written with capitals, but a request of Msgr's own, with a recipient, is not taken for one of Gotify's.
+      if Self.namesRecipient(request.body), let json = PublicationReader.json(of: request),
+        json[FieldID.userTo.rawValue] != nil, json["message"] == nil
+      {
+        throw GotifyError.bad("message is missing")
+      }
       var reading: PublicationReader.Reading
       do throws(FieldError) {
         reading = try PublicationReader.read(request, isGotifys: true)
@@ -447,8 +458,12 @@ struct GotifyRoutes: Sendable {
         return false
       }
     }
-    let body = request.body
-    let field = Self.recipientsField
+    return Self.namesRecipient(request.body)
+  }
+
+  /// Returns whether a body has Msgr's field of recipients.
+  private static func namesRecipient(_ body: [UInt8]) -> Bool {
+    let field = recipientsField
     guard body.count >= field.count else { return false }
     return (0...(body.count - field.count)).contains { start in
       body[start + 1] == field[1] && body[start..<(start + field.count)].elementsEqual(field)
@@ -537,7 +552,7 @@ struct GotifyRoutes: Sendable {
 
   private static func priority(in body: JSONValue) -> Int {
     let number =
-      body["defaultPriority"]?.integer ?? body["defaultPriority"]?.string.flatMap { Int64($0) }
+      body["defaultpriority"]?.integer ?? body["defaultpriority"]?.string.flatMap { Int64($0) }
     return Int(min(10, max(0, number ?? 0)))
   }
 

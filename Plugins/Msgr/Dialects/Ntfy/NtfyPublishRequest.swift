@@ -171,13 +171,20 @@ struct NtfyReadRequest: Sendable {
 
 /// The parameters of a reader, in header fields or in the query.
 private struct ReadParameters {
+  private static let names: Set<String> = [
+    "x-poll", "poll", "po", "x-scheduled", "scheduled", "sched", "x-since", "since", "si", "x-id",
+    "id", "x-message", "message", "m", "x-title", "title", "t", "x-priority", "priority", "prio",
+    "p",
+    "x-tags", "tags", "tag", "ta",
+  ]
+
   private var fields: [String: String] = [:]
   private var query: [String: String] = [:]
 
   init(_ head: RequestHead) {
     head.forEachField { name, value in
       let key = String(decoding: name, as: UTF8.self).lowercased()
-      if fields[key] == nil { fields[key] = HeaderText.decode(value) }
+      if Self.names.contains(key), fields[key] == nil { fields[key] = HeaderText.decode(value) }
     }
     guard let bytes = head.query else { return }
     for pair in URLEncodedForm(lenient: bytes).pairs where query[pair.name.lowercased()] == nil {

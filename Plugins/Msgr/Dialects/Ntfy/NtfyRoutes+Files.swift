@@ -141,6 +141,6 @@ enum ByteRange: Hashable, Sendable {
       return
     }
     guard let last = Int(parts[1]), last >= start else { return }
-    self = .part(start..<min(size, last + 1))
+    self = .part(start..<(min(last, size - 1) + 1))
   }
 }

@@ -515,7 +515,9 @@ struct NtfyRoutes: Sendable {
     new.topics = .all
     new.reads = true
     new.lifetime = lifetime
-    try await topics.service.store.addPublisher(new, of: name, token.hash)
+    try await topics.service.store.addPublisher(new, of: name, token.hash) { [topics] transaction in
+      try topics.store.requireGood(requester.credential, transaction)
+    }
     return Self.json(
       .object([
         "token": .text(token.text), "label": .text(label), "expires": .integer(expires),
