@@ -12,6 +12,9 @@ struct KeyInfo {
 
   // Real chains have two to four certificates.
   private static let maximumCertificates = 16
+  private static let unfollowed: Set<String> = [
+    "RetrievalMethod", "KeyInfoReference", "EncryptedKey", "DerivedKey", "AgreementMethod",
+  ]
   // OpenSSL verifies with no larger RSA keys either.
   private static let maximumModulus = 2048
   private static let maximumExponent = 8
@@ -21,11 +24,12 @@ struct KeyInfo {
     var keys: Set<[UInt8]> = []
     var certificates: [Certificate] = []
     for part in element.children {
-      guard part.namespace == Algorithm.signature else {
+      // What says where or how to get the key may mean another one. All else beside the key is passed over.
+      guard !Self.unfollowed.contains(part.name) else {
         throw SignatureError(.key, "KeyInfo holds “\(part.name)”, which is not read")
       }
+      guard part.namespace == Algorithm.signature else { continue }
       switch part.name {
-      case "KeyName", "MgmtData": break
       case "KeyValue": keys.insert(try Self.publicKey(in: part))
       case "X509Data":
         for item in part.children(named: "X509Certificate", in: Algorithm.signature) {
@@ -36,7 +40,7 @@ struct KeyInfo {
             throw SignatureError(.certificate, "more than \(Self.maximumCertificates) certificates")
           }
         }
-      default: throw SignatureError(.key, "KeyInfo holds “\(part.name)”, which is not read")
+      default: break
       }
     }
     guard keys.count <= 1 else { throw SignatureError(.key, "KeyInfo holds different keys") }

@@ -22,7 +22,7 @@ public struct VerifiedSignature: Sendable, Hashable {
 /// several signatures each covers the document as it was when that one was made: without itself and those behind it.
 public struct SignatureVerifier: Sendable {
   /// The version of the verifier, raised whenever a result may change.
-  public static let version = 4
+  public static let version = 5
 
   private static let maximumSignatures = 8
   /// The number of bytes that all signatures together canonicalize and digest: the largest document twice.

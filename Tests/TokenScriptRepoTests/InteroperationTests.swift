@@ -109,6 +109,13 @@ internal import Testing
     #expect(found.view == url && found.info == url)
   }
 
+  @Test func aPictureInLinesPasses() async throws {
+    let bytes = Self.png + [UInt8](repeating: 7, count: (16 << 10) - 8)
+    let lines = Data(bytes).base64EncodedString(options: .lineLength76Characters)
+    let found = try await icon("\n  data:image/png;base64,\n\(lines)\n")
+    #expect(found.view == Self.data("png", bytes) && found.info == found.view)
+  }
+
   @Test(arguments: [
     data("svg+xml", Array("<svg/>".utf8)), data("png", [0xff, 0xd8, 0xff]),
     data("webp", Array("RIFF1234WAVEfmt ".utf8)), "data:image/png,abc",

@@ -192,6 +192,14 @@ internal import XMLSecurity
     }
   }
 
+  @Test(arguments: [
+    "<ds:KeyName>me</ds:KeyName>", "<ds:PGPData/>", "<ds:SPKIData/>", "<x xmlns=\"urn:x\"/>",
+  ])
+  func whatStandsBesideTheKeyIsPassedOver(other: String) throws {
+    #expect(try code(signed(by: .rsa) { $0 + other }) == nil)
+    #expect(try code(signed(by: .rsa) { other + $0 }) == nil)
+  }
+
   @Test(arguments: ["", "!", "AAAA", "MIIB"])
   func noCertificate(base64: String) throws {
     let document = try signed(by: .rsa) {

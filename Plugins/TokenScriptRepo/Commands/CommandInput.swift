@@ -130,3 +130,11 @@ extension CommandFile {
     self.init(try ProjectFolder(path)?.signedFile() ?? path)
   }
 }
+
+extension String {
+  /// The text as one word for a shell.
+  var quotedForShell: String {
+    // By scalars: with an accent behind it a quotation mark is another character.
+    unicodeScalars.reduce(into: "'") { $0 += $1 == "'" ? "'\\''" : "\($1)" } + "'"
+  }
+}

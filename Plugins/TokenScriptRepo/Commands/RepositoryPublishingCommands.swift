@@ -32,6 +32,7 @@ struct RepositoryPublishCommand: Command {
       var reader = TokenScriptReader()
       reader.verifier = SignatureVerifier()
       file = try reader.read(bytes, now: .now())
+      if file.isUnbuilt { throw FileRefusal(reason: FileRefusal.unbuilt) }
       if case .failed(let refusal) = file.signature { throw refusal }
     } catch {
       let advice = error.advice(at: path)
@@ -117,8 +118,13 @@ struct RepositoryPreviewCommand: Command {
     let repository = try RepositoryExchange.url(arguments)
     let source = try CommandFile(signed: arguments.operands[0])
     let bytes: [UInt8]
-    do throws(FileRefusal) { bytes = try source.contents() } catch {
-      throw CommandError.refused("\(source.path): \(error.words)".printable)
+    do throws(FileRefusal) {
+      bytes = try source.contents()
+      let file = try TokenScriptReader().read(bytes, now: .now())
+      if file.isUnbuilt { throw FileRefusal(reason: FileRefusal.unbuilt) }
+    } catch {
+      let advice = error.advice(at: source.path).map { "; \($0)" }.joined()
+      throw CommandError.refused("\(source.path): \(error.words)\(advice)".printable)
     }
     let answer = try await RepositoryExchange().send(
       OutgoingRequest(.post, "\(repository)/preview", body: bytes), expecting: .created)

@@ -75,10 +75,11 @@ struct RepositorySignCommand: Command {
       writer = try SignatureWriter(key: key, certificates: certificates)
     } catch { throw .refused("\(files.certificate ?? files.key): \(error)") }
     let bytes: [UInt8]
+    let isUnbuilt: Bool
     let signatures: Int
     do throws(FileRefusal) {
       bytes = try CommandFile(files.input).contents()
-      _ = try TokenScriptReader().read(bytes, now: now)
+      isUnbuilt = try TokenScriptReader().read(bytes, now: now).isUnbuilt
     } catch {
       let advice = error.advice(at: files.input).map { "; \($0)" }.joined()
       throw .refused("\(files.input): \(error.words); only a TokenScript can be signed\(advice)")
@@ -87,6 +88,8 @@ struct RepositorySignCommand: Command {
       signatures = try SignatureVerifier().verify(XMLDocument(parsing: bytes)).count
     } catch let error as SignatureError where error.code == .unsigned {
       signatures = 0
+    } catch let error as SignatureError where error.code == .defaultNamespace {
+      throw .refused("\(files.input): \(error); \(FileRefusal.defaultNamespaceStep)")
     } catch {
       throw .refused(
         "\(files.input): its signature does not hold, and a further one would cover it: \(error); "
@@ -103,6 +106,9 @@ struct RepositorySignCommand: Command {
       "\(files.output): signature \(signatures + 1) with the \(key.publicKey.kind.rawValue) key "
         + "\(key.publicKey.identifier) at \(now.wholeSecond)"
     ]
+    if isUnbuilt {
+      lines.append("warning: this is \(FileRefusal.unbuilt); \(TokenScriptFile.buildStep)")
+    }
     if certificates.count == 1, certificates[0].delegator == nil {
       lines.append(
         "warning: the official engine ignores a signature with a single certificate unless "

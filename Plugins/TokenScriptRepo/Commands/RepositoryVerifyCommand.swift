@@ -195,18 +195,21 @@ struct FileReport: Sendable {
 }
 
 extension TokenScriptFile {
+  /// The step that makes a file of a source.
+  static let buildStep =
+    "build it: tokenscript build in the project's folder, and then use out/tokenscript.tsml"
+
+  /// True for a source of the official tool, of which it has yet to make a file.
+  var isUnbuilt: Bool { warnings.contains(TokenScriptReader.unbuilt) }
+
   /// Returns the steps by which an author gets a file served, in their order.
   ///
   /// - Parameters:
   ///   - isForPublishing: whether the file is to be published over HTTP.
   func advice(at path: String, _ rules: RepositoryRules, isForPublishing: Bool) -> [String] {
     var advice: [String] = []
-    if warnings.contains(TokenScriptReader.unbuilt) {
-      // The build adds everything else that is missing.
-      return [
-        "build it: tokenscript build in the project's folder, and then use out/tokenscript.tsml"
-      ]
-    }
+    // The build adds everything else that is missing.
+    if isUnbuilt { return [Self.buildStep] }
     if warnings.contains(where: { $0.contains("names no network") }) {
       advice.append("add network=\"…\" to every address, with the number of its chain")
     }
@@ -221,11 +224,9 @@ extension TokenScriptFile {
     }
     switch signature {
     case .failed(let refusal) where refusal.reason == "not signed":
-      advice.append("sign it: awd repo sign --key KEY '\(path)'")
+      advice.append("sign it: awd repo sign --key KEY \(path.quotedForShell)")
     case .failed(let refusal) where refusal.reason == FileRefusal.defaultNamespace:
-      advice.append(
-        "the default namespace (xmlns=) on the root is the cause, which the official tool leaves out of "
-          + "what it signs: move it to the elements below, build and sign again")
+      advice.append(FileRefusal.defaultNamespaceStep)
     case .failed:
       advice.append("remove the signature and sign it again: any change breaks a signature")
     case .passed where isForPublishing && signer?.time == nil:
@@ -242,15 +243,24 @@ extension TokenScriptFile {
 }
 
 extension FileRefusal {
+  /// The reason for a source of the official tool, where a file is needed.
+  static let unbuilt = "a source that is not built"
+  /// The step that gets a signature good which the official tool has made of a root with a default namespace.
+  static let defaultNamespaceStep =
+    "the default namespace (xmlns=) on the root is the cause, which the official tool leaves out of "
+    + "what it signs: move it to the elements below, build and sign again"
+
   /// Returns the steps that make a file readable, or none if there is no such way.
   func advice(at path: String) -> [String] {
+    if reason == Self.defaultNamespace { return [Self.defaultNamespaceStep] }
+    if reason == Self.unbuilt { return [TokenScriptFile.buildStep] }
     guard reason == Self.doctype else { return [] }
     let name = path.replacing(/\.(xml|tsml)$/, with: "")
     let new = "\(name)-expanded.tsml"
     return [
-      "expand its entities: xmllint --noent --dropdtd --output '\(new)' '\(path)' "
-        + "(in Debian's package libxml2-utils)",
-      "then sign the new file: awd repo sign --key KEY '\(new)'",
+      "expand its entities: xmllint --noent --dropdtd --output \(new.quotedForShell) "
+        + "\(path.quotedForShell) (in Debian's package libxml2-utils)",
+      "then sign the new file: awd repo sign --key KEY \(new.quotedForShell)",
     ]
   }
 }

@@ -279,14 +279,8 @@ struct WalletFetchText {
     lines = choices.map { choice in
       let title = choice.title.flatMap { $0 == choice.signer ? nil : "  \($0)" } ?? ""
       let modified = choice.modified.map { "  \($0)" } ?? ""
-      return "--signer \(quoted(choice.signer ?? choice.url))\(title)\(modified)".printable
+      return "--signer \((choice.signer ?? choice.url).quotedForShell)\(title)\(modified)".printable
     }
-  }
-
-  /// Quotes a word for a shell.
-  private func quoted(_ word: String) -> String {
-    // By scalars: with an accent behind it a quotation mark is another character.
-    word.unicodeScalars.reduce(into: "'") { $0 += $1 == "'" ? "'\\''" : "\($1)" } + "'"
   }
 
   private mutating func refuse(

@@ -297,8 +297,9 @@ extension XMLElement {
   ///
   /// - Parameter allowingClearText: whether `http:` is allowed.
   func icon(allowingClearText: Bool) -> String? {
-    // One more character than is allowed shows that the text was cut.
-    guard let text = meta("iconUrl", limit: PictureURL.lengthLimit + 4) else { return nil }
+    guard var text = meta("iconUrl", limit: PictureURL.brokenLengthLimit) else { return nil }
+    // The programs that make base64 break it into lines.
+    if text.hasPrefix("data:") { text.removeAll { $0 == " " } }
     return allowingClearText && text.hasPrefix("http:") ? text.openable : text.openableIcon
   }
 
@@ -348,6 +349,8 @@ enum PictureURL {
   private static let sizeLimit = 16 << 10
   /// The longest URL: the picture in base64, with the type before it.
   static let lengthLimit = (sizeLimit + 2) / 3 * 4 + 32
+  /// The longest one in lines of 32 characters or more. One that is cut there is too long in any case.
+  static let brokenLengthLimit = lengthLimit + lengthLimit / 32 + 4
 
   /// The types, and the bytes that a picture of each begins with.
   private static let types: [(type: String, beginning: [[UInt8]])] = [
