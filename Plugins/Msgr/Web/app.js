@@ -32,6 +32,8 @@ let msgr, stream, me, partner = "";
 let lists = nobody;
 const messages = new Map();
 const waiting = new Map();
+// The Order of what was written last: messages that wait are sent in this order, also by a page that was loaded meanwhile.
+let lastOrder = 0;
 
 let topics = [];
 /** The topic of a conversation: only its messages, or the subscription, tell it from a person who is called so. */
@@ -78,7 +80,10 @@ async function start() {
   me = name;
   messages.clear();
   for (const message of await archive.all("messages")) messages.set(message.Id, message);
-  for (const message of await archive.all("waiting")) waiting.set(message.ClientId, message);
+  const unsent = await archive.all("waiting");
+  unsent.sort((a, b) => (a.Order ?? 0) - (b.Order ?? 0) || Date.parse(a.Time) - Date.parse(b.Time));
+  for (const message of unsent) waiting.set(message.ClientId, message);
+  lastOrder = Math.max(lastOrder, ...unsent.map(({ Order = 0 }) => Order));
   lists = archive.values.lists ?? lists;
   show();
   stream = msgr.stream({
@@ -281,7 +286,7 @@ onSubmit($("compose"), async () => {
   const text = answered ? `> ${answered}\n${written}` : written, answer = answered;
   const message = {
     ClientId: newIdentifier(), UserFrom: me, UserTo: name, Message: text,
-    Time: new Date().toISOString(),
+    Time: new Date().toISOString(), Order: ++lastOrder,
   };
   $("text").value = "";
   reply();
