@@ -93,11 +93,15 @@ export class Account {
 
   /** What an export has in it. */
   exported() {
+    const isSent = ({ state }) => state === undefined || state === "sent";
+    // As they stand in the chats: whoever imports them gives them their places in the order of the file.
+    const sent = [...this.messages.values()].filter(isSent).sort((a, b) => a.order - b.order);
     return JSON.stringify({
       account: this.credentials(),
       people: this.people,
-      messages: [...this.messages.values()].filter(({ state }) => state === undefined || state === "sent").map((message) => ({
-        time: message.time, from: message.from, to: message.from === this.me ? message.chat : this.me, messageID: message.id,
+      messages: sent.map((message) => ({
+        time: message.time, from: message.from, messageID: message.id,
+        to: message.from === this.me || this.isForum(message.chat) ? message.chat : this.me,
         content: JSON.stringify({
           text: message.text || undefined, file: message.file, invitation: message.invitation, reply: message.reply,
         }),
@@ -114,8 +118,9 @@ export class Account {
     const me = hex(nacl.box.keyPair.fromSecretKey(bytes(encryptionSecret)).publicKey);
     const taken = messages.filter(({ messageID }) => !this.messages.has(messageID)).flatMap((one) => {
       const shown = shownOf(readContent(utf8(one.content))), isOwn = one.from === me;
-      return !shown || !isOwn && one.to !== me ? [] : [this.record({
-        id: one.messageID, chat: isOwn ? one.to : one.from, from: one.from, time: one.time, ...shown,
+      const isPost = Boolean(this.people.forums?.[one.to]);
+      return !shown || !isOwn && !isPost && one.to !== me ? [] : [this.record({
+        id: one.messageID, chat: isOwn || isPost ? one.to : one.from, from: one.from, time: one.time, ...shown,
         state: isOwn ? "sent" : undefined,
       })];
     });
