@@ -81,7 +81,8 @@ export class Account {
   /** Forgets an account that the service didn't take. */
   async unmake() {
     this.device?.stop();
-    this.self = this.state = undefined;
+    this.self = this.state = this.device = undefined;
+    this.isRefused = this.isOpen = false;
     await this.store.write([["self", "self", undefined], ["state", "state", undefined]]);
   }
 
@@ -144,7 +145,7 @@ export class Account {
     let credential;
     if (proof) credential = bytes(proof);
     else if (token) credential = utf8(token);
-    this.device = new Device({
+    const device = this.device = new Device({
       url, pin: this.pin, keys: this.keys, closesVersion1: true, forums: this.forums.known(),
       account: isMade ? null : { name, uid, token: credential },
       journal: {
@@ -153,7 +154,8 @@ export class Account {
         append: (entry, state) => this.append(entry, state),
         appendAll: (entries, state) => this.appendAll(entries, state),
       },
-      status: (word, detail) => this.status(word, detail),
+      // The device of an account that the service didn't take may still end.
+      status: (word) => { if (device === this.device) this.status(word); },
     });
   }
 

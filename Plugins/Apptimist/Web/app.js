@@ -185,7 +185,6 @@ async function linked() {
     if (!r) throw new Error(t("This link is incomplete or damaged. Copy it again from the other device."));
     const content = await link(base, r, account.deviceName);
     await confirmed(content);
-    if (account.self) await account.unmake();
     await take({ account: content });
   } catch ({ message }) {
     error.textContent = message;
@@ -199,6 +198,8 @@ async function take(content) {
   if (service.encryptionKey !== apptimist.hex(encryptionKey) || service.authenticationKey !== apptimist.hex(authenticationKey)) {
     throw new Error(t("This account belongs to another service."));
   }
+  // An account that was begun here ends: it may still be asked for, at a wallet or at the service.
+  if (account.self) await account.unmake();
   await account.take(content);
   navigator.storage?.persist?.();
   await enter();
@@ -235,6 +236,8 @@ onSubmit($("make"), async ({ name, token }) => {
   if (service.identity === "siwe" && !wallet) throw new Error(t("No wallet is here. See below how to get on."));
   if (account.self) await account.unmake();
   const pin = await serviceKeys();
+  // Another account was taken meanwhile.
+  if (account.self) return;
   if (service.identity === "oidc") {
     const { newState, request } = await import("./{{oidc.js}}"), state = newState();
     await account.make(chosen, undefined, pin, state);
@@ -247,21 +250,27 @@ onSubmit($("make"), async ({ name, token }) => {
 
 /** Has the wallet sign; false if the person chooses to link this browser to the wallet's account instead. */
 async function signedByWallet() {
-  const { signIn } = await import("./{{siwe.js}}"), asked = $("asked");
+  const { signIn } = await import("./{{siwe.js}}"), asked = $("asked"), { self } = account;
+  // Another account may be taken while the wallet asks: the answer is none of its.
+  const isOver = () => account.self !== self;
   const buttons = $("wallets").querySelectorAll("button");
   for (const one of buttons) one.ariaBusy = "true";
   asked.textContent = t("Answer in your wallet.");
   try {
-    const answer = await signIn(wallet, service.chains ?? [1], base, account.self, (words) => { asked.textContent = words; });
+    const answer = await signIn(wallet, service.chains ?? [1], base, self, (words) => { asked.textContent = words; });
+    if (isOver()) return false;
     asked.textContent = "";
     for (const one of buttons) one.ariaBusy = null;
-    if (answer.isKnown && !await startsNew()) {
+    const isNew = !answer.isKnown || await startsNew();
+    if (isOver()) return false;
+    if (!isNew) {
       await account.unmake();
       return false;
     }
     await account.signedIn(answer);
     return true;
   } catch (error) {
+    if (isOver()) return false;
     await account.unmake();
     throw error;
   } finally {
