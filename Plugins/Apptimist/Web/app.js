@@ -38,14 +38,20 @@ function view(name) {
 
 /** Only one page of a browser holds the connection. */
 function hold(options) {
+  let isHeld = false;
   return new Promise((resolve) => {
     navigator.locks.request(place, options, async (lock) => {
-      resolve(Boolean(lock));
+      isHeld = Boolean(lock);
+      resolve(isHeld);
       if (lock) await new Promise(() => {});
     }).catch(() => {
-      // Another page has taken it.
-      account?.stop();
       view("elsewhere");
+      if (!isHeld) return;
+      // Another page has taken it. Nothing of what lives here may go on beside that page, or store what is old: this one
+      // begins anew, and finds the lock taken.
+      account?.stop();
+      account?.store.end();
+      location.reload();
     });
   });
 }

@@ -131,9 +131,15 @@ export class Store {
     this.onmended?.();
   }
 
+  /** Nothing is written from now on. */
+  end() {
+    this.isEnding = true;
+    clearTimeout(this.probing);
+  }
+
   /** Forgets everything, the keys too. */
   clear() {
-    this.isEnding = true;
+    this.end();
     const kinds = ["records", "seen", "keys"];
     return this.last = this.last.then(() => this.transact(kinds, (...stores) => stores.forEach((store) => store.clear())));
   }
@@ -179,6 +185,7 @@ export class Store {
 
   /** Writes all or nothing: triples of kind, identifier and value, which is undefined for what is to be removed. */
   write(records, seen = []) {
+    if (this.isEnding) return Promise.reject(new Error("the browser keeps nothing any more"));
     // As they are now: they may change until it is their turn.
     const texts = records.map(([kind, id, value]) =>
       [`${kind} ${id}`, value === undefined ? undefined : JSON.stringify([kind, id, value])]);
