@@ -38,6 +38,8 @@ export class Account {
     account.sealed = all.sealed ?? new Map();
     account.chats = new Map();
     account.running = new Set();
+    // Places in the order of sending of what is still being made ready.
+    account.reserved = new Set();
     account.settlers = new Map();
     account.chains = [];
     account.provesIdentities = false;
@@ -551,7 +553,7 @@ export class Account {
   /** Gives a message its place, and says why its time is doubtful, if it is. */
   record(message) {
     const now = Date.now() / 1000;
-    message.order = ++this.order;
+    message.order ??= ++this.order;
     message.came ??= Math.round(now);
     if (message.from !== this.me && message.time > now + 120) message.doubt = "ahead";
     else if (message.from !== this.me && message.time < this.newest - DAY) message.doubt = "late";
@@ -566,7 +568,8 @@ export class Account {
 
   show(message) {
     this.messages.set(message.id, message);
-    this.list(message.chat).push(message);
+    const list = this.list(message.chat);
+    list.splice(list.findLastIndex(({ order }) => order < message.order) + 1, 0, message);
     if (this.isOpen) this.look(message.chat).catch(() => {});
     this.arrived?.(message);
   }
@@ -667,8 +670,20 @@ export class Account {
 
   truncation(id) { return { id: `- ${id}`, type: "truncate", order: ++this.order, truncates: id }; }
 
-  /** Sends a text, a file that was sealed, or an invitation; `reply` is the message that is answered. */
-  async send(chat, said, { file, invitation, reply } = {}) {
+  /** Takes a place in the order of sending for what is still being made ready: until it is free, nothing later is sent. */
+  reserve() {
+    // One for the message, one for its copy.
+    const order = this.order + 1;
+    this.order += 2;
+    this.reserved.add(order);
+    return { order, free: () => { this.reserved.delete(order); this.pump(); } };
+  }
+
+  /**
+   * Sends a text, a file that was sealed, or an invitation; `reply` is the message that is answered, `order` the place that
+   * was reserved.
+   */
+  async send(chat, said, { file, invitation, reply, order } = {}) {
     for (const one of this.chats.get(chat) ?? []) delete one.isNews;
     // Not waited for: what is said next would overtake this.
     const allowing = this.isAllowed(chat) ? undefined : this.allow(chat);
@@ -676,6 +691,7 @@ export class Account {
     const content = contentOf({ text: said || undefined, reply: answered, file: file?.about, invitation });
     const job = this.jobFor(chat, content);
     job.message = job.id;
+    job.order = order ?? job.order;
     if (file) {
       job.uploads = file.parts.map(({ name }) => ({ file: name }));
       for (const { name, data } of file.parts) this.uploads.set(name, base64(data));
@@ -684,12 +700,13 @@ export class Account {
     }
     const message = this.record({
       id: job.id, chat, from: this.me, time: Number(job.time), text: said, file: file?.about, invitation, reply: answered,
-      state: "waiting", key: this.isForum(chat) ? postKey(chat, this.me, job.time, utf8(content)) : undefined,
+      state: "waiting", order, key: this.isForum(chat) ? postKey(chat, this.me, job.time, utf8(content)) : undefined,
       // Whoever reads a forum has the own posts in the queue, too.
       copies: this.isForum(chat) ? [this.copyID(job)] : undefined,
     });
     const copy = this.jobFor(this.me, contentOf({ sent: { to: chat, time: message.time, messageID: job.id, content } }));
     message.copy = copy.id;
+    if (order) copy.order = order + 1;
     await Promise.all([allowing, this.enqueue([message], [job, copy])]);
     return message;
   }
@@ -727,7 +744,7 @@ export class Account {
   /** Has a job sent after those before it. */
   deliver(job) {
     if (this.running.has(job.id) || this.queue.includes(job.id)) return;
-    this.queue.push(job.id);
+    this.queue.splice(this.queue.findLastIndex((id) => this.jobs.get(id)?.order < job.order) + 1, 0, job.id);
     this.pump();
   }
 
@@ -737,7 +754,10 @@ export class Account {
     this.isPumping = true;
     try {
       while (this.isOpen && this.queue.length) {
-        const job = this.jobs.get(this.queue.shift());
+        const job = this.jobs.get(this.queue[0]);
+        // What was chosen before it is still being made ready.
+        if (job?.order > Math.min(...this.reserved)) break;
+        this.queue.shift();
         if (!job || job.why || this.running.has(job.id)) continue;
         const isToOthers = job.type === "message" && job.to !== this.me;
         if (isToOthers) await this.look(job.to).catch(() => {});

@@ -381,17 +381,21 @@ export class Chat {
   async sendFiles(files) {
     const { account, key } = this;
     this.trouble("");
-    for (const file of files) {
+    // In the order chosen, also where a later one, or what is written meanwhile, is made ready first.
+    const places = files.map(() => account.reserve());
+    for (const [i, file] of files.entries()) {
       try {
         if (file.size > FILE_MAX && !pictures.includes(file.type)) throw new Error(t("“{name}” is too large: a file has at most 25 MiB.", { name: file.name }));
         const { seal } = await import("./{{files.js}}");
         const sealed = await seal(file, account.pieceMax);
-        const message = await account.send(key, "", { file: sealed });
+        const message = await account.send(key, "", { file: sealed, order: places[i].order });
         if (pictures.includes(file.type)) this.remember(message.id, URL.createObjectURL(file));
         this.show();
         if (this.key === key) this.toEnd();
       } catch (error) {
         this.trouble(account.store.isBroken ? t("Not sent: this browser can’t store it.") : error.message);
+      } finally {
+        places[i].free();
       }
     }
   }
