@@ -19,6 +19,8 @@ export class Chat {
     this.items = new Map();
     // The addresses of pictures that were fetched, or chosen here, by message.
     this.shownPictures = new Map();
+    // Strangers' pictures that somebody wanted to see, by message.
+    this.uncovered = new Set();
     // How much of a file is there already, by message.
     this.moved = new Map();
     this.isAtEnd = true;
@@ -477,21 +479,24 @@ export class Chat {
     }
   }
 
-  /** A file: pictures of allowed people are shown, the rest is fetched when somebody asks for it, and nothing from a stranger. */
+  /** A file: pictures of allowed people are shown, the rest is fetched when somebody asks for it. */
   file(message, isLive) {
     const { file } = message, name = nameOf(file), isPicture = pictures.includes(file.type);
     const failed = element("p", { className: "error", role: "alert" });
     if (message.state === "waiting") return this.sending(message, name, isPicture);
     const saving = iconButton("save", t("Save {name}", { name }), () => this.saveFile(message, name, saving, failed));
-    if (isPicture && isLive) return element("div", {}, this.picture(message, name, failed), failed);
+    const isShown = isLive || this.uncovered.has(message.id);
+    if (isPicture && isShown) return element("div", {}, this.picture(message, name, failed), failed);
     const place = element("div", { className: "file" }, icon(shapeOf(file)),
       element("span", { className: "about" }, bdi(name), element("small", { text: sizeOf(file.size) })));
     if (isPicture) {
-      const show = button(t("Show"), () => place.replaceWith(this.picture(message, name, failed)));
-      show.disabled = saving.disabled = !isLive;
-      place.append(show);
+      place.append(button(t("Show"), () => {
+        this.uncovered.add(message.id);
+        place.replaceWith(element("div", {}, this.picture(message, name, failed), failed));
+      }));
     }
-    saving.disabled = !isLive;
+    // Who asks for the first time is answered first; readers of a forum may be strangers.
+    saving.disabled = !isLive && this.isRequest();
     place.append(saving, failed);
     return place;
   }
