@@ -437,7 +437,8 @@ class Device {
   }
 
   greet(reader) {
-    reader.big(8);
+    // The seconds by which the service's clock is ahead of the own one.
+    this.skew = Number(reader.big(8)) - Date.now() / 1000;
     this.limits = { header: reader.uint(4), data: reader.uint(4), page: reader.uint(2) };
     reader.end();
     const { connection, keys, state } = this, { h } = connection.keys;

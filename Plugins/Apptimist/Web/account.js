@@ -550,9 +550,12 @@ export class Account {
     return () => this.show(message);
   }
 
+  /** The service's time in seconds; the own clock may be wrong. */
+  get now() { return Date.now() / 1000 + (this.device?.skew ?? 0); }
+
   /** Gives a message its place, and says why its time is doubtful, if it is. */
   record(message) {
-    const now = Date.now() / 1000;
+    const { now } = this;
     message.order ??= ++this.order;
     message.came ??= Math.round(now);
     if (message.from !== this.me && message.time > now + 120) message.doubt = "ahead";
@@ -563,7 +566,7 @@ export class Account {
 
   /** The newest time: known people alone move it, and never beyond now. */
   seeTime({ from, time }) {
-    if (this.isAllowed(from)) this.newest = Math.max(this.newest, Math.min(time, Date.now() / 1000));
+    if (this.isAllowed(from)) this.newest = Math.max(this.newest, Math.min(time, this.now));
   }
 
   show(message) {
