@@ -709,6 +709,7 @@ export class Account {
     });
     const copy = this.jobFor(this.me, contentOf({ sent: { to: chat, time: message.time, messageID: job.id, content } }));
     message.copy = copy.id;
+    copy.after = job.id;
     if (order) copy.order = order + 1;
     await Promise.all([allowing, this.enqueue([message], [job, copy])]);
     return message;
@@ -720,6 +721,7 @@ export class Account {
     this.amended(message.chat, this.me, readContent(utf8(content), Number(job.time)), records);
     await this.store.write(records);
     const copy = this.jobFor(this.me, contentOf({ sent: { to: message.chat, time: Number(job.time), messageID: job.id, content } }));
+    copy.after = job.id;
     await this.enqueue([], [job, copy]);
   }
 
@@ -762,6 +764,8 @@ export class Account {
         if (job?.order > Math.min(...this.reserved)) break;
         this.queue.shift();
         if (!job || job.why || this.running.has(job.id)) continue;
+        // The own other devices are told of what was sent, not of what may fail.
+        if (this.jobs.has(job.after)) continue;
         const isToOthers = job.type === "message" && job.to !== this.me;
         if (isToOthers) await this.look(job.to).catch(() => {});
         // The connection was lost meanwhile: the next one begins with all jobs anew.
@@ -854,6 +858,7 @@ export class Account {
     if (!this.jobs.delete(job.id)) return;
     this.settlers.get(job.id)?.resolve();
     this.settlers.delete(job.id);
+    for (const copy of this.copiesOf(job)) this.deliver(copy);
     const message = this.messages.get(job.message);
     if (message) { message.state = "sent"; delete message.why; }
     await this.store.write([
@@ -863,6 +868,9 @@ export class Account {
     if (isFirst) message.isNews = true;
     this.changed();
   }
+
+  /** What the own other devices are told once a job is done. */
+  copiesOf({ id }) { return [...this.jobs.values()].filter(({ after }) => after === id); }
 
   /** Forgets what was uploaded, or is not to be uploaded any more. */
   withoutUploads(job) {
@@ -881,7 +889,12 @@ export class Account {
     if (error.code === 3 || error.code === 8) return void setTimeout(() => this.deliver(job), 30_000);
     const message = this.messages.get(job.message);
     // What nobody sees is given up.
-    if (!message) return this.done(job);
+    if (!message) {
+      const copies = this.copiesOf(job);
+      for (const { id } of copies) this.jobs.delete(id);
+      await this.store.write(copies.map(({ id }) => ["job", id, undefined]));
+      return this.done(job);
+    }
     job.why = message.why = words[error.code] ?? `The service refuses it (error ${error.code}).`;
     message.state = "failed";
     await this.store.write([["job", job.id, job], ["message", message.id, message]]);
