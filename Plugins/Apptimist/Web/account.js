@@ -578,7 +578,7 @@ export class Account {
   }
 
   drop(message) {
-    this.messages.delete(message.id);
+    if (!this.messages.delete(message.id)) return;
     const list = this.list(message.chat);
     list.splice(list.indexOf(message), 1);
     if (!list.length) this.chats.delete(message.chat);
@@ -914,7 +914,8 @@ export class Account {
   /** Deletes messages here, on all own devices, and at the service. */
   async remove(list) {
     const gone = [], jobs = [];
-    for (const message of [...list]) {
+    // What is gone already, as after a second click, is passed over.
+    for (const message of list.filter(({ id }) => this.messages.has(id))) {
       const isOwn = message.from === this.me;
       const waiting = this.jobs.get(message.id), copy = isOwn && this.jobs.get(message.copy);
       // A message that is on its way arrives; one that failed, or waits, does not.
