@@ -882,11 +882,14 @@ export class Account {
 
   async failed(job, error) {
     this.running.delete(job.id);
-    this.settlers.get(job.id)?.reject(error);
-    this.settlers.delete(job.id);
+    // What was lost with a connection goes on with the next one, and whoever waits for it waits on.
     if (!(error instanceof Refused) || !this.jobs.has(job.id)) return;
     if (error.code === 1 && job.to) this.forums.check(job.to).catch(() => {});
-    if (error.code === 3 || error.code === 8) return void setTimeout(() => this.deliver(job), 30_000);
+    const waits = this.settlers.get(job.id);
+    this.settlers.delete(job.id);
+    waits?.reject(error);
+    // What somebody was told of isn't tried again behind their back.
+    if (!waits && (error.code === 3 || error.code === 8)) return void setTimeout(() => this.deliver(job), 30_000);
     const message = this.messages.get(job.message);
     // What nobody sees is given up.
     if (!message) {

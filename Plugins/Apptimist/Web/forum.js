@@ -26,6 +26,8 @@ export function showNewForum(account, base, open) {
     } catch (error) {
       throw new Error(wordsOf(error, making));
     }
+    // Who has closed it meanwhile does something else now.
+    if (!dialog.open) return;
     dialog.close();
     open(key);
   });
