@@ -833,11 +833,12 @@ export class Account {
     for (const [file, { time }] of this.files()) if (time < Date.now() - 30 * DAY * 1000) await this.forget(file);
   }
 
-  /** The sealed pieces of a message's file; `heard` is told of each. */
+  /** The sealed pieces of a message's file, which may still be here; `heard` is told of each. */
   async fetch({ from, file }, heard = () => {}) {
     const names = file.pieces ?? [file.file], pieces = [];
     for (const name of names) {
-      pieces.push(await this.device.read(bytes(from), name));
+      const waiting = this.uploads.get(name);
+      pieces.push(waiting === undefined ? await this.device.read(bytes(from), name) : ofBase64(waiting));
       heard(pieces.length / names.length);
     }
     return pieces;
