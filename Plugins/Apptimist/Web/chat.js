@@ -27,15 +27,18 @@ export class Chat {
     $("back").onclick = close;
     $("earlier").onclick = () => { this.count += PAGE; this.show(); };
     $("allow").onclick = () => account.allow(this.key).catch(() => this.trouble(t("That could not be done. Try again later.")));
+    // Another chat may be open when the question is answered.
     $("delete-request").onclick = async () => {
+      const { key } = this;
       if (!await sure(t("What was written is deleted."), t("Delete"))) return;
-      await account.deleteChat(this.key);
-      close();
+      await account.deleteChat(key);
+      if (this.key === key) close();
     };
     $("block-request").onclick = async () => {
+      const { key } = this;
       if (!await sure(t("What was written is deleted, and what comes from there is not shown."), t("Block"))) return;
-      await account.block(this.key);
-      close();
+      await account.block(key);
+      if (this.key === key) close();
     };
     $("text").enterKeyHint = matchMedia("(pointer: coarse)").matches ? "enter" : "send";
     $("text").onkeydown = (event) => {
