@@ -28,6 +28,8 @@ placeIcons();
 translate();
 
 let account, chat, drawing, lastDraw = 0, service = {}, wallet, isUnfolded;
+/** The wallets that are here. */
+const offered = [];
 
 const views = ["welcome", "locked", "elsewhere", "linking", "home"];
 function view(name) {
@@ -128,6 +130,7 @@ async function offerWallets() {
   $("make-button").hidden = true;
   const offer = (name, provider) => {
     $("no-wallet").hidden = true;
+    offered.push(provider);
     const made = button(name, () => {
       if ($("make").dataset.busy) return;
       wallet = provider;
@@ -239,7 +242,12 @@ async function comeBack() {
 onSubmit($("make"), async ({ name, token }) => {
   const chosen = name.value.trim().normalize("NFC");
   if (!chosen) throw new Error(t("Type a name first: others see it."));
-  if (service.identity === "siwe" && !wallet) throw new Error(t("No wallet is here. See below how to get on."));
+  // Enter in the name's field chooses none: the only one is meant.
+  const signer = wallet ?? (offered.length === 1 ? offered[0] : undefined);
+  wallet = undefined;
+  if (service.identity === "siwe" && !signer) {
+    throw new Error(offered.length ? t("Choose one of the wallets below.") : t("No wallet is here. See below how to get on."));
+  }
   if (account.self) await account.unmake();
   const pin = await serviceKeys();
   // Another account was taken meanwhile.
@@ -250,12 +258,12 @@ onSubmit($("make"), async ({ name, token }) => {
     return location.assign(request(service, account.self, state, `${base}/app/`));
   }
   await account.make(chosen, token.value.trim(), pin);
-  if (service.identity === "siwe" && !await signedByWallet()) return;
+  if (service.identity === "siwe" && !await signedByWallet(signer)) return;
   await made();
 });
 
 /** Has the wallet sign; false if the person chooses to link this browser to the wallet's account instead. */
-async function signedByWallet() {
+async function signedByWallet(wallet) {
   const { signIn } = await import("./{{siwe.js}}"), asked = $("asked"), { self } = account;
   // Another account may be taken while the wallet asks: the answer is none of its.
   const isOver = () => account.self !== self;
@@ -316,7 +324,7 @@ async function made() {
     await account.unmake();
     const byIdentity = {
       invite: t("The invitation is not valid."),
-      siwe: t("The service did not accept the wallet’s signature. Try again, with the account that you have chosen in the wallet."),
+      siwe: t("The service did not accept the wallet’s signature. Try again, with the account that you have chosen in the wallet. A wallet that is a contract must be on a network that this service asks."),
     }[service.identity] ?? t("The identity provider’s answer was not accepted. Try again.");
     throw new Error({ 1: byIdentity, 4: t("The service doesn’t accept this name. Choose another one."), 5: t("Too many accounts were made from here. Try again later.") }[code]
       ?? t("The service can’t be reached, or doesn’t accept the account. Try again later."));

@@ -62,12 +62,15 @@ const post = async (base, body) => {
 export async function signIn(provider, chains, base, self, progress = () => {}) {
   const encryption = nacl.box.keyPair.fromSecretKey(bytes(self.encryptionSecret));
   const authentication = nacl.sign.keyPair.fromSeed(bytes(self.authenticationSeed));
-  const ask = (method, params = []) => provider.request({ method, params }).catch((error) => { throw new Error(refusal(error)); });
+  const ask = async (method, params = []) => {
+    // A provider may also throw before there is a promise.
+    try { return await provider.request({ method, params }); } catch (error) { throw new Error(refusal(error ?? {})); }
+  };
   const address = String((await ask("eth_requestAccounts"))?.[0]);
   if (!/^0x[0-9a-fA-F]{40}$/.test(address)) throw new Error(t("The wallet named no address. Choose an account in the wallet, and try again."));
   // A key signs the same for each chain; a contract's wallet lives on one.
   const waited = new Promise((resolve) => setTimeout(resolve, 1_000));
-  const present = Number(await Promise.race([provider.request({ method: "eth_chainId", params: [] }), waited]).catch(() => NaN));
+  const present = Number(await Promise.race([ask("eth_chainId"), waited]).catch(() => NaN));
   const chain = chains.includes(present) ? present : chains[0] ?? 1;
   const { isThere, status, answer: { message, uid } } = await post(base, {
     address, chain, encryptionKey: hex(encryption.publicKey), authenticationKey: hex(authentication.publicKey),
