@@ -267,16 +267,15 @@ async function readUp() {
 const conversation = (name) => [...messages.values()]
   .filter((message) => partnerOf(message) === name).sort((a, b) => (a.Id < b.Id ? -1 : 1));
 
+/** How many messages of each conversation are unread. */
 function unread() {
   const counts = new Map();
-  let total = 0;
   for (const message of messages.values()) {
     const name = partnerOf(message);
     if (message.UserFrom === me || message.Id <= (reads()[name] ?? "")) continue;
     counts.set(name, (counts.get(name) ?? 0) + 1);
-    total += 1;
   }
-  return { counts, total };
+  return counts;
 }
 
 onSubmit($("compose"), async () => {
@@ -370,19 +369,20 @@ function showSoon() {
 }
 
 function show() {
-  const { counts, total } = unread();
-  showUnread(total, "Msgr");
+  const counts = unread();
   const last = new Map();
   for (const message of messages.values()) {
     const name = partnerOf(message);
     if (message.Id > (last.get(name)?.Id ?? "")) last.set(name, message);
   }
   for (const message of waiting.values()) last.set(message.UserTo, { ...message, Id: "g" });
-  const names = new Set([...last.keys(), ...lists.Friends, ...lists.Outgoing, ...topics.map(({ Topic }) => `#${Topic}`)]);
+  // Who only asks, or has asked, to be a friend stands among the requests, or nowhere.
+  const said = [...messages.values()].filter(({ AddRequest }) => !AddRequest).map(partnerOf);
+  const unsent = [...waiting.values()].map(({ UserTo }) => UserTo);
+  const names = new Set([...said, ...unsent, ...lists.Friends, ...lists.Outgoing, ...topics.map(({ Topic }) => `#${Topic}`)]);
+  if (last.has(partner)) names.add(partner);
   for (const name of lists.Blocked) if (name !== partner) names.delete(name);
-  // Who only asks to be a friend stands among the requests.
-  const isAsking = (name) => [...messages.values()].every((message) => partnerOf(message) !== name || message.AddRequest);
-  for (const name of lists.Incoming) if (name !== partner && isAsking(name)) names.delete(name);
+  showUnread([...names].reduce((sum, name) => sum + (counts.get(name) ?? 0), 0), "Msgr");
   const sorted = [...names].sort((a, b) =>
     (last.get(b)?.Id ?? "").localeCompare(last.get(a)?.Id ?? "") || a.localeCompare(b));
   const focused = document.activeElement?.closest("#people li")?.dataset.name;
