@@ -244,13 +244,23 @@ tabs.onmessage = ({ data }) => {
     messages.delete(data.discarded);
     return show();
   }
+  if (data.read) return hearRead(data.read);
+  if (data.draft) return hearDraft(data.draft);
   messages.set(data.Id, data);
   show();
 };
 
 async function noteRead(name, id) {
   if (id <= (reads()[name] ?? "")) return;
+  tabs.postMessage({ read: { name, id } });
   await archive.set("reads", { ...reads(), [name]: id });
+  show();
+}
+
+/** Another page has read up to a message. */
+function hearRead({ name, id }) {
+  if (id <= (reads()[name] ?? "")) return;
+  archive.values.reads = { ...reads(), [name]: id };
   show();
 }
 
@@ -309,7 +319,17 @@ onSubmit($("compose"), async () => {
 
 async function keepDraft(name, text) {
   const { [name]: before = "", ...others } = drafts();
-  if (before !== text) await archive.set("drafts", text ? { ...others, [name]: text } : others);
+  if (before === text) return;
+  tabs.postMessage({ draft: { name, text } });
+  await archive.set("drafts", text ? { ...others, [name]: text } : others);
+}
+
+/** Another page has the draft of a conversation: it isn't written over by what stands here. */
+function hearDraft({ name, text }) {
+  const { [name]: before = "", ...others } = drafts();
+  archive.values.drafts = text ? { ...others, [name]: text } : others;
+  if (partner === name && $("text").value === before) $("text").value = text;
+  show();
 }
 const keepText = () => { if (partner && !$("compose").hidden) keepDraft(partner, $("text").value).catch(() => {}); };
 $("text").addEventListener("input", keepText);
