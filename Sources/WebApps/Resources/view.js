@@ -43,6 +43,34 @@ export function sure(question, name) {
   });
 }
 
+// Back closes a dialog: where one opens, the history gets a second entry of the same address. That stays when the dialog is
+// closed otherwise, as something else may be opened at once, and is passed over on the way back.
+const opened = [];
+const whereabouts = () => ({ isSecond: Boolean(history.state?.isSecond), address: location.href });
+let last = whereabouts();
+
+function addSecond() {
+  if (!opened.length || history.state?.isSecond) return;
+  history.pushState({ isSecond: true }, "");
+  last = whereabouts();
+}
+
+new MutationObserver((changes) => {
+  for (const { target } of changes) {
+    if (target.localName !== "dialog" || target.open === opened.includes(target)) continue;
+    if (target.open) opened.push(target); else opened.splice(opened.indexOf(target), 1);
+  }
+  addSecond();
+}).observe(document.body, { subtree: true, attributeFilter: ["open"] });
+
+addEventListener("popstate", () => {
+  const before = last;
+  last = whereabouts();
+  const isBack = before.isSecond && !last.isSecond && before.address === last.address;
+  if (!isBack) return;
+  if (opened.length) opened.at(-1).close(); else history.back();
+});
+
 for (const closer of document.querySelectorAll("[data-close]")) {
   closer.addEventListener("click", () => closer.closest("dialog").close());
 }
