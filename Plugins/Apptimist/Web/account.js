@@ -374,7 +374,9 @@ export class Account {
   async exchange() {
     if (!this.isOpen || this.isUnreadable) return;
     const user = this.device.user;
-    const content = this.isDirty ? await this.device.lock(user, FILE) : await this.read();
+    // What is changed from now on has its own turn, with a lock.
+    const isWriting = this.isDirty;
+    const content = isWriting ? await this.device.lock(user, FILE) : await this.read();
     const clear = content.length ? openFile(this.pin, this.keys.encryption, FILE, content) : "{}";
     const theirs = clear === null ? null : readPeople(clear);
     if (!theirs) {
@@ -383,7 +385,7 @@ export class Account {
     }
     const merged = merge(this.people, theirs);
     await this.adopt(merged);
-    if (!this.isDirty) return;
+    if (!isWriting) return;
     await this.device.write(user, FILE, sealFile(this.pin, this.keys.encryption, FILE, sorted(merged)));
     // What was changed meanwhile goes with the next one.
     if (this.people === merged) {
