@@ -558,7 +558,8 @@ export class Chat {
     $("full").showModal();
     $("full-title").focus();
     try { picture.src = await this.pictureOf(message); } catch (error) {
-      $("full").close();
+      // Another one may be shown by now.
+      if (picture.isConnected) $("full").close();
       failed.textContent = error.message;
     }
   }
