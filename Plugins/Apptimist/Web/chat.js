@@ -68,6 +68,8 @@ export class Chat {
   async submit() {
     const said = $("text").value, { key, chosen, account } = this;
     if (!said.trim()) return;
+    // It may have been begun in time. What was written stays to be copied.
+    if (chosen?.edits && !isEditable(chosen.edits)) return this.trouble(t("It is too late to edit this message."));
     this.trouble(fits(said) ? "" : t("The message is too long: at most 65,536 bytes."));
     if (!fits(said)) return;
     // The draft is kept until the message is stored.

@@ -23,6 +23,7 @@ export default {
   "At the other device open “Settings”, then “Link a device”, and open its link here.": "Öffne am anderen Gerät „Einstellungen“, dann „Gerät verknüpfen“, und öffne den Link von dort hier.",
   "The invitation is not valid.": "Die Einladung ist nicht gültig.",
   "The service did not accept the wallet’s signature. Try again, with the account that you have chosen in the wallet. A wallet that is a contract must be on a network that this service asks.": "Der Dienst hat die Unterschrift der Wallet nicht angenommen. Versuche es noch einmal mit dem Konto, das du in der Wallet gewählt hast. Eine Wallet, die ein Vertrag ist, muss in einem Netz sein, das dieser Dienst fragt.",
+  "It is too late to edit this message.": "Es ist zu spät, diese Nachricht zu bearbeiten.",
   "Choose one of the wallets below.": "Wähle unten eine der Wallets.",
   "The identity provider’s answer was not accepted. Try again.": "Die Antwort des Anmeldedienstes wurde nicht angenommen. Versuche es noch einmal.",
   "The service doesn’t accept this name. Choose another one.": "Der Dienst nimmt diesen Namen nicht an. Wähle einen anderen.",

@@ -23,6 +23,7 @@ export default {
   "At the other device open “Settings”, then “Link a device”, and open its link here.": "En el otro dispositivo abre «Ajustes» y «Vincular un dispositivo», y abre aquí su enlace.",
   "The invitation is not valid.": "La invitación no es válida.",
   "The service did not accept the wallet’s signature. Try again, with the account that you have chosen in the wallet. A wallet that is a contract must be on a network that this service asks.": "El servicio no aceptó la firma del monedero. Inténtalo de nuevo con la cuenta que has elegido en el monedero. Un monedero que es un contrato debe estar en una red a la que este servicio pregunte.",
+  "It is too late to edit this message.": "Es demasiado tarde para editar este mensaje.",
   "Choose one of the wallets below.": "Elige abajo uno de los monederos.",
   "The identity provider’s answer was not accepted. Try again.": "No se aceptó la respuesta del proveedor de identidad. Inténtalo de nuevo.",
   "The service doesn’t accept this name. Choose another one.": "El servicio no acepta este nombre. Elige otro.",
