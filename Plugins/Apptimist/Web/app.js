@@ -332,6 +332,7 @@ async function made() {
     clearTimeout(slow);
     $("asked").textContent = "";
   }
+  navigator.storage?.persist?.();
   await enter();
 }
 
