@@ -331,7 +331,8 @@ class Device {
     this.expect(this.pingTimeout);
   }
 
-  // Tries now, as when the network is back: waits no longer, and asks a connection that seems open whether it is.
+  // Tries now, as when the network is back: waits no longer, asks a connection that seems open whether it is, and gives one
+  // that is being opened little time, as it may have begun on a network that is gone.
   hurry() {
     if (this.isStopped || !this.started) return;
     this.delay = 500;
@@ -339,6 +340,7 @@ class Device {
       clearTimeout(this.timer);
       this.connect();
     } else if (this.isLoggedIn) this.ping(5_000);
+    else this.expect(5_000);
   }
 
   // Ends the connection unless something comes from the service in time.
