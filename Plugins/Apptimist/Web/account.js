@@ -797,6 +797,8 @@ export class Account {
       job.sent = { ...job.sent, [i]: true };
       this.progress?.(job.message, (i + 1) / (job.uploads.length + 1));
     }
+    if (job.uploads && !this.jobs.has(job.id)) throw new Refused(0);
+    job.isGoing = true;
     return this.device.deliver({
       time: BigInt(job.time), recipient: bytes(job.to), to: bytes(job.to), from: this.device.user, eData: ofBase64(job.eData),
     });
@@ -846,13 +848,16 @@ export class Account {
     return pieces;
   }
 
-  /** Ends a file that is on its way; nothing of it arrives. */
+  /** Ends a file that is on its way; nothing of it arrives, or it is taken back. */
   async cancel(message) {
     const job = this.jobs.get(message.id);
+    // Its pieces are there, and the message may be: the service has been asked to deliver it.
+    const isGoing = this.running.has(message.id) && Boolean(job?.isGoing);
     this.running.delete(message.id);
     await this.remove([message]);
     if (!job?.uploads) return;
     await this.store.write(this.withoutUploads(job));
+    if (isGoing) await this.enqueue([], [this.jobFor(message.chat, contentOf({ takenBack: message.id }))]);
     await this.enqueue([], job.uploads.map(({ file }) => ({ id: `x ${file}`, type: "remove", order: ++this.order, file })));
   }
 
