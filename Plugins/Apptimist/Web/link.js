@@ -57,7 +57,8 @@ export function readAnswer(r, pair, part) {
 
 /** Leaves a part at the service. */
 export async function put(base, r, part, content) {
-  const { status } = await fetch(`${base}/link/${slotOf(r)}/${part}`, { method: "PUT", body: content });
+  const { status } = await fetch(`${base}/link/${slotOf(r)}/${part}`, { method: "PUT", body: content })
+    .catch((error) => { throw new Error(t("The service can’t be reached."), { cause: error }); });
   if (status === 429) throw new Error(t("Too many devices are being linked here. Try again in ten minutes."));
   if (status !== 201) throw new Error(t("This link was used before. Begin again at the other device."));
 }
