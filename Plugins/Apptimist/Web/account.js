@@ -325,7 +325,9 @@ export class Account {
   }
 
   verify(key, verified) {
-    return this.change("people", key, { state: "allowed", verified, authentication: this.known.get(key).authentication });
+    // Whoever is verified is known; who was blocked stays so, and who isn't verified any more is what they were.
+    const known = verified && !this.isBlocked(key) ? { state: "allowed" } : {};
+    return this.change("people", key, { ...known, verified, authentication: this.known.get(key).authentication });
   }
 
   async block(key) {
