@@ -8,7 +8,8 @@ import { t } from "./{{view.js}}";
 export function readTerm(typed, base, chains) {
   const text = typed.trim();
   if (!text) return null;
-  const key = /^(?:0x)?([0-9a-f]{64})$/i.exec(text)?.[1];
+  // Also in groups of four, as the apps show it.
+  const key = /^(?:0x)?((?:[0-9a-f]{4}\s*){15}[0-9a-f]{4})$/i.exec(text)?.[1].replace(/\s/g, "");
   if (key) return { key: key.toLowerCase() };
   if (/^https?:\/\//i.test(text)) return readLink(text, base);
   const address = /^(?:ethereum:|eip155:(\d+):)?(0x[0-9a-f]*)(?:@(\d+))?$/i.exec(text);

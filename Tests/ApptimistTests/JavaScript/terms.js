@@ -12,6 +12,8 @@ async function compare(terms) {
   for (const typed of ["", " ", "\n"]) check(typed, null);
   check(key, { key });
   check(` ${key.toUpperCase()} `, { key });
+  check(key.match(/.{4}/g).join(" "), { key });
+  check(`0x${key}`, { key });
   check(`${base}/app/#chat=${key}`, { key });
   check(`https://chat.example/siren/app#chat=${key}`, { key });
   check(address, { uids: [uid(1), uid(10)] });
