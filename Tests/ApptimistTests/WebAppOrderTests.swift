@@ -181,6 +181,13 @@ extension WebAppBrowserTests {
       field.files = transfer.files;
       field.dispatchEvent(new Event("change"));
       """)
+    // What is written while it is made ready stays behind it.
+    try anna.say("there it is")
+    try bert.wait("document.querySelector('#messages').textContent.includes('there it is')")
+    #expect(
+      try bert.browser.evaluate(
+        "[...document.querySelectorAll('#messages li[data-id]')].at(-2).textContent"
+      ).contains("long.bin"))
     try bert.run(
       """
       URL.createObjectURL = (blob) => { globalThis.saved = blob; return ""; };

@@ -162,6 +162,12 @@ extension WebAppBrowserTests {
     try keys.press("Escape", 27)
     try anna.wait("!document.querySelector('#details').open")
     #expect(try browser.evaluate("document.activeElement.id") == "details-open")
+    // Back closes it as well, and stays in the chat.
+    try keys.push("#details-open")
+    try anna.wait("document.querySelector('#details').open")
+    try anna.run("history.back()")
+    try anna.wait("!document.querySelector('#details').open")
+    try anna.wait("document.documentElement.dataset.chat === '\(bert.key)'")
 
     // The other one answers a request.
     let others = Keyboard(person: bert)

@@ -111,6 +111,27 @@ internal import Platform
     try bert.sees(all + ["gladly"])
   }
 
+  @Test func whatWaitsIsSentInTheOrderOfWriting() throws {
+    let site = try WebAppSite()
+    let anna = try WebAppPerson("anna", at: site)
+    let bert = try WebAppPerson("bert", at: site)
+    try anna.befriend(bert)
+    try anna.open("bert")
+    try anna.run(
+      """
+      const { fetch } = window;
+      window.fetch = (url, options) =>
+        String(url).endsWith('/message') ? Promise.reject(new TypeError()) : fetch(url, options);
+      """)
+    let all = (1...6).map { "message \($0)" }
+    for text in all { try anna.say(text) }
+    try anna.wait(for: "message 6", in: "#messages")
+    // The page that is loaded next sends them.
+    try anna.browser.open("\(site.address)/msgr/?again#bert")
+    try bert.open("anna")
+    try blockUntil { try bert.messages().suffix(all.count) == all[...] }
+  }
+
   @Test func whoSignsOutOfflineLeavesNothing() throws {
     let site = try WebAppSite()
     let anna = try WebAppPerson("anna", at: site)
