@@ -334,7 +334,7 @@ class Device {
   // Tries now, as when the network is back: waits no longer, asks a connection that seems open whether it is, and gives one
   // that is being opened little time, as it may have begun on a network that is gone.
   hurry() {
-    if (this.isStopped || !this.started) return;
+    if (this.isStopped || this.refusal || !this.started) return;
     this.delay = 500;
     if (this.isWaiting) {
       clearTimeout(this.timer);
