@@ -892,10 +892,11 @@ export class Account {
 
   async failed(job, error) {
     this.running.delete(job.id);
-    // What was lost with a connection goes on with the next one, and whoever waits for it waits on.
-    if (!(error instanceof Refused) || !this.jobs.has(job.id)) return;
-    if (error.code === 1 && job.to) this.forums.check(job.to).catch(() => {});
     const waits = this.settlers.get(job.id);
+    // What was lost with a connection goes on with the next one, and whoever waits for it waits on.
+    const isOver = error instanceof Refused || waits && this.isOpen;
+    if (!isOver || !this.jobs.has(job.id)) return;
+    if (error.code === 1 && job.to) this.forums.check(job.to).catch(() => {});
     this.settlers.delete(job.id);
     waits?.reject(error);
     // What somebody was told of isn't tried again behind their back.

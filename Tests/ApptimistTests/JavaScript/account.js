@@ -81,10 +81,15 @@ async function checkSending(app, check) {
   // A connection that is lost is no answer.
   let end = "waits";
   failure = new Error("the connection was lost");
+  account.request = async () => {
+    account.isOpen = !failure;
+    if (failure) throw failure;
+  };
   account.enqueueAndWait(job("three", 15)).then(() => { end = "done"; }, () => { end = "failed"; });
   await soon();
   check("a lost connection", end, "waits");
   failure = undefined;
+  account.isOpen = true;
   account.deliver(account.jobs.get("three"));
   await soon();
   check("the next connection", end, "done");
