@@ -77,6 +77,44 @@ extension WebAppBrowserTests {
     for text in ["half a letter", "half a card"] { #expect(!stored.contains(text)) }
   }
 
+  /// The page that loses the account begins anew, and leaves nothing behind when it has it again.
+  @Test func onePageHasTheAccount() throws {
+    let site = try Self.site()
+    let anna = try WebAppPerson("anna", at: site)
+    let bert = try WebAppPerson("bert", at: site)
+    _ = try WebAppPerson("cleo", at: site)
+    try anna.befriend(bert, saying: "one")
+    let second = WebAppPerson(
+      name: "anna", browser: try Browser(beside: anna.browser), key: anna.key)
+    try second.browser.open("\(site.address)/siren/app/")
+    try second.wait("document.documentElement.dataset.view === 'elsewhere'")
+    for (one, other) in [(second, anna), (anna, second)] {
+      try one.press("Use it here")
+      try one.wait("document.documentElement.dataset.connection === 'open'")
+      try other.wait(
+        "document.documentElement.dataset.view === 'elsewhere' && document.querySelector('#try-now').hidden"
+      )
+    }
+    try anna.open(bert, in: "Chats")
+    try anna.run(
+      """
+      const transfer = new DataTransfer();
+      transfer.items.add(new File(["a note"], "note.txt"));
+      document.querySelector("#text").dispatchEvent(
+        new ClipboardEvent("paste", { clipboardData: transfer, bubbles: true, cancelable: true }));
+      """)
+    try anna.say("that is it")
+    try bert.wait("document.querySelector('#messages').textContent.includes('that is it')")
+    #expect(
+      try bert.browser.evaluate("document.querySelectorAll('#messages li[data-id]').length") == "3")
+    try anna.find("cleo")
+    try anna.begin("half a letter")
+    try anna.wait("document.documentElement.dataset.drafts === 'kept'")
+    try anna.browser.open("\(site.address)/siren/app/?again")
+    try anna.open(bert, in: "Chats")
+    #expect(try anna.browser.evaluate("document.querySelector('#text').value") == "")
+  }
+
   /// A stranger whose clock is a day ahead moves no measure by which friends' times are doubtful.
   @Test func aStrangersClockCastsNoDoubtOnFriends() throws {
     let site = try Self.site()

@@ -12,6 +12,8 @@ package final class Browser {
 
   private let program: BrowserProgram
   private let profile: String
+  /// Whose profile it is, if it is another's.
+  private let owner: Browser?
   private var target: String
   private var page: DevTools
 
@@ -19,10 +21,17 @@ package final class Browser {
   package init() throws {
     program = try BrowserProgram.shared.get()
     profile = try program.makeProfile()
+    owner = nil
     (target, page) = try program.openPage(in: profile)
   }
 
-  deinit { program.removeProfile(profile) }
+  /// Opens an empty page beside another one, in its profile.
+  package init(beside other: Browser) throws {
+    (program, profile, owner) = (other.program, other.profile, other)
+    (target, page) = try program.openPage(in: profile)
+  }
+
+  deinit { if owner == nil { program.removeProfile(profile) } }
 
   /// Goes to a page, and waits until it is loaded.
   package func open(_ url: String) throws {
