@@ -78,7 +78,7 @@ internal import Platform
       var expected: [Message: MessageID] = [:]
       for name in ["anna", "bert"].map(UserName.init(stored:)) {
         var last = MessageID.zero
-        for message in try await store.log(of: name, after: .zero) {
+        for message in try await store.log(of: name, after: .zero).entries {
           expected[message] = last
           places.append((name, message.id))
           last = message.id

@@ -205,16 +205,17 @@ extension MsgrStore {
   /// - Parameter sender: the only sender; nil for all.
   func publishedMessages(
     of account: UserName, below number: Int64, from sender: UserName?, atMost count: Int
-  ) async throws -> [Message] {
+  ) async throws -> BoundedPage<Message> {
     try await store.read(isOneQuery: true) { snapshot in
-      try snapshot.all(
+      try snapshot.page(
         """
         SELECT id, sender, NULL, text, sent_at, is_add_request, parts, number, topic, NULL, NULL
         FROM msgr_messages
         WHERE recipient = ?1 AND number IS NOT NULL AND number < ?2
           AND (CAST(?3 AS TEXT) IS NULL OR sender = ?3) AND sent_at > ?4
         ORDER BY number DESC LIMIT ?5
-        """, account, number, sender, now - limits.messageAge, count, transform: Self.message)
+        """, account, number, sender, now - limits.messageAge, count, measuring: Self.longColumns,
+        transform: Self.message)
     }
   }
 

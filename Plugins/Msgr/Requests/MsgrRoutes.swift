@@ -151,31 +151,19 @@ struct MsgrRoutes: Sendable {
     }
     let authenticator = service.authenticator
     let store = service.store
-    registerFields("/inbox", on: &router) { call in
-      let credentials = try call.credentials()
-      let position = try call.fields.since()
-      return try await authenticator.perform(as: credentials) {
-        try await store.inbox(of: $0, since: position)
-      }
-    }
-    registerFields("/history", on: &router) { call in
-      let fields = call.fields
-      let credentials = try call.credentials()
-      let position =
-        fields.has(.before) ? try MessageID(try fields.text(.before), in: .before) : .last
-      let count = try fields.number(.limit, in: Self.historyLimit.0) ?? Self.historyLimit.default
-      if fields.has(.topic), topics.isOn {
+    registerBody("/inbox", on: &router) { request, _ in
+      try await answer(request) { call in
+        let credentials = try call.credentials()
+        let position = try call.fields.since()
         return try await authenticator.perform(as: credentials) { caller in
-          HistoryPage.topic(
-            try await history(
-              ofTopic: call, in: topics, by: caller, before: position.rawValue, atMost: count))
+          try await messages(atMost: MsgrStore.pageSize) { last, count in
+            try await store.inbox(of: caller, since: last?.id ?? position, atMost: count)
+          }
         }
       }
-      let other = try fields.sender(.with)
-      return try await authenticator.perform(as: credentials) { caller in
-        HistoryPage.conversation(
-          try await store.history(of: caller, with: other, before: position, atMost: count))
-      }
+    }
+    registerBody("/history", on: &router) { request, _ in
+      try await answer(request) { try await history($0) }
     }
     registerFields("/read", on: &router) { call in
       let fields = call.fields
@@ -183,6 +171,38 @@ struct MsgrRoutes: Sendable {
         from: try fields.sender(.with), upTo: try MessageID(try fields.text(.id), in: .id),
         by: try call.credentials())
       return EmptyResponse()
+    }
+  }
+
+  /// Returns messages as a list in JSON, which is read as the client takes it if it is long.
+  private func messages(
+    atMost count: Int,
+    _ read: @escaping @Sendable (Message?, Int) async throws -> BoundedPage<Message>
+  ) async throws -> Response.Body {
+    try await JSONListReading(atMost: count, encode: { try JSONText.of($0) }, read: read).body()
+  }
+
+  /// Returns the messages of a conversation or of a topic, newest first.
+  private func history(_ call: FieldRequest) async throws -> Response.Body {
+    let authenticator = service.authenticator
+    let store = service.store
+    let fields = call.fields
+    let credentials = try call.credentials()
+    let position =
+      fields.has(.before) ? try MessageID(try fields.text(.before), in: .before) : .last
+    let count = try fields.number(.limit, in: Self.historyLimit.0) ?? Self.historyLimit.default
+    if fields.has(.topic), topics.isOn {
+      return try await authenticator.perform(as: credentials) { caller in
+        try await history(
+          ofTopic: call, in: topics, by: caller, before: position.rawValue, atMost: count)
+      }
+    }
+    let other = try fields.sender(.with)
+    return try await authenticator.perform(as: credentials) { caller in
+      try await messages(atMost: count) { last, count in
+        try await store.history(
+          of: caller, with: other, before: last?.id ?? position, atMost: count)
+      }
     }
   }
 

@@ -161,21 +161,21 @@ extension MsgrStore {
   /// Returns the next messages of the topics that an account owns: of one topic after the other, oldest first.
   fileprivate func topicLog(
     of name: UserName, after position: Export.TopicPlace, _ snapshot: borrowing Snapshot
-  ) throws -> [TopicEntry] {
+  ) throws -> BoundedPage<TopicEntry> {
     let next: TopicName?? = try snapshot.value(
       """
       SELECT min(t.topic) FROM msgr_topics t WHERE t.owner = ?1 AND t.topic >= ?2
         AND EXISTS (SELECT 1 FROM msgr_topic_entries e WHERE e.topic = t.topic
           AND (t.topic > ?2 OR e.number > ?3))
       """, name, position.topic, position.number)
-    guard let topic = next ?? nil else { return [] }
+    guard let topic = next ?? nil else { return BoundedPage() }
     let number = topic.text == position.topic ? position.number : .zero
-    return try snapshot.all(
+    return try snapshot.page(
       """
       SELECT number, topic, id, event, time, expires_at, is_transient, sequence, text, parts,
         is_base64
       FROM msgr_topic_entries WHERE topic = ? AND number > ? ORDER BY number LIMIT 100
-      """, topic, number, transform: TopicStore.entry)
+      """, topic, number, measuring: TopicStore.longColumns, transform: TopicStore.entry)
   }
 }
 
@@ -217,8 +217,8 @@ private actor Export {
       let page = try await read { [store, reader] snapshot in
         try store.log(of: reader.name, after: position, snapshot)
       }
-      for message in page { try append(message, to: &json) }
-      if let last = page.last {
+      for message in page.entries { try append(message, to: &json) }
+      if let last = page.entries.last {
         part = .messages(after: last.id)
       } else {
         part = .topics(after: TopicPlace())
@@ -229,10 +229,10 @@ private actor Export {
       let page = try await read { [store, reader] snapshot in
         try store.topicLog(of: reader.name, after: place, snapshot)
       }
-      for entry in page where entry.event == .message {
+      for entry in page.entries where entry.event == .message {
         try append(TopicMessage(entry), to: &json)
       }
-      if let last = page.last {
+      if let last = page.entries.last {
         part = .topics(after: TopicPlace(topic: last.topic.text, number: last.number))
       } else {
         part = .end

@@ -7,26 +7,34 @@ extension MsgrStore {
   static let pageSize = 100
 
   /// Returns the caller's messages after a position, oldest first.
-  func inbox(of caller: Caller, since position: MessageID) async throws -> [Message] {
+  func inbox(
+    of caller: Caller, since position: MessageID, atMost count: Int
+  ) async throws -> BoundedPage<Message> {
     let name = caller.name
-    let (messages, seen) = try await read(as: caller) { snapshot in
+    let (found, seen) = try await read(as: caller) {
+      snapshot -> (BoundedPage<Message>, MessageID) in
       let seen: MessageID? = try snapshot.value(
         "SELECT seen_id FROM msgr_users WHERE username = ?", name)
-      return (try page(of: name, after: position, snapshot), seen ?? .zero)
+      return (try page(of: name, after: position, atMost: count, snapshot), seen ?? .zero)
     }
     if seen < position { try await recordSeen(upTo: position, by: name) }
-    return messages
+    return found
   }
 
   private func page(
-    of name: UserName, after position: MessageID, _ snapshot: borrowing Snapshot
-  ) throws -> [Message] {
-    try snapshot.all(
+    of name: UserName, after position: MessageID, atMost count: Int,
+    _ snapshot: borrowing Snapshot
+  ) throws -> BoundedPage<Message> {
+    try snapshot.page(
       """
       SELECT id, sender, NULL, text, sent_at, is_add_request, parts, number, topic, NULL, NULL
       FROM msgr_messages WHERE recipient = ? AND id > ? AND sent_at > ? ORDER BY id LIMIT ?
-      """, name, position, now - limits.messageAge, Self.pageSize, transform: Self.message)
+      """, name, position, now - limits.messageAge, count, measuring: Self.longColumns,
+      transform: Self.message)
   }
+
+  /// The columns with text and parts, in the rows of messages.
+  static let longColumns = [3, 6]
 
   /// Records the position that a user has come to; never back, and not beyond the last identifier.
   func recordSeen(upTo position: MessageID, by name: UserName) async throws {
@@ -55,7 +63,7 @@ extension MsgrStore {
   /// Returns a user's stream after a position, oldest first: messages to the user, and own ones.
   func log(
     of name: UserName, after position: MessageID, atMost count: Int = pageSize
-  ) async throws -> [Message] {
+  ) async throws -> BoundedPage<Message> {
     try await store.read { snapshot in
       try log(of: name, after: position, atMost: count, snapshot)
     }
@@ -65,15 +73,16 @@ extension MsgrStore {
   func log(
     of name: UserName, after position: MessageID, atMost count: Int = pageSize,
     _ snapshot: borrowing Snapshot
-  ) throws -> [Message] {
-    try snapshot.all(
+  ) throws -> BoundedPage<Message> {
+    try snapshot.page(
       """
       SELECT id, sender, NULL, text, sent_at, is_add_request, parts, number, topic, NULL, NULL
       FROM msgr_messages WHERE recipient = ?1 AND id > ?2 AND sent_at > ?3
       UNION ALL
       SELECT id, sender, recipient, text, sent_at, 0, NULL, NULL, NULL, client_id, device_id
       FROM msgr_sent WHERE sender = ?1 AND id > ?2 AND sent_at > ?3 ORDER BY 1 LIMIT ?4
-      """, name, position, now - limits.messageAge, count, transform: Self.message)
+      """, name, position, now - limits.messageAge, count, measuring: Self.longColumns,
+      transform: Self.message)
   }
 
   /// Returns what two users have sent each other, newest first, as far as it is kept for the caller.
@@ -81,9 +90,9 @@ extension MsgrStore {
   /// - Parameter position: the message before which to begin.
   func history(
     of caller: Caller, with other: UserName, before position: MessageID, atMost count: Int
-  ) async throws -> [Message] {
+  ) async throws -> BoundedPage<Message> {
     try await read(as: caller) { snapshot in
-      try snapshot.all(
+      try snapshot.page(
         """
         SELECT id, sender, recipient, text, sent_at, is_add_request, parts, number, topic,
           NULL, NULL
@@ -92,7 +101,8 @@ extension MsgrStore {
         SELECT id, sender, recipient, text, sent_at, 0, NULL, NULL, NULL, client_id, device_id
         FROM msgr_sent WHERE sender = ?1 AND recipient = ?2 AND id < ?3 AND sent_at > ?4
         ORDER BY 1 DESC LIMIT ?5
-        """, caller.name, other, position, now - limits.messageAge, count, transform: Self.message)
+        """, caller.name, other, position, now - limits.messageAge, count,
+        measuring: Self.longColumns, transform: Self.message)
     }
   }
 

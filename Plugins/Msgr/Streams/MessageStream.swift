@@ -333,17 +333,17 @@ extension MessageService {
     logOf name: UserName, after position: MessageID, atMost count: Int
   ) async -> LogPage? {
     do {
-      let messages = try await store.log(of: name, after: position, atMost: count)
+      let page = try await store.log(of: name, after: position, atMost: count)
       var entries: [(id: MessageID, message: StreamedMessage)] = []
       var length = 0
-      for message in messages where length < Self.longestPage {
+      for message in page.entries where length < Self.longestPage {
         let streamed = try StreamedMessage(message)
         length += streamed.json.count
         entries.append((message.id, streamed))
       }
-      let isCut = entries.count < messages.count
+      let isCut = page.isCut || entries.count < page.entries.count
       return LogPage(
-        entries: entries, isLast: !isCut && messages.count < count, isCut: isCut)
+        entries: entries, isLast: !isCut && entries.count < count, isCut: isCut)
     } catch {
       log.error("stream ended: its inbox can't be read", ["cause": "\(error)"])
       return nil

@@ -84,14 +84,18 @@ extension MsgrRoutes {
   func history(
     ofTopic call: FieldRequest, in topics: TopicService, by caller: Caller, before: Int64?,
     atMost count: Int
-  ) async throws -> [TopicMessage] {
+  ) async throws -> Response.Body {
     let name = try call.fields.topic()
     let requester = TopicRequester(caller: .account(caller.name), credential: .nothing, site: nil)
     do {
       _ = try await service.store.name(of: caller)
       try await topics.mayRead([name], by: requester)
-      return try await topics.store.history(of: name, before: before, atMost: count)
-        .map(TopicMessage.init)
+      return try await JSONListReading<TopicEntry>(
+        atMost: count, encode: { try JSONText.of(TopicMessage($0)) }
+      ) { last, count in
+        try await topics.store.history(
+          of: name, before: last?.number.rawValue ?? before, atMost: count)
+      }.body()
     } catch let refusal as TopicRefusal {
       throw HTTPError(refusing: refusal) ?? refusal as any Error
     }
@@ -142,18 +146,5 @@ struct TopicMessage: Encodable, Sendable {
     parts.topic = entry.topic.text
     if entry.sequence != entry.id { parts.sequence = entry.sequence }
     try parts.encode(to: encoder)
-  }
-}
-
-/// Messages of a conversation, or of a topic, newest first.
-enum HistoryPage: Encodable, Sendable {
-  case conversation([Message])
-  case topic([TopicMessage])
-
-  func encode(to encoder: any Encoder) throws {
-    switch self {
-    case .conversation(let messages): try messages.encode(to: encoder)
-    case .topic(let messages): try messages.encode(to: encoder)
-    }
   }
 }

@@ -199,18 +199,27 @@ final class TopicService: Sendable {
   ///
   /// - Throws: ``TopicRefusal``.
   func open(
-    _ topics: [TopicName], since: TopicSince, _ filter: TopicFilter, by requester: TopicRequester
+    _ topics: [TopicName], since: TopicSince, _ filter: TopicFilter, withWaiting: Bool = false,
+    by requester: TopicRequester
   ) async throws -> TopicStreamStart {
     try chargeReading(requester)
     let slot = try streamSlot(for: requester)
     try await store.beginReading(topics, by: requester)
     let positions = try await store.start(of: topics, since: since)
+    // Before the logs, so that no message is missed that comes between.
+    let waiting = withWaiting ? try await store.waiting(in: topics) : []
     // What comes live is in this order by itself, and so is a single topic.
-    let hasBacklog = topics.count > 1 && since != .none
+    let hasBacklog = !waiting.isEmpty || (topics.count > 1 && since != .none)
+    let backlog =
+      hasBacklog
+      ? TopicPoll(
+        of: try await store.lastPositions(of: topics), from: positions, filter, before: waiting,
+        in: store)
+      : nil
     return TopicStreamStart(
       id: lastStream.wrappingAdd(1, ordering: .relaxed).newValue, topics: topics,
-      positions: positions, backlog: hasBacklog ? try await store.lastPositions(of: topics) : [],
-      filter: filter, requester: requester, slot: slot, owner: WorkOwner.current)
+      positions: positions, backlog: backlog, filter: filter, requester: requester, slot: slot,
+      owner: WorkOwner.current)
   }
 
   /// Takes a place for a stream.
@@ -228,25 +237,29 @@ final class TopicService: Sendable {
   ) async throws -> TopicPoll {
     try chargeReading(requester)
     try await store.beginReading(topics, by: requester)
+    // Before the logs, so that no message is missed that comes between.
+    var waiting = withWaiting ? try await store.waiting(in: topics) : []
     if let id = filter.id {
-      var entry = try await store.entry(id, in: topics)
-      if entry == nil, withWaiting {
-        entry = try await store.waiting(in: topics).first { $0.id == id }
-      }
-      return TopicPoll(of: [entry].compactMap(\.self).filter(filter.accepts), in: store)
+      let place = try await store.place(of: id, in: topics)
+      waiting = place == nil ? waiting.filter { $0 == id } : []
+      let ends = place.map { [$0] } ?? []
+      let start = ends.map { ($0, TopicPosition(rawValue: $1.rawValue - 1)) }
+      return TopicPoll(
+        of: ends, from: Dictionary(uniqueKeysWithValues: start), filter, before: waiting, in: store)
     }
     let ends = try await store.lastPositions(of: topics)
     let start = try await store.start(of: topics, since: since)
-    let waiting = withWaiting ? try await store.waiting(in: topics).filter(filter.accepts) : []
     return TopicPoll(of: ends, from: start, filter, before: waiting, in: store)
   }
 
   /// Reads on for a stream; nil if that can't be done, which is logged.
   func read(
-    _ topic: TopicName, after position: TopicPosition, isLive: Bool, atMost count: Int
-  ) async -> [TopicEntry]? {
+    _ topic: TopicName, after position: TopicPosition, isLive: Bool, atMost count: Int,
+    upTo bytes: Int
+  ) async -> BoundedPage<TopicEntry>? {
     do {
-      return try await store.entries(of: topic, after: position, isLive: isLive, atMost: count)
+      return try await store.entries(
+        of: topic, after: position, isLive: isLive, atMost: count, upTo: bytes)
     } catch {
       log.error("stream of a topic ended: its log can't be read", ["cause": "\(error)"])
       return nil
@@ -254,8 +267,8 @@ final class TopicService: Sendable {
   }
 
   /// Reads on in some topics' logs at once, in one order; nil if that can't be done, which is logged.
-  func read(_ poll: TopicPoll, atMost count: Int) async -> [TopicEntry]? {
-    do { return try await poll.next(atMost: count) } catch {
+  func read(_ poll: TopicPoll, upTo bytes: Int) async -> TopicPoll.Page? {
+    do { return try await poll.next(upTo: bytes) } catch {
       log.error("stream of topics ended: their logs can't be read", ["cause": "\(error)"])
       return nil
     }

@@ -275,52 +275,89 @@ extension TopicStore {
   ///
   /// - Parameters:
   ///   - isLive: whether what is for open streams alone is read as well.
+  ///   - bytes: the room of the page.
   func entries(
-    of topic: TopicName, after position: TopicPosition, isLive: Bool, atMost count: Int = pageSize
-  ) async throws -> [TopicEntry] {
+    of topic: TopicName, after position: TopicPosition, isLive: Bool, atMost count: Int,
+    upTo bytes: Int
+  ) async throws -> BoundedPage<TopicEntry> {
     try await store.read(isOneQuery: true) { snapshot in
-      try snapshot.all(
-        """
-        SELECT number, topic, id, event, time, expires_at, is_transient, sequence, text, parts,
-          is_base64
-        FROM msgr_topic_entries
-        WHERE topic = ?1 AND number > ?2 AND expires_at > ?3 AND is_transient <= ?4
-        ORDER BY number LIMIT ?5
-        """, topic, position, now, isLive, count, transform: Self.entry)
+      try entries(
+        of: topic, after: position, through: TopicPosition(rawValue: .max), isLive: isLive,
+        atMost: count, upTo: bytes, snapshot)
     }
   }
 
-  /// Returns an entry by its identifier; nil if it isn't in the log of one of the topics.
-  func entry(_ id: String, in topics: [TopicName]) async throws -> TopicEntry? {
-    let found: TopicEntry? = try await store.read(isOneQuery: true) { snapshot in
+  /// Reads on in a topic's log, up to a position.
+  func entries(
+    of topic: TopicName, after position: TopicPosition, through last: TopicPosition, isLive: Bool,
+    atMost count: Int, upTo bytes: Int, isFirst: Bool = true, _ snapshot: borrowing Snapshot
+  ) throws -> BoundedPage<TopicEntry> {
+    try snapshot.page(
+      """
+      SELECT number, topic, id, event, time, expires_at, is_transient, sequence, text, parts,
+        is_base64
+      FROM msgr_topic_entries
+      WHERE topic = ?1 AND number > ?2 AND number <= ?3 AND expires_at > ?4 AND is_transient <= ?5
+      ORDER BY number LIMIT ?6
+      """, topic, position, last, now, isLive, count, measuring: Self.longColumns, upTo: bytes,
+      isFirst: isFirst, transform: Self.entry)
+  }
+
+  /// Returns the numbers of the entries that come next in a topic's log.
+  func numbers(
+    of topic: TopicName, after position: TopicPosition, through last: TopicPosition,
+    atMost count: Int, _ snapshot: borrowing Snapshot
+  ) throws -> [TopicPosition] {
+    try snapshot.values(
+      """
+      SELECT number FROM msgr_topic_entries
+      WHERE topic = ?1 AND number > ?2 AND number <= ?3 AND expires_at > ?4 AND is_transient = 0
+      ORDER BY number LIMIT ?5
+      """, topic, position, last, now, count)
+  }
+
+  /// Returns the place of an entry by its identifier; nil if it isn't in the log of one of the topics.
+  func place(of id: String, in topics: [TopicName]) async throws -> (TopicName, TopicPosition)? {
+    let found: (TopicName, TopicPosition)? = try await store.read(isOneQuery: true) { snapshot in
       try snapshot.one(
         """
-        SELECT number, topic, id, event, time, expires_at, is_transient, sequence, text, parts,
-          is_base64
-        FROM msgr_topic_entries WHERE id = ? AND expires_at > ? AND is_transient = 0
-        """, id, now, transform: Self.entry)
+        SELECT topic, number FROM msgr_topic_entries
+        WHERE id = ? AND expires_at > ? AND is_transient = 0
+        """, id, now
+      ) { (try $0[0], try $0[1]) }
     }
-    guard let found, topics.contains(found.topic) else { return nil }
+    guard let found, topics.contains(found.0) else { return nil }
     return found
   }
 
-  /// Returns the messages of topics that wait, in the order in which they come.
-  func waiting(in topics: [TopicName]) async throws -> [TopicEntry] {
+  /// Returns the identifiers of the messages of topics that wait, in the order in which they come.
+  func waiting(in topics: [TopicName]) async throws -> [String] {
     try await store.read { snapshot in
-      var entries: [TopicEntry] = []
+      var found: [(id: String, due: Timestamp)] = []
       for topic in topics {
-        let isNobodys = try snapshot.exists(
-          "SELECT 1 FROM msgr_topics WHERE topic = ? AND owner IS NULL", topic)
-        let age = isNobodys ? limits.openAge : limits.age
-        entries += try snapshot.all(
+        found += try snapshot.all(
           """
-          SELECT 0, topic, id, 0, due_at, due_at + ?2, is_transient, sequence, text, parts, 0
-          FROM msgr_topic_waiting WHERE topic = ?1 ORDER BY due_at LIMIT 100
-          """, topic, age.milliseconds, transform: Self.entry)
+          SELECT id, due_at FROM msgr_topic_waiting WHERE topic = ? ORDER BY due_at, id LIMIT 100
+          """, topic
+        ) { (try $0[0], try $0[1]) }
       }
-      return entries.sorted { $0.time < $1.time }
+      return found.sorted { $0.due < $1.due }.map(\.id)
     }
   }
+
+  /// Returns a message that waits, as it will be; nil if it doesn't any more.
+  func waiting(_ id: String, _ snapshot: borrowing Snapshot) throws -> TopicEntry? {
+    try snapshot.one(
+      """
+      SELECT 0, w.topic, w.id, 0, w.due_at,
+        w.due_at + CASE WHEN t.owner IS NULL THEN ?2 ELSE ?3 END,
+        w.is_transient, w.sequence, w.text, w.parts, 0
+      FROM msgr_topic_waiting w JOIN msgr_topics t ON t.topic = w.topic WHERE w.id = ?1
+      """, id, limits.openAge.milliseconds, limits.age.milliseconds, transform: Self.entry)
+  }
+
+  /// The columns with text and parts, in the rows of entries.
+  static let longColumns = [8, 9]
 
   static func entry(_ row: borrowing Row) throws -> TopicEntry {
     TopicEntry(
@@ -470,16 +507,17 @@ extension TopicStore {
   /// Returns messages of a topic before a place in its log, newest first.
   func history(
     of topic: TopicName, before position: Int64?, atMost count: Int
-  ) async throws -> [TopicEntry] {
+  ) async throws -> BoundedPage<TopicEntry> {
     try await store.read(isOneQuery: true) { snapshot in
-      try snapshot.all(
+      try snapshot.page(
         """
         SELECT number, topic, id, event, time, expires_at, is_transient, sequence, text, parts,
           is_base64
         FROM msgr_topic_entries
         WHERE topic = ?1 AND number < ?2 AND expires_at > ?3 AND is_transient = 0 AND event = 0
         ORDER BY number DESC LIMIT ?4
-        """, topic, position ?? .max, now, count, transform: Self.entry)
+        """, topic, position ?? .max, now, count, measuring: Self.longColumns,
+        transform: Self.entry)
     }
   }
 }

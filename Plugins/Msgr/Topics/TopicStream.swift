@@ -76,8 +76,8 @@ struct TopicStreamStart: Sendable {
   let topics: [TopicName]
   /// The positions after which it begins.
   let positions: [TopicName: TopicPosition]
-  /// The last entries of topics whose earlier ones come in one order over all of them; empty if there is nothing to order.
-  let backlog: [(TopicName, TopicPosition)]
+  /// What comes in one order over all topics, and the messages that wait; nil if there is nothing to order.
+  let backlog: TopicPoll?
   let filter: TopicFilter
   let requester: TopicRequester
   let slot: TopicStreamSlot
@@ -110,14 +110,12 @@ final class TopicStream: @unchecked Sendable {
   private var connection: (any TopicStreamConnection)?
   private var seats: [TopicSeat] = []
   /// The entries that are read at once: fewer where they are long.
-  private var pageSize = 16
+  private var pageSize = PageBounds.firstRows
   private var isReading = false
   /// False while the entries that were there before are read.
   private var isLive = false
-  /// The last entries of the topics that are read as one log first; empty when that is done.
-  private var backlog: [(TopicName, TopicPosition)]
-  /// What reads them; none while the client doesn't read.
-  private var poll: TopicPoll?
+  /// What is read over all topics first; nil when that is done.
+  private var backlog: TopicPoll?
 
   /// Makes a stream that begins at once; to be called on the connection's loop.
   init(
@@ -161,7 +159,10 @@ final class TopicStream: @unchecked Sendable {
     connection?.send(entry)
   }
 
-  private var isBackedUp: Bool { connection?.backlog ?? 0 > Self.lowWaterMark }
+  private var isBackedUp: Bool { room < 0 }
+
+  /// The bytes that may be sent before the client reads on.
+  private var room: Int { Self.lowWaterMark - (connection?.backlog ?? 0) }
 
   /// Called when the client has read what waited.
   func drained() { readOn() }
@@ -169,13 +170,14 @@ final class TopicStream: @unchecked Sendable {
   /// Reads on in the topics that have more, one after the other.
   private func readOn() {
     guard connection != nil, !isReading, !isBackedUp else { return }
-    guard backlog.isEmpty else { return readBacklog() }
+    if let backlog { return read(backlog) }
     for seat in seats {
       guard let position = seat.cursor.nextRead() else { continue }
       isReading = true
       Task(executorPreference: loop) { [self] in
         let page = await WorkOwner.$current.withValue(owner) {
-          await service.read(seat.topic, after: position, isLive: isLive, atMost: pageSize)
+          await service.read(
+            seat.topic, after: position, isLive: isLive, atMost: pageSize, upTo: room)
         }
         finishRead(page, in: seat, from: position)
       }
@@ -186,55 +188,43 @@ final class TopicStream: @unchecked Sendable {
   }
 
   /// Reads on in all topics at once.
-  private func readBacklog() {
-    let positions = Dictionary(
-      seats.map { ($0.topic, $0.cursor.position) }, uniquingKeysWith: { first, _ in first })
-    let poll =
-      poll
-      ?? TopicPoll(
-        of: backlog, from: positions, filter ?? TopicFilter(), before: [], in: service.store)
-    self.poll = poll
+  private func read(_ backlog: TopicPoll) {
     isReading = true
     Task(executorPreference: loop) { [self] in
-      let page = await WorkOwner.$current.withValue(owner) {
-        await service.read(poll, atMost: TopicPoll.readAhead)
-      }
-      finishBacklogRead(page)
+      finishRead(await service.read(backlog, upTo: room))
     }
   }
 
-  private func finishBacklogRead(_ page: [TopicEntry]?) {
+  private func finishRead(_ page: TopicPoll.Page?) {
     isReading = false
     guard connection != nil else { return }
     guard let page else {
       connection?.end(.failed)
       return
     }
-    var sent = 0
-    for entry in page {
-      guard !isBackedUp else { break }
-      sent += 1
+    for entry in page.entries {
+      guard entry.number > .zero else {
+        // It waits for its time, and comes once more then.
+        send(StreamedTopicEntry(entry))
+        continue
+      }
       guard let seat = seats.first(where: { $0.topic == entry.topic }),
         seat.cursor.wants(entry.number)
       else { continue }
       seat.cursor.pass(entry.number)
       send(StreamedTopicEntry(entry))
     }
-    if sent < page.count {
-      // What has no room is read again later.
-      poll = nil
-    } else if page.count < TopicPoll.readAhead {
+    if let ends = page.ends {
       for seat in seats {
-        if let end = backlog.first(where: { $0.0 == seat.topic })?.1 { seat.cursor.pass(end) }
+        if let end = ends.first(where: { $0.0 == seat.topic })?.1 { seat.cursor.pass(end) }
       }
-      backlog = []
-      poll = nil
+      backlog = nil
     }
     readOn()
   }
 
   private func finishRead(
-    _ page: [TopicEntry]?, in seat: TopicSeat, from position: TopicPosition
+    _ page: BoundedPage<TopicEntry>?, in seat: TopicSeat, from position: TopicPosition
   ) {
     isReading = false
     guard connection != nil else { return }
@@ -242,20 +232,15 @@ final class TopicStream: @unchecked Sendable {
       connection?.end(.failed)
       return
     }
-    var last = position
-    var sent = 0
-    for entry in page {
-      // What has no room is read again later.
-      guard !isBackedUp else { break }
-      sent += 1
-      last = entry.number
-      guard seat.cursor.wants(last) else { continue }
-      seat.cursor.pass(last)
+    for entry in page.entries {
+      guard seat.cursor.wants(entry.number) else { continue }
+      seat.cursor.pass(entry.number)
       send(StreamedTopicEntry(entry))
     }
-    let isWhole = sent == page.count
-    seat.cursor.finishRead(end: last, isLast: isWhole && page.count < pageSize)
-    pageSize = isWhole ? min(TopicStore.pageSize, 2 * pageSize) : max(1, sent)
+    seat.cursor.finishRead(
+      end: page.entries.last?.number ?? position,
+      isLast: !page.isCut && page.entries.count < pageSize)
+    pageSize = PageBounds.rows(after: page, of: pageSize, atMost: TopicStore.pageSize)
     readOn()
   }
 
@@ -268,7 +253,7 @@ final class TopicStream: @unchecked Sendable {
   func closed() {
     guard connection != nil else { return }
     connection = nil
-    poll = nil
+    backlog = nil
     for topic in topics { service.hub.leave(id, of: topic) }
     seats = []
     slot.leave()

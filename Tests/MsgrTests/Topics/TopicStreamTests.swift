@@ -153,6 +153,34 @@ internal import Transport
     }
   }
 
+  @Test func waitingMessagesComeAsTheClientReads() async throws {
+    try await withTopic { fixture, loops in
+      let topics = fixture.service.topics
+      let long = String(repeating: "x", count: 10_000)
+      for number in 0..<40 {
+        var post = TopicPost(topic: name, id: topics.makeID(), text: "\(number) \(long)")
+        post.due = topics.now + .seconds(100 + number)
+        _ = try await topics.publish(post, by: requester("anna"))
+      }
+      let reader = Reader(on: loops[0])
+      reader.stopReading()
+      reader.begin(
+        try await topics.open(
+          [name], since: .all, TopicFilter(), withWaiting: true, by: requester("anna")), of: topics)
+      try await waitUntil { reader.texts.count >= 7 }
+      #expect(reader.texts.count <= 8)
+      try await waitUntil {
+        reader.readOn()
+        return reader.texts.count == 41
+      }
+      #expect(reader.texts.map { $0.prefix { $0 != " " } } == ["first"] + (0..<40).map { "\($0)" })
+      // What comes from now on is live.
+      try await publish("new", in: topics)
+      try await waitUntil { reader.texts.last == "new" }
+      reader.close()
+    }
+  }
+
   @Test func allStreamsOfOneFormShareTheBytes() async throws {
     try await withTopic { fixture, loops in
       let topics = fixture.service.topics

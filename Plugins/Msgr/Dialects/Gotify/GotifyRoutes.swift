@@ -111,8 +111,10 @@ struct GotifyRoutes: Sendable {
     }
   }
 
-  private static func json(_ value: JSONValue) -> Response {
-    var response = Response(.ok, body: .array(value.bytes))
+  private static func json(_ value: JSONValue) -> Response { json(.array(value.bytes)) }
+
+  private static func json(_ body: Response.Body) -> Response {
+    var response = Response(.ok, body: body)
     response.fields.append(.contentType, "application/json")
     response.fields.append(.cacheControl, "no-store")
     return response
@@ -153,12 +155,14 @@ struct GotifyRoutes: Sendable {
       let requester = try await topics.requester(
         .token(BearerToken.hash(ofText: Array(token.utf8))), from: network)
       guard case .account(let name) = requester.caller else { throw GotifyError.unauthorized }
+      try topics.chargeReading(requester)
       return Caller(account: name, credential: requester.credential, token: token)
     }
     guard let field = request.head.first(.authorization) else { throw GotifyError.unauthorized }
     let requester = try await topics.requester(
       GivenCredentials(authorization: field), from: network)
     guard case .account(let name) = requester.caller else { throw GotifyError.unauthorized }
+    try topics.chargeReading(requester)
     return Caller(account: name, credential: requester.credential, token: nil)
   }
 
@@ -338,21 +342,24 @@ struct GotifyRoutes: Sendable {
     }
     let since = try Self.number(query?["since"], default: 0, named: "since")
     let below = since > 0 ? Int64(since) : .max
-    let found = try await service.store.publishedMessages(
-      of: account, below: below, from: sender, atMost: limit + 1)
-    let page = found.prefix(limit)
     let names = try await service.store.shownNames(of: account)
-    let hasMore = found.count > limit
-    let last = page.last?.number ?? 0
-    return Self.json(
-      .object([
-        "messages": .list(page.map { GotifyMessage.json(of: $0, for: account, names) }),
-        "paging": .object([
-          "size": .integer(page.count), "limit": .integer(limit),
-          "since": .integer(hasMore ? last : 0),
-          "next": hasMore ? .text(next(request, limit: limit, since: last)) : nil,
-        ]),
-      ]))
+    let list = JSONListReading<Message>(
+      atMost: limit, opening: Array(#"{"messages":["#.utf8),
+      closing: { end in
+        let last = end.last?.number ?? 0
+        let paging = JSONValue.object([
+          "size": .integer(end.count), "limit": .integer(limit),
+          "since": .integer(end.hasMore ? last : 0),
+          "next": end.hasMore ? .text(next(request, limit: limit, since: last)) : nil,
+        ])
+        return Array(#"],"paging":"#.utf8) + paging.bytes + Array("}".utf8)
+      },
+      encode: { GotifyMessage.json(of: $0, for: account, names).bytes }
+    ) { [store = service.store] last, count in
+      try await store.publishedMessages(
+        of: account, below: last?.number ?? below, from: sender, atMost: count)
+    }
+    return Self.json(try await list.body())
   }
 
   private func next(_ request: Request, limit: Int, since: Int64) -> String {

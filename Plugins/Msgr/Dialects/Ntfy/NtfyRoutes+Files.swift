@@ -79,11 +79,15 @@ extension NtfyRoutes {
   ) -> AsyncThrowingStream<[UInt8], any Error> {
     let size = TopicFile.pieceSize
     let position = Mutex(range.lowerBound)
+    let owner = WorkOwner.current
     return AsyncThrowingStream { [store = topics.store] in
       let start = position.withLock { $0 }
       guard start < range.upperBound else { return nil }
       let number = start / size
-      guard let piece = try await store.piece(number, of: file.name) else {
+      let found = try await WorkOwner.$current.withValue(owner) {
+        try await store.piece(number, of: file.name)
+      }
+      guard let piece = found else {
         throw NtfyError.notFound
       }
       let from = start - number * size

@@ -358,16 +358,13 @@ struct NtfyRoutes: Sendable {
         readResponse(in: form, body: try await Self.body(of: poll, encoder)))
     }
     let start = try await topics.open(
-      reading.topics, since: reading.since, reading.filter, by: requester)
-    let waiting =
-      reading.withWaiting ? try await topics.store.waiting(in: reading.topics) : []
-    let opening =
-      encoder.bytes(.open, topics) + waiting.filter(reading.filter.accepts).flatMap(encoder.bytes)
+      reading.topics, since: reading.since, reading.filter, withWaiting: reading.withWaiting,
+      by: requester)
     var head = readResponse(in: form, body: .none)
     head.fields.append(FieldName("X-Accel-Buffering"), "no")
     return .open(
       ResponseStreamOpening(head) { [topics] output in
-        NtfyBody(output, start, encoder, topics, opening: opening)
+        NtfyBody(output, start, encoder, topics)
       })
   }
 
@@ -378,32 +375,19 @@ struct NtfyRoutes: Sendable {
     return shared(response)
   }
 
-  /// The bytes of a poll that are sent as a whole, and of a piece of a longer one.
-  private static let pollPiece = 256 << 10
-
   /// Returns a poll's entries, made as the client takes them if they are many.
   private static func body(
     of poll: TopicPoll, _ encoder: NtfyStreamEncoder
   ) async throws -> Response.Body {
-    let first = try await piece(of: poll, encoder)
-    guard first.count >= pollPiece else { return .array(first) }
-    let waiting = Lock<[UInt8]?>(first)
-    return .pieces(
-      AsyncThrowingStream {
-        if let first = waiting.withLock({ $0.take() }) { return first }
-        let next = try await piece(of: poll, encoder)
-        return next.isEmpty ? nil : next
-      })
-  }
-
-  private static func piece(
-    of poll: TopicPoll, _ encoder: NtfyStreamEncoder
-  ) async throws -> [UInt8] {
-    var bytes: [UInt8] = []
-    while bytes.count < pollPiece, let entry = try await poll.next() {
-      bytes += encoder.bytes(entry)
+    try await .reading {
+      while true {
+        let page = try await poll.next()
+        let bytes = page.entries.flatMap(encoder.bytes)
+        // A filter may leave nothing of a page.
+        guard page.ends != nil || !bytes.isEmpty else { continue }
+        return BodyPiece(bytes: bytes, isLast: page.ends != nil)
+      }
     }
-    return bytes
   }
 
   private func acceptStream(
@@ -436,12 +420,10 @@ struct NtfyRoutes: Sendable {
       return WebSocketAcceptance { session in NtfyPollSocket(session, poll, encoder, slot) }
     }
     let start = try await topics.open(
-      reading.topics, since: reading.since, reading.filter, by: requester)
-    let waiting =
-      reading.withWaiting ? try await topics.store.waiting(in: reading.topics) : []
-    let opening = waiting.filter(reading.filter.accepts).map(encoder.bytes)
+      reading.topics, since: reading.since, reading.filter, withWaiting: reading.withWaiting,
+      by: requester)
     return WebSocketAcceptance { [topics] session in
-      NtfySocket(session, start, encoder, topics, opening: opening)
+      NtfySocket(session, start, encoder, topics)
     }
   }
 

@@ -102,15 +102,14 @@ final class NtfyBody: ResponseStreamHandler, TopicStreamConnection {
   private let topics: TopicService
   private var stream: TopicStream?
 
-  /// - Parameter opening: what the client gets first.
   init(
     _ output: any ResponseStream, _ start: TopicStreamStart, _ encoder: NtfyStreamEncoder,
-    _ topics: TopicService, opening: [UInt8]
+    _ topics: TopicService
   ) {
     self.output = output
     self.encoder = encoder
     self.topics = topics
-    write(opening)
+    write(encoder.bytes(.open, topics))
     stream = TopicStream(start, of: topics, to: self)
   }
 
@@ -150,15 +149,13 @@ final class NtfySocket: WebSocketHandler, TopicStreamConnection {
   private let encoder: NtfyStreamEncoder
   private var stream: TopicStream?
 
-  /// - Parameter opening: what the client gets first, behind the sign that the stream is open.
   init(
     _ session: WebSocketSession, _ start: TopicStreamStart, _ encoder: NtfyStreamEncoder,
-    _ topics: TopicService, opening: [[UInt8]]
+    _ topics: TopicService
   ) {
     self.session = session
     self.encoder = encoder
     session.send(.text(encoder.bytes(.open, topics)))
-    for text in opening where !text.isEmpty { session.send(.text(text)) }
     stream = TopicStream(start, of: topics, to: self)
   }
 
@@ -189,8 +186,6 @@ final class NtfySocket: WebSocketHandler, TopicStreamConnection {
 ///
 /// Unchecked because its variables are touched on its session's event loop only.
 final class NtfyPollSocket: WebSocketHandler, @unchecked Sendable {
-  /// The entries that are read at once.
-  private static let pageSize = 16
   /// The bytes that may wait to be sent while more is read.
   private static let lowWaterMark = 64 << 10
 
@@ -213,19 +208,20 @@ final class NtfyPollSocket: WebSocketHandler, @unchecked Sendable {
   }
 
   private func readOn() {
-    guard !isReading, !isOver, session.backlog <= Self.lowWaterMark else { return }
+    let room = Self.lowWaterMark - session.backlog
+    guard !isReading, !isOver, room >= 0 else { return }
     isReading = true
     Task(executorPreference: session.loop) { [self] in
-      finishRead(try? await poll.next(atMost: Self.pageSize))
+      finishRead(try? await poll.next(upTo: room))
     }
   }
 
-  private func finishRead(_ page: [TopicEntry]?) {
+  private func finishRead(_ page: TopicPoll.Page?) {
     isReading = false
     guard !isOver else { return }
     guard let page else { return end(1011) }
-    for text in page.map(encoder.bytes) where !text.isEmpty { session.send(.text(text)) }
-    if page.count < Self.pageSize { return end(1000) }
+    for text in page.entries.map(encoder.bytes) where !text.isEmpty { session.send(.text(text)) }
+    if page.ends != nil { return end(1000) }
     readOn()
   }
 
