@@ -210,7 +210,7 @@ extension MsgrStore {
       try snapshot.page(
         """
         SELECT id, sender, NULL, text, sent_at, is_add_request, parts, number, topic, NULL, NULL
-        FROM msgr_messages
+        FROM msgr_inboxes
         WHERE recipient = ?1 AND number IS NOT NULL AND number < ?2
           AND (CAST(?3 AS TEXT) IS NULL OR sender = ?3) AND sent_at > ?4
         ORDER BY number DESC LIMIT ?5

@@ -28,7 +28,7 @@ extension MsgrStore {
     try snapshot.page(
       """
       SELECT id, sender, NULL, text, sent_at, is_add_request, parts, number, topic, NULL, NULL
-      FROM msgr_messages WHERE recipient = ? AND id > ? AND sent_at > ? ORDER BY id LIMIT ?
+      FROM msgr_inboxes WHERE recipient = ? AND id > ? AND sent_at > ? ORDER BY id LIMIT ?
       """, name, position, now - limits.messageAge, count, measuring: Self.longColumns,
       transform: Self.message)
   }
@@ -77,7 +77,7 @@ extension MsgrStore {
     try snapshot.page(
       """
       SELECT id, sender, NULL, text, sent_at, is_add_request, parts, number, topic, NULL, NULL
-      FROM msgr_messages WHERE recipient = ?1 AND id > ?2 AND sent_at > ?3
+      FROM msgr_inboxes WHERE recipient = ?1 AND id > ?2 AND sent_at > ?3
       UNION ALL
       SELECT id, sender, recipient, text, sent_at, 0, NULL, NULL, NULL, client_id, device_id
       FROM msgr_sent WHERE sender = ?1 AND id > ?2 AND sent_at > ?3 ORDER BY 1 LIMIT ?4
@@ -96,7 +96,7 @@ extension MsgrStore {
         """
         SELECT id, sender, recipient, text, sent_at, is_add_request, parts, number, topic,
           NULL, NULL
-        FROM msgr_messages WHERE recipient = ?1 AND sender = ?2 AND id < ?3 AND sent_at > ?4
+        FROM msgr_inboxes WHERE recipient = ?1 AND sender = ?2 AND id < ?3 AND sent_at > ?4
         UNION ALL
         SELECT id, sender, recipient, text, sent_at, 0, NULL, NULL, NULL, client_id, device_id
         FROM msgr_sent WHERE sender = ?1 AND recipient = ?2 AND id < ?3 AND sent_at > ?4

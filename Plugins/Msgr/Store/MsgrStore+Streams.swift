@@ -112,7 +112,7 @@ extension MsgrStore {
           string_to_array(?1, chr(10)), CAST(string_to_array(?2, ' ') AS bigint[])
         ) AS w (name, position) CROSS JOIN LATERAL (
           SELECT id, sender, NULL, text, sent_at, is_add_request, parts, number, topic, NULL, NULL
-          FROM msgr_messages WHERE recipient = w.name AND id = w.position AND sent_at > ?3
+          FROM msgr_inboxes WHERE recipient = w.name AND id = w.position AND sent_at > ?3
           UNION ALL
           SELECT id, sender, recipient, text, sent_at, 0, NULL, NULL, NULL, client_id, device_id
           FROM msgr_sent WHERE sender = w.name AND id = w.position AND sent_at > ?3

@@ -14,6 +14,7 @@ final class TopicService: Sendable {
   private static let checkInterval = Duration.seconds(1)
   private static let deliveryInterval = Duration.milliseconds(400)
   private static let deliveriesAtOnce = 100
+  private static let removalInterval = Duration.milliseconds(500)
   /// The seconds after which somebody whose site has stored enough may try again.
   private static let storageRetry = 600
 
@@ -291,6 +292,13 @@ final class TopicService: Sendable {
       group.addTask { await link.run() }
       group.addTask { [self] in
         await repeatWork(every: Self.deliveryInterval, orLog: "delayed messages wait", deliverDue)
+      }
+      group.addTask { [self] in
+        await repeatWork(
+          every: Self.removalInterval, orLog: "copies of deleted messages aren't removed yet"
+        ) { [self] in
+          while try await store.removeCopies() {}
+        }
       }
       group.addTask { [self] in
         await repeatWork(

@@ -80,7 +80,8 @@ extension TopicStore {
       "UPDATE msgr_topics SET last_number = ?, entries = entries + 1 WHERE topic = ?", number,
       post.topic)
     if let file = post.file { try attach(file, to: post.id, from: moment, topic, transaction) }
-    try trim(topic, transaction)
+    let replaced = try replace(post, transaction)
+    try trim(topic, without: replaced, transaction)
     let entry = TopicEntry(
       number: number, topic: post.topic, id: post.id, event: post.event, time: moment,
       expires: expires, isTransient: post.isTransient, sequence: sequence, text: post.text,
@@ -94,8 +95,12 @@ extension TopicStore {
   }
 
   /// Removes the oldest entries of a topic that has too many.
-  private func trim(_ topic: LockedTopic, _ transaction: borrowing Transaction) throws {
-    let excess = topic.entries + 1 - limits.messages
+  ///
+  /// - Parameter removed: the entries that are gone since it was locked.
+  private func trim(
+    _ topic: LockedTopic, without removed: Int, _ transaction: borrowing Transaction
+  ) throws {
+    let excess = topic.entries - removed + 1 - limits.messages
     guard excess > 0 else { return }
     try transaction.execute(
       """
@@ -155,15 +160,7 @@ extension TopicStore {
         SELECT number FROM msgr_topic_entries
         WHERE topic = ? AND (sequence = ? OR id = ?) AND event = ?
         """, post.topic, sequence, sequence, TopicEvent.message)
-      let subscribers: [UserName] = try transaction.values(
-        "SELECT username FROM msgr_topic_subscriptions WHERE topic = ? ORDER BY username",
-        post.topic)
-      try msgr.strategy.lock(subscribers, transaction)
-      for number in numbers {
-        try transaction.execute(
-          "DELETE FROM msgr_messages WHERE topic = ? AND topic_entry = ?", post.topic, number)
-        try transaction.execute("DELETE FROM msgr_topic_entries WHERE number = ?", number)
-      }
+      try remove(numbers, from: post.topic, transaction)
       let present = LockedTopic(
         name: topic.name, facts: topic.facts, last: topic.last,
         entries: topic.entries - numbers.count, subscribedAt: topic.subscribedAt)

@@ -3,6 +3,7 @@ internal import Foundation
 internal import HTTPProtocol
 internal import Platform
 internal import Routing
+internal import Storage
 internal import TestSupport
 internal import Testing
 
@@ -407,6 +408,37 @@ internal import Testing
     #expect(try await fixture.post("/msgr/topics/remove", bert).status == 403)
     #expect(
       try await fixture.post("/msgr/topics/remove", anna).object["Status"] as? String == "removed")
+  }
+
+  @Test func aSequenceHasItsLastMessages() async throws {
+    let site = try await Site("burst = 1000\nmessages = 30")
+    let fixture = site.fixture
+    let anna = ["Username": "anna", "Password": "pw", "Topic": "alerts"]
+    #expect(try await fixture.post("/msgr/topics/subscribe", anna).status == 200)
+    _ = try await site.request(.put, "/alerts", "other")
+    for number in 0..<40 { _ = try await site.request(.put, "/alerts/s", "\(number)") }
+    let expected = ["other"] + (20..<40).map { "\($0)" }
+    #expect(try await site.poll().compactMap { $0["message"] as? String } == expected)
+    #expect(try await fixture.texts("anna") == expected)
+    // Nobody is shown what was deleted, whether the copies are gone or not.
+    func messages() async throws -> Int? {
+      try await fixture.store.read { try $0.value("SELECT count(*) FROM msgr_messages") }
+    }
+    #expect(try await messages() == 41)
+    #expect(try await site.request(.delete, "/alerts/s").status == 200)
+    #expect(try await messages() == 41)
+    #expect(try await fixture.texts("anna") == ["other"])
+    let history = ["Username": "anna", "Password": "pw", "With": "#alerts"]
+    #expect(try await fixture.post("/history", history).array.count == 1)
+    let page = try await site.request(.get, "/message").object["messages"] as? [Any]
+    #expect(page?.count == 1)
+    // What was begun before a crash is done later.
+    while try await fixture.service.topics.store.removeCopies() {}
+    #expect(try await messages() == 1)
+    let left: Int? = try await fixture.store.read {
+      try $0.value("SELECT count(*) FROM msgr_topic_removals")
+    }
+    #expect(left == 0)
   }
 
   @Test func topicsHaveLimits() async throws {

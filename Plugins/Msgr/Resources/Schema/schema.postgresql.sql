@@ -266,6 +266,12 @@ CREATE INDEX msgr_topic_entries_in_order ON msgr_topic_entries (topic, (number +
 CREATE INDEX msgr_topic_entries_by_sequence ON msgr_topic_entries (topic, sequence);
 CREATE INDEX msgr_topic_entries_by_end ON msgr_topic_entries (expires_at);
 -- Messages that wait for their time.
+CREATE TABLE msgr_topic_removals (
+  entry BIGINT NOT NULL PRIMARY KEY,
+  topic TEXT COLLATE "C" NOT NULL
+);
+CREATE VIEW msgr_inboxes AS SELECT m.* FROM msgr_messages m
+WHERE NOT EXISTS (SELECT 1 FROM msgr_topic_removals r WHERE r.entry = m.topic_entry);
 CREATE TABLE msgr_topic_waiting (
   id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
   topic TEXT COLLATE "C" NOT NULL REFERENCES msgr_topics ON DELETE CASCADE,

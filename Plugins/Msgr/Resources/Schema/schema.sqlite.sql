@@ -255,6 +255,14 @@ CREATE TABLE msgr_topic_entries (
 CREATE INDEX msgr_topic_entries_by_topic ON msgr_topic_entries (topic, number);
 CREATE INDEX msgr_topic_entries_by_sequence ON msgr_topic_entries (topic, sequence);
 CREATE INDEX msgr_topic_entries_by_end ON msgr_topic_entries (expires_at);
+-- The entries that were deleted or replaced and whose copies in inboxes, which nobody is shown any more, are being removed.
+CREATE TABLE msgr_topic_removals (
+  entry INTEGER NOT NULL PRIMARY KEY,
+  topic TEXT NOT NULL
+) STRICT;
+-- The messages that are shown.
+CREATE VIEW msgr_inboxes AS SELECT m.* FROM msgr_messages m
+WHERE NOT EXISTS (SELECT 1 FROM msgr_topic_removals r WHERE r.entry = m.topic_entry);
 -- Messages that wait for their time.
 CREATE TABLE msgr_topic_waiting (
   id TEXT NOT NULL PRIMARY KEY,
