@@ -17,6 +17,9 @@ extension HTTPError {
       self.init(.tooManyRequests, "too many messages wait for their time", retryAfter: 60)
     case .tooManySubscribers:
       self.init(.forbidden, "the topic has as many subscribers as it may have")
+    case .tooManyNamed:
+      self.init(.forbidden, "the topic names as many users as it may")
+    case .tooManyUploads: self.init(.tooManyRequests, retryAfter: 10)
     case .tooLarge: self.init(.contentTooLarge)
     case .noFiles: self.init(.badRequest, "no files are kept here")
     case .noSubscriber: self.init(.insufficientStorage)
@@ -30,9 +33,17 @@ extension MsgrRoutes {
   /// Registers the requests, if there are topics.
   func registerTopics(_ topics: TopicService, on router: inout Router) {
     guard topics.isOn else { return }
-    topicPost("/topics", on: &router) { _, requester, account in
-      _ = requester
-      return try await topics.store.topics(of: account)
+    func topicPost<Body: Encodable & Sendable & SendableMetatype>(
+      _ path: String, on router: inout Router,
+      _ act: @escaping @Sendable (FieldRequest, TopicRequester, UserName) async throws -> Body
+    ) {
+      self.topicPost(path, on: &router) { call, requester, account in
+        try topics.chargeReading(requester)
+        return try await act(call, requester, account)
+      }
+    }
+    topicPost("/topics", on: &router) { _, _, account in
+      try await topics.store.topics(of: account)
     }
     topicPost("/topics/make", on: &router) { call, _, account in
       try await topics.store.make(

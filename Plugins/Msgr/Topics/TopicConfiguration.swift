@@ -44,6 +44,10 @@ struct TopicConfiguration: Sendable {
   var longestDelay = Duration.seconds(30 * 86_400)
   /// The messages of an account or address that wait for their time.
   var waiting = 100
+  /// The messages of one site that wait for their time.
+  private(set) var waitingPerSite = 0
+  /// The uploads of one site that are in progress.
+  private(set) var uploadsPerSite = 16
   /// The largest file; 0 for no files.
   var attachmentBytes = 15 << 20
   var attachmentsPerAccount = 100 << 20
@@ -110,6 +114,8 @@ struct TopicConfiguration: Sendable {
     topicsPerAddress = section.multipliedByUsers(topicsPerAddress)
     streamsPerAddress = section.multipliedByUsers(streamsPerAddress)
     attachmentsPerAddress = section.multipliedByUsers(attachmentsPerAddress)
+    waitingPerSite = section.multipliedByUsers(10 * waiting)
+    uploadsPerSite = section.multipliedByUsers(uploadsPerSite)
     topicsPerSite = max(topicsPerAccount, section.share(of: topics))
     attachmentsPerSite = max(attachmentsPerAccount, section.share(of: attachments))
     let url = section.optionalValue(

@@ -1,4 +1,5 @@
 internal import Cluster
+internal import Formats
 internal import Platform
 internal import Storage
 
@@ -81,6 +82,10 @@ enum TopicRefusal: Error, Hashable, Sendable {
   case tooManyTopics
   case tooManyWaiting
   case tooManySubscribers
+  /// The topic names as many users as it may.
+  case tooManyNamed
+  /// The site has as many uploads in progress as it may have.
+  case tooManyUploads
   /// The day's bytes of files are used up.
   case bandwidth(retryAfter: Int)
   /// The body or a file is too large, and there is nothing else to publish.
@@ -108,6 +113,9 @@ struct TopicRequester: Sendable, Hashable {
   let credential: TopicCredential
   /// The network, in words that the store keeps; nil for a Unix socket.
   let site: String?
+
+  /// The site of the network; nil for a Unix socket.
+  var siteName: String? { site.flatMap(ClientNetwork.init(words:))?.site }
 
   /// The key by which limits count: the account, or without one the network.
   var limitKey: String { caller.account.map { "a\($0.text)" } ?? "n\(site ?? "")" }

@@ -13,7 +13,6 @@ final class TopicService: Sendable {
   /// How often streams are compared with the rights that their readers have.
   private static let checkInterval = Duration.seconds(1)
   private static let deliveryInterval = Duration.milliseconds(400)
-  private static let deliveriesAtOnce = 100
   private static let removalInterval = Duration.milliseconds(500)
   /// The seconds after which somebody whose site has stored enough may try again.
   private static let storageRetry = 600
@@ -25,7 +24,13 @@ final class TopicService: Sendable {
   /// The server's URL as seen from outside; nil to take it from each request.
   let publicURL: String?
   let log: Log
-  let streamSlots: TopicStreamSlots
+  /// The places for streams: an account has some, and so has an address without one.
+  let streamSlots = TopicSlots()
+  private let accountStreams: Int
+  /// The places for uploads in progress, of which a site has some.
+  let uploadSlots = TopicSlots()
+  /// The sites whose delayed messages are being moved into logs.
+  private let delivering = Lock<Set<String>>([])
   let upstream: UpstreamWaker?
   private let storedLink = LazyReference<NodeLink<TopicRegistry>>()
   private let publishing: RefillTable
@@ -56,8 +61,7 @@ final class TopicService: Sendable {
     statistics = TopicStatistics(store, clock: context.clock)
     publicURL = context.publicURL
     log = context.log
-    streamSlots = TopicStreamSlots(
-      perAddress: topics.streamsPerAddress, perAccount: configuration.streams.ofAccount)
+    accountStreams = configuration.streams.ofAccount
     upstream = try UpstreamWaker(topics, publicURL: context.publicURL, log: context.log)
     publishing = RefillTable(clock: context.clock)
     reading = RefillTable(clock: context.clock)
@@ -224,9 +228,20 @@ final class TopicService: Sendable {
   }
 
   /// Takes a place for a stream.
-  func streamSlot(for requester: TopicRequester) throws(TopicRefusal) -> TopicStreamSlot {
-    guard let slot = streamSlots.acquire(for: requester) else {
+  func streamSlot(for requester: TopicRequester) throws(TopicRefusal) -> TopicSlot {
+    let limit =
+      requester.caller.account == nil ? configuration.streamsPerAddress : accountStreams
+    guard let slot = streamSlots.acquire(requester.limitKey, upTo: limit) else {
       throw .tooManyStreams(retryAfter: 60)
+    }
+    return slot
+  }
+
+  /// Takes a place for an upload; nil for one over a Unix socket, which needs none.
+  func uploadSlot(for requester: TopicRequester) throws(TopicRefusal) -> TopicSlot? {
+    guard let site = requester.siteName else { return nil }
+    guard let slot = uploadSlots.acquire(site, upTo: configuration.uploadsPerSite) else {
+      throw .tooManyUploads
     }
     return slot
   }
@@ -290,9 +305,7 @@ final class TopicService: Sendable {
     let link = link
     await withTaskGroup { group in
       group.addTask { await link.run() }
-      group.addTask { [self] in
-        await repeatWork(every: Self.deliveryInterval, orLog: "delayed messages wait", deliverDue)
-      }
+      group.addTask { [self] in await deliverDue() }
       group.addTask { [self] in
         await repeatWork(
           every: Self.removalInterval, orLog: "copies of deleted messages aren't removed yet"
@@ -322,15 +335,33 @@ final class TopicService: Sendable {
     await MsgrService.repeatWork(every: interval, orLog: failure, in: log, work)
   }
 
-  private func deliverDue() async throws {
-    var due: [(id: String, topic: TopicName)] = []
-    repeat {
-      due = try await store.due(atMost: Self.deliveriesAtOnce)
-      for (id, topic) in due {
+  /// Delivers messages whose time has come, those of each site beside those of others, so that none waits for another's.
+  private func deliverDue() async {
+    await withDiscardingTaskGroup { group in
+      await MsgrService.repeatWork(
+        every: Self.deliveryInterval, orLog: "delayed messages wait", in: log
+      ) {
+        for (site, messages) in try await store.due()
+        where delivering.withLock({ $0.insert(site).inserted }) {
+          group.addTask { [self] in
+            let owner =
+              ClientNetwork(words: site).flatMap { WorkOwner(client: $0) }
+              ?? WorkOwner(client: Int?.none, account: site)
+            await WorkOwner.$current.withValue(owner) { await deliver(messages) }
+            _ = delivering.withLock { $0.remove(site) }
+          }
+        }
+      }
+    }
+  }
+
+  private func deliver(_ messages: [(id: String, topic: TopicName)]) async {
+    do {
+      for (id, topic) in messages {
         guard let receipt = try await store.deliver(id, to: topic) else { continue }
         publishEffects(receipt)
       }
-    } while due.count == Self.deliveriesAtOnce
+    } catch { log.warning("delayed messages wait", ["cause": "\(error)"]) }
   }
 
   private let revision = Mutex<(known: Int64, checks: Int)>((0, 0))
@@ -378,30 +409,21 @@ final class TopicService: Sendable {
   }
 }
 
-/// The places for streams of topics: an account has some, and so has an address without one.
-final class TopicStreamSlots: Sendable {
-  private let perAddress: Int
-  private let perAccount: Int
+/// Places of which each of those who take them has some.
+final class TopicSlots: Sendable {
   private let counts = Lock<[String: Int]>([:])
 
-  init(perAddress: Int, perAccount: Int) {
-    self.perAddress = perAddress
-    self.perAccount = perAccount
-  }
-
-  /// The number of open streams.
+  /// The number of places that are taken.
   var count: Int { counts.withLock { $0.values.reduce(0, +) } }
 
   /// Takes a place; nil if there is none.
-  func acquire(for requester: TopicRequester) -> TopicStreamSlot? {
-    let limit = requester.caller.account == nil ? perAddress : perAccount
-    let key = requester.limitKey
+  func acquire(_ key: String, upTo limit: Int) -> TopicSlot? {
     let isTaken = counts.withLock { counts in
       guard counts[key, default: 0] < limit else { return false }
       counts[key, default: 0] += 1
       return true
     }
-    return isTaken ? TopicStreamSlot(key, in: self) : nil
+    return isTaken ? TopicSlot(key, in: self) : nil
   }
 
   fileprivate func release(_ key: String) {
@@ -412,13 +434,13 @@ final class TopicStreamSlots: Sendable {
   }
 }
 
-/// A stream's place.
-final class TopicStreamSlot: Sendable {
+/// A place that was taken.
+final class TopicSlot: Sendable {
   private let key: String
-  private let slots: TopicStreamSlots
+  private let slots: TopicSlots
   private let isLeft = Atomic<Bool>(false)
 
-  fileprivate init(_ key: String, in slots: TopicStreamSlots) {
+  fileprivate init(_ key: String, in slots: TopicSlots) {
     self.key = key
     self.slots = slots
   }

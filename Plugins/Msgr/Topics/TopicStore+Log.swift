@@ -193,22 +193,29 @@ extension TopicStore {
     _ transaction: borrowing Transaction
   ) throws -> TopicReceipt {
     let account = requester.caller.account
-    let site = account == nil ? requester.site ?? "" : nil
+    let network = account == nil ? requester.site ?? "" : nil
+    let site =
+      if let account { try msgr.site(of: account, transaction) } else { requester.siteName }
     let count: Int? =
       if let account {
         try transaction.value(
           "SELECT count(*) FROM msgr_topic_waiting WHERE account = ?", account)
       } else {
-        try transaction.value("SELECT count(*) FROM msgr_topic_waiting WHERE site = ?", site)
+        try transaction.value("SELECT count(*) FROM msgr_topic_waiting WHERE network = ?", network)
       }
     guard count ?? 0 < limits.waiting else { throw TopicRefusal.tooManyWaiting }
+    if let site {
+      let ofSite: Int? = try transaction.value(
+        "SELECT count(*) FROM msgr_topic_waiting WHERE site = ?", site)
+      guard ofSite ?? 0 < limits.waitingPerSite else { throw TopicRefusal.tooManyWaiting }
+    }
     let sequence = post.sequence ?? post.id
     try transaction.execute(
       """
       INSERT INTO msgr_topic_waiting
-        (id, topic, due_at, account, site, is_transient, sequence, text, parts)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-      """, post.id, post.topic, due, account, site, post.isTransient, sequence, post.text,
+        (id, topic, due_at, account, network, site, is_transient, sequence, text, parts)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+      """, post.id, post.topic, due, account, network, site, post.isTransient, sequence, post.text,
       post.parts.stored)
     if let file = post.file { try attach(file, to: post.id, from: due, topic, transaction) }
     return TopicReceipt(
@@ -231,14 +238,26 @@ extension TopicStore {
     }
   }
 
-  /// Returns the messages whose time has come.
-  func due(atMost count: Int) async throws -> [(id: String, topic: TopicName)] {
-    try await store.read(isOneQuery: true) { snapshot in
+  /// The messages of one site that are moved into logs in one turn, and those of all sites.
+  private static let dueAtOnce = (ofSite: 32, all: 2048)
+
+  /// Returns the first messages of each site whose time has come, by the sites' names; what the operator's accounts have
+  /// published is their own.
+  func due() async throws -> [String: [(id: String, topic: TopicName)]] {
+    let found: [(site: String, message: (id: String, topic: TopicName))] = try await store.read(
+      isOneQuery: true
+    ) { snapshot in
       try snapshot.all(
-        "SELECT id, topic FROM msgr_topic_waiting WHERE due_at <= ? ORDER BY due_at LIMIT ?", now,
-        count
-      ) { (try $0[0], try $0[1]) }
+        """
+        SELECT publisher, id, topic FROM (
+          SELECT id, topic, due_at, coalesce(site, account, network) AS publisher, row_number() OVER (
+            PARTITION BY coalesce(site, account, network) ORDER BY due_at, id) AS turn
+          FROM msgr_topic_waiting WHERE due_at <= ?) w
+        WHERE turn <= ? ORDER BY turn, due_at LIMIT ?
+        """, now, Self.dueAtOnce.ofSite, Self.dueAtOnce.all
+      ) { (try $0[0], (try $0[1], try $0[2])) }
     }
+    return Dictionary(grouping: found, by: \.site).mapValues { $0.map(\.message) }
   }
 
   /// Moves a message whose time has come into its topic's log.

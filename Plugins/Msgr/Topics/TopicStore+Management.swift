@@ -169,6 +169,9 @@ extension TopicStore {
         "UPDATE msgr_topics SET everyone = ? WHERE topic = ?", level, name)
     }
     guard try msgr.exists(user, transaction) else { throw TopicRefusal.forbidden }
+    let others: Int? = try transaction.value(
+      "SELECT count(*) FROM msgr_topic_access WHERE topic = ? AND username <> ?", name, user)
+    guard others ?? 0 < limits.named else { throw TopicRefusal.tooManyNamed }
     try transaction.execute(
       """
       INSERT INTO msgr_topic_access (topic, username, level) VALUES (?, ?, ?)

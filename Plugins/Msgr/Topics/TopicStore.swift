@@ -14,7 +14,10 @@ struct TopicLimits: Sendable {
   let topics: Int
   let topicsPerSite: Int
   let waiting: Int
+  let waitingPerSite: Int
   var subscribers = 1000
+  /// The users whose rights a topic names.
+  var named = 1000
   let wakesPhones: Bool
 
   /// The time for which the name of a deleted account's topic is barred.
@@ -36,6 +39,7 @@ struct TopicLimits: Sendable {
     topics = configuration.topics
     topicsPerSite = configuration.topicsPerSite
     waiting = configuration.waiting
+    waitingPerSite = configuration.waitingPerSite
     wakesPhones = configuration.wakesPhones
   }
 }

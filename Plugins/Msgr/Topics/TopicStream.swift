@@ -80,7 +80,7 @@ struct TopicStreamStart: Sendable {
   let backlog: TopicPoll?
   let filter: TopicFilter
   let requester: TopicRequester
-  let slot: TopicStreamSlot
+  let slot: TopicSlot
   /// The owner of the work that the stream makes.
   let owner: WorkOwner?
 }
@@ -104,7 +104,7 @@ final class TopicStream: @unchecked Sendable {
   /// The entries that are wanted; nil for all.
   private let filter: TopicFilter?
   private let service: TopicService
-  private let slot: TopicStreamSlot
+  private let slot: TopicSlot
   private let owner: WorkOwner?
   /// The connection, until it is over.
   private var connection: (any TopicStreamConnection)?

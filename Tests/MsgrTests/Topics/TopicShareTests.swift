@@ -110,6 +110,77 @@ internal import Testing
     #expect(try await begin("again", 8000, by: "free2"))
   }
 
+  @Test func aSiteHasTenTimesWhatAnAccountMayHaveWaiting() async throws {
+    let fixture = try await Fixture("[msgr.topics]\nwaiting = 1\n")
+    for number in 1...12 { try await register("free\(number)", from: "192.0.2.\(number)", fixture) }
+    try await register("other", from: "198.51.100.1", fixture)
+    var statuses: [Int] = []
+    for name in (1...12).map({ "free\($0)" }) + ["other"] {
+      let response = try await put("/topic-\(name)", "x", by: name, fixture, [("Delay", "1h")])
+      statuses.append(response.status)
+    }
+    #expect(statuses == Array(repeating: 200, count: 10) + [429, 429, 200])
+  }
+
+  @Test func delayedMessagesComeByTurnsOfSites() async throws {
+    let fixture = try await Fixture("[msgr.topics]\nburst = 1000\n")
+    try await register("busy", from: "192.0.2.1", fixture)
+    try await register("other", from: "198.51.100.1", fixture)
+    for number in 0..<40 {
+      _ = try await put("/many", "\(number)", by: "busy", fixture, [("Delay", "10m")])
+    }
+    _ = try await put("/one", "x", by: "other", fixture, [("Delay", "11m")])
+    fixture.clock.advance(by: .seconds(700))
+    let due = try await fixture.service.topics.store.due()
+    #expect(due["192.0.2.0/24"]?.count == 32)
+    #expect(due["198.51.100.0/24"]?.map(\.topic.text) == ["one"])
+    let task = Task { await fixture.service.topics.run() }
+    defer { task.cancel() }
+    try await waitUntil { try await fixture.service.topics.store.due().isEmpty }
+  }
+
+  @Test func aSiteHasSomeUploadsInProgress() async throws {
+    let fixture = try await Fixture()
+    try await register("free", from: "192.0.2.1", fixture)
+    let topics = fixture.service.topics
+    func requester(_ network: String) -> TopicRequester {
+      TopicRequester(caller: .nobody, credential: .nothing, site: network)
+    }
+    var slots: [TopicSlot?] = []
+    for number in 0..<16 {
+      slots.append(try topics.uploadSlot(for: requester("127.0.0.\(number)")))
+    }
+    #expect(throws: TopicRefusal.tooManyUploads) {
+      try topics.uploadSlot(for: requester("127.0.0.9"))
+    }
+    #expect(try topics.uploadSlot(for: requester("127.0.1.1")) != nil)
+    let file = String(repeating: "x", count: 17 << 10)
+    #expect(try await put("/topic", file, by: "free", fixture).status == 429)
+    #expect(try await put("/topic", "x", by: "free", fixture).status == 200)
+    slots.removeLast()
+    #expect(try await put("/topic", file, by: "free", fixture).status == 200)
+    #expect(topics.uploadSlots.count == 15)
+  }
+
+  @Test func aTopicNamesSomeUsers() async throws {
+    let fixture = try await Fixture()
+    for name in ["anna", "bert", "cleo"] { try await register(name, from: "192.0.2.1", fixture) }
+    var store = TopicStore(
+      msgr: fixture.service.service.store, limits: fixture.service.topics.store.limits,
+      files: fixture.service.topics.store.files)
+    store.limits.named = 1
+    let anna = try UserName("anna", in: .username)
+    let topic = try #require(TopicName("news"))
+    _ = try await store.make(topic, everyone: .read, by: anna)
+    for level in [TopicLevel.read, .readWrite] {
+      _ = try await store.allow(try UserName("bert", in: .username), level, on: topic, by: anna)
+    }
+    let cleo = try UserName("cleo", in: .username)
+    await #expect(throws: TopicRefusal.tooManyNamed) {
+      try await store.allow(cleo, .read, on: topic, by: anna)
+    }
+  }
+
   @Test func newcomersOfOtherSitesFindAPlaceAmongSubscribers() async throws {
     let fixture = try await Fixture()
     try await register("owner", from: "198.51.100.1", fixture)

@@ -79,6 +79,10 @@ extension NtfyError {
       self.init(code: 42901, text: "limit reached: too many delayed messages", retryAfter: 60)
     case .tooManySubscribers:
       self.init(code: 42904, text: "limit reached: too many subscribers", retryAfter: 3600)
+    case .tooManyNamed:
+      self.init(code: 42904, text: "limit reached: too many named users", retryAfter: 3600)
+    case .tooManyUploads:
+      self.init(code: 42901, text: "limit reached: too many uploads in progress", retryAfter: 10)
     case .bandwidth(let seconds):
       self.init(code: 42905, text: "limit reached: too many bytes of files", retryAfter: seconds)
     case .tooLarge: self = .tooLarge

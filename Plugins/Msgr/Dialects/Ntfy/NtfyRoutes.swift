@@ -240,7 +240,11 @@ struct NtfyRoutes: Sendable {
     let requester = try await publisher(request)
     try topics.chargePublishing(requester)
     let longest = topics.service.publishing.messageBytes
-    let (start, isWhole) = try await Self.beginning(of: body, atLeast: longest + 1)
+    var slot: TopicSlot?
+    defer { slot?.leave() }
+    let (start, isWhole) = try await Self.beginning(of: body, atLeast: longest + 1) {
+      if slot == nil { slot = try topics.uploadSlot(for: requester) }
+    }
     var publication = NtfyPublishRequest(
       request.head, body: start, isWhole: isWhole, upTo: longest)
     if let sequence = parameters.text("sequence"), !sequence.isEmpty {
@@ -257,16 +261,21 @@ struct NtfyRoutes: Sendable {
     return Self.line(NtfyMessage.json(of: published.entry, notes: published.notes))
   }
 
+  /// The bytes of a body that is held without a place for uploads: those of most messages.
+  private static let freeBytes = 16 << 10
+
   /// Reads the beginning of a body.
   ///
+  /// - Parameter takePlace: called when more than a little is held.
   /// - Returns: so many bytes at least, or the whole body, and whether it is that.
   private static func beginning(
-    of body: RequestBody, atLeast count: Int
+    of body: RequestBody, atLeast count: Int, _ takePlace: () throws -> Void
   ) async throws -> (bytes: [UInt8], isWhole: Bool) {
     var bytes: [UInt8] = []
     while bytes.count < count {
       guard let piece = try await body.next() else { return (bytes, true) }
       bytes += piece
+      if bytes.count > freeBytes { try takePlace() }
     }
     return (bytes, false)
   }

@@ -192,13 +192,13 @@ final class NtfyPollSocket: WebSocketHandler, @unchecked Sendable {
   private let session: WebSocketSession
   private let poll: TopicPoll
   private let encoder: NtfyStreamEncoder
-  private let slot: TopicStreamSlot
+  private let slot: TopicSlot
   private var isReading = false
   private var isOver = false
 
   init(
     _ session: WebSocketSession, _ poll: TopicPoll, _ encoder: NtfyStreamEncoder,
-    _ slot: TopicStreamSlot
+    _ slot: TopicSlot
   ) {
     self.session = session
     self.poll = poll

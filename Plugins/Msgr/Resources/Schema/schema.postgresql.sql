@@ -276,9 +276,9 @@ CREATE TABLE msgr_topic_waiting (
   id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
   topic TEXT COLLATE "C" NOT NULL REFERENCES msgr_topics ON DELETE CASCADE,
   due_at BIGINT NOT NULL,
-  -- Who published it: an account, or without one a network.
   account TEXT COLLATE "C" REFERENCES msgr_users ON DELETE CASCADE,
-  site TEXT,
+  network TEXT COLLATE "C",
+  site TEXT COLLATE "C",
   is_transient BIGINT NOT NULL,
   sequence TEXT COLLATE "C" NOT NULL,
   text TEXT NOT NULL,
@@ -287,6 +287,7 @@ CREATE TABLE msgr_topic_waiting (
 CREATE INDEX msgr_topic_waiting_by_time ON msgr_topic_waiting (due_at);
 CREATE INDEX msgr_topic_waiting_by_topic ON msgr_topic_waiting (topic);
 CREATE INDEX msgr_topic_waiting_by_account ON msgr_topic_waiting (account);
+CREATE INDEX msgr_topic_waiting_by_network ON msgr_topic_waiting (network);
 CREATE INDEX msgr_topic_waiting_by_site ON msgr_topic_waiting (site);
 
 -- Files beside messages.

@@ -268,8 +268,9 @@ CREATE TABLE msgr_topic_waiting (
   id TEXT NOT NULL PRIMARY KEY,
   topic TEXT NOT NULL REFERENCES msgr_topics ON DELETE CASCADE,
   due_at INTEGER NOT NULL,
-  -- Who published it: an account, or without one a network.
+  -- Who published it: an account, or without one a network; and the site of either, null for an account that the operator made.
   account TEXT REFERENCES msgr_users ON DELETE CASCADE,
+  network TEXT,
   site TEXT,
   is_transient INTEGER NOT NULL,
   sequence TEXT NOT NULL,
@@ -279,6 +280,7 @@ CREATE TABLE msgr_topic_waiting (
 CREATE INDEX msgr_topic_waiting_by_time ON msgr_topic_waiting (due_at);
 CREATE INDEX msgr_topic_waiting_by_topic ON msgr_topic_waiting (topic);
 CREATE INDEX msgr_topic_waiting_by_account ON msgr_topic_waiting (account);
+CREATE INDEX msgr_topic_waiting_by_network ON msgr_topic_waiting (network);
 CREATE INDEX msgr_topic_waiting_by_site ON msgr_topic_waiting (site);
 
 -- Files beside messages.
