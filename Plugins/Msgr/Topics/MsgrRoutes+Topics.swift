@@ -33,15 +33,6 @@ extension MsgrRoutes {
   /// Registers the requests, if there are topics.
   func registerTopics(_ topics: TopicService, on router: inout Router) {
     guard topics.isOn else { return }
-    func topicPost<Body: Encodable & Sendable & SendableMetatype>(
-      _ path: String, on router: inout Router,
-      _ act: @escaping @Sendable (FieldRequest, TopicRequester, UserName) async throws -> Body
-    ) {
-      self.topicPost(path, on: &router) { call, requester, account in
-        try topics.chargeReading(requester)
-        return try await act(call, requester, account)
-      }
-    }
     topicPost("/topics", on: &router) { _, _, account in
       try await topics.store.topics(of: account)
     }
@@ -83,6 +74,7 @@ extension MsgrRoutes {
           _ = try await store.name(of: caller)
           let requester = TopicRequester(
             caller: .account(caller.name), credential: .nothing, site: nil)
+          try topics.chargeReading(requester)
           return try await act(call, requester, caller.name)
         }
       } catch let refusal as TopicRefusal {

@@ -265,17 +265,20 @@ CREATE INDEX msgr_topic_entries_by_topic ON msgr_topic_entries (topic, number);
 CREATE INDEX msgr_topic_entries_in_order ON msgr_topic_entries (topic, (number + 0));
 CREATE INDEX msgr_topic_entries_by_sequence ON msgr_topic_entries (topic, sequence);
 CREATE INDEX msgr_topic_entries_by_end ON msgr_topic_entries (expires_at);
--- Messages that wait for their time.
+-- The entries that were deleted or replaced and whose copies in inboxes, which nobody is shown any more, are being removed.
 CREATE TABLE msgr_topic_removals (
   entry BIGINT NOT NULL PRIMARY KEY,
   topic TEXT COLLATE "C" NOT NULL
 );
+-- The messages that are shown.
 CREATE VIEW msgr_inboxes AS SELECT m.* FROM msgr_messages m
 WHERE NOT EXISTS (SELECT 1 FROM msgr_topic_removals r WHERE r.entry = m.topic_entry);
+-- Messages that wait for their time.
 CREATE TABLE msgr_topic_waiting (
   id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
   topic TEXT COLLATE "C" NOT NULL REFERENCES msgr_topics ON DELETE CASCADE,
   due_at BIGINT NOT NULL,
+  -- Who published it: an account, or without one a network; and the site of either, null for an account that the operator made.
   account TEXT COLLATE "C" REFERENCES msgr_users ON DELETE CASCADE,
   network TEXT COLLATE "C",
   site TEXT COLLATE "C",
