@@ -51,6 +51,19 @@ package final class RefillTable: Sendable {
     }
   }
 
+  /// Uses turns of a key whether it has them or not: what it lacks keeps it waiting, as long as a burst lasts at most.
+  package func charge(_ key: some Hashable, at rate: Rate, amount: Int) {
+    let now = clock().milliseconds
+    let step = max(1, rate.refill.milliseconds)
+    let room = step * Int64(rate.burst)
+    fullAt.withLock { fullAt in
+      let hash = key.hashValue
+      let start = min(max(now, fullAt[hash] ?? now), now + room)
+      fullAt[hash] = min(start + step * Int64(max(0, min(amount, rate.burst))), now + room)
+      if fullAt.count > size { forget(&fullAt, now) }
+    }
+  }
+
   /// Gives a turn back that came to nothing.
   package func restore(_ key: some Hashable, at rate: Rate) {
     fullAt.withLock { fullAt in

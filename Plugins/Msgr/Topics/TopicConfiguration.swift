@@ -46,6 +46,10 @@ struct TopicConfiguration: Sendable {
   var waiting = 100
   /// The messages of one site that wait for their time.
   private(set) var waitingPerSite = 0
+  /// The most subscribers of a topic whose messages come to their inboxes, and those of one site's accounts, which aren't the
+  /// owner's.
+  let subscribers = 1000
+  private(set) var subscribersPerSite = 0
   /// The uploads of one site that are in progress.
   private(set) var uploadsPerSite = 16
   /// The largest file; 0 for no files.
@@ -114,6 +118,7 @@ struct TopicConfiguration: Sendable {
     topicsPerAddress = section.multipliedByUsers(topicsPerAddress)
     streamsPerAddress = section.multipliedByUsers(streamsPerAddress)
     attachmentsPerAddress = section.multipliedByUsers(attachmentsPerAddress)
+    subscribersPerSite = section.share(of: subscribers)
     waitingPerSite = section.multipliedByUsers(10 * waiting)
     uploadsPerSite = section.multipliedByUsers(uploadsPerSite)
     topicsPerSite = max(topicsPerAccount, section.share(of: topics))

@@ -118,10 +118,12 @@ private struct TopicPollPlace: Sendable {
       rows = PageBounds.rows(after: page, of: rows, atMost: Self.mostRows)
       if page.isCut { return entries }
     }
-    while room > 0 || entries.isEmpty, cursors.isEmpty, let id = waiting.popFirst() {
-      guard let entry = try store.waiting(id, snapshot) else { continue }
-      entries.append(entry)
-      room -= entry.text.utf8.count + MsgrStore.messageOverhead
+    while room > 0 || entries.isEmpty, cursors.isEmpty, let id = waiting.first {
+      let page = try store.waiting(id, upTo: room, isFirst: entries.isEmpty, snapshot)
+      if page.isCut { return entries }
+      waiting.removeFirst()
+      entries += page.entries
+      room -= page.bytes
     }
     return entries
   }

@@ -13,7 +13,7 @@ final class TopicService: Sendable {
   /// How often streams are compared with the rights that their readers have.
   private static let checkInterval = Duration.seconds(1)
   private static let deliveryInterval = Duration.milliseconds(400)
-  private static let removalInterval = Duration.milliseconds(500)
+  private static let copiesInterval = Duration.milliseconds(500)
   /// The seconds after which somebody whose site has stored enough may try again.
   private static let storageRetry = 600
 
@@ -127,7 +127,8 @@ final class TopicService: Sendable {
     let receipt = try await forgettingTokens(of: requester) {
       try await store.publish(post, by: requester)
     }
-    publishEffects(receipt)
+    chargeCopies(of: receipt, requester)
+    await finish(receipt)
     published.add()
     statistics.record(of: requester.limitKey)
     return receipt.entry
@@ -154,6 +155,32 @@ final class TopicService: Sendable {
     do { return try await work() } catch TopicRefusal.unauthorized {
       if let hash = requester.credential.token { rememberedTokens.remove(hash) }
       throw TopicRefusal.unauthorized
+    }
+  }
+
+  /// Counts a message's copies as further messages, some of them as one: more work than its burst nobody causes at once.
+  private func chargeCopies(of receipt: TopicReceipt, _ requester: TopicRequester) {
+    let turns = (receipt.inboxes.count + receipt.copiesLeft) / TopicStore.copiesAtOnce
+    guard turns > 0 else { return }
+    publishing.charge(requester.limitKey, at: configuration.publishing, amount: turns)
+  }
+
+  /// Tells streams and outboxes of an entry, and makes the copies that it lacks.
+  private func finish(_ receipt: TopicReceipt) async {
+    publishEffects(receipt)
+    guard receipt.copiesLeft > 0 else { return }
+    do { try await copyOn(in: receipt.entry.topic, through: receipt.entry.number) } catch {
+      // The message is published, and what is left is done later.
+      log.warning("copies of a topic's message come later", ["cause": "\(error)"])
+    }
+  }
+
+  /// Makes the copies that a topic's entries lack.
+  private func copyOn(
+    in topic: TopicName, through last: TopicPosition = TopicPosition(rawValue: .max)
+  ) async throws {
+    while let inboxes = try await store.copyOn(in: topic, through: last) {
+      for inbox in inboxes { service.publishEffects(inbox) }
     }
   }
 
@@ -308,9 +335,10 @@ final class TopicService: Sendable {
       group.addTask { [self] in await deliverDue() }
       group.addTask { [self] in
         await repeatWork(
-          every: Self.removalInterval, orLog: "copies of deleted messages aren't removed yet"
+          every: Self.copiesInterval, orLog: "copies of topics' messages aren't up to date"
         ) { [self] in
           while try await store.removeCopies() {}
+          for topic in try await store.abandonedCopying() { try await copyOn(in: topic) }
         }
       }
       group.addTask { [self] in
@@ -359,7 +387,7 @@ final class TopicService: Sendable {
     do {
       for (id, topic) in messages {
         guard let receipt = try await store.deliver(id, to: topic) else { continue }
-        publishEffects(receipt)
+        await finish(receipt)
       }
     } catch { log.warning("delayed messages wait", ["cause": "\(error)"]) }
   }

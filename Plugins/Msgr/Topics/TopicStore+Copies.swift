@@ -6,8 +6,122 @@ internal import Storage
 extension TopicStore {
   /// The messages of one sequence that a topic keeps; a later one replaces the oldest.
   private static let sequenceLength = 20
+  /// The copies that are made at once. More follow in transactions of their own, between which others get their turns.
+  static let copiesAtOnce = 16
+  /// The time after which copying goes on elsewhere: its node has ended.
+  private static let copyingTime = Duration.seconds(3)
   /// The copies that are removed at once, so that others' changes don't wait for long.
   private static let removalsAtOnce = 500
+
+  // MARK: - Copying
+
+  /// Copies an entry into the first inboxes of those who have subscribed, and notes that others are to follow.
+  func beginCopying(
+    _ entry: TopicEntry, into receipt: inout TopicReceipt, _ transaction: borrowing Transaction
+  ) throws {
+    guard !entry.isBase64, !entry.isTransient else { return }
+    // Copies come in the order of the log.
+    let isBehind = try transaction.exists(
+      "SELECT 1 FROM msgr_topic_copying WHERE topic = ?", entry.topic)
+    let last: UserName?
+    if isBehind {
+      last = UserName(stored: "")
+    } else {
+      last = try copy(entry, after: UserName(stored: ""), &receipt.inboxes, transaction)
+    }
+    guard let last else { return }
+    let left: Int? = try transaction.value(
+      "SELECT count(*) FROM msgr_topic_subscriptions WHERE topic = ? AND username > ?",
+      entry.topic, last)
+    guard let left, left > 0 else { return }
+    receipt.copiesLeft = left
+    try transaction.execute(
+      "INSERT INTO msgr_topic_copying (entry, topic, started_at, username) VALUES (?, ?, ?, ?)",
+      entry.number, entry.topic, now, last)
+  }
+
+  /// Copies an entry into some of the inboxes.
+  ///
+  /// - Parameter name: the last one who has a copy.
+  /// - Returns: the last one who has a copy now; nil if all have.
+  private func copy(
+    _ entry: TopicEntry, after name: UserName, _ receipts: inout [SendReceipt],
+    _ transaction: borrowing Transaction
+  ) throws -> UserName? {
+    let subscribers: [(name: UserName, isPushed: Bool, site: String?)] = try transaction.all(
+      """
+      SELECT s.username, s.is_pushed, u.site FROM msgr_topic_subscriptions s
+        JOIN msgr_users u ON u.username = s.username
+      WHERE s.topic = ? AND s.username > ? ORDER BY s.username LIMIT ?
+      """, entry.topic, name, Self.copiesAtOnce
+    ) { (try $0[0], try $0[1], try $0[2]) }
+    var parts = entry.parts
+    parts.sequence = entry.sequence == entry.id ? nil : entry.sequence
+    let sender = entry.topic.sender
+    // The topic has the message in any case.
+    let size = entry.text.utf8.count + MsgrStore.messageOverhead
+    let mayStore = subscribers.filter { msgr.storage?.add(size, of: $0.site) ?? true }
+    let posts = mayStore.map { name, isPushed, _ in
+      var post = InboxPost(
+        sender: sender, owner: sender, recipient: name, text: MessageText(stored: entry.text),
+        parts: parts)
+      post.topic = InboxPost.TopicEntry(topic: entry.topic.text, id: entry.number.rawValue)
+      post.isNumbered = true
+      post.isPushed = isPushed
+      return post
+    }
+    receipts = try msgr.deliver(posts, transaction).compactMap(\.self)
+    return subscribers.count < Self.copiesAtOnce ? nil : subscribers.last?.name
+  }
+
+  /// Makes some of the copies that a topic's oldest entry lacks. Who changes the topic waits meanwhile, so that each copy is
+  /// made once.
+  ///
+  /// - Parameter last: the last entry whose copies are made.
+  /// - Returns: the copies; nil if none is lacking.
+  func copyOn(
+    in topic: TopicName, through last: TopicPosition
+  ) async throws -> [SendReceipt]? {
+    try await store.write(isolation: .rowLocks) { transaction -> [SendReceipt]? in
+      _ = try transaction.exists(
+        "SELECT 1 FROM msgr_topics WHERE topic = ? /*postgresql FOR NO KEY UPDATE */", topic)
+      let place: (number: TopicPosition, name: UserName)? = try transaction.one(
+        """
+        SELECT entry, username FROM msgr_topic_copying WHERE topic = ? AND entry <= ?
+        ORDER BY entry LIMIT 1
+        """, topic, last
+      ) { (try $0[0], try $0[1]) }
+      guard let (number, name) = place else { return nil }
+      let entry: TopicEntry? = try transaction.one(
+        """
+        SELECT number, topic, id, event, time, expires_at, is_transient, sequence, text, parts,
+          is_base64
+        FROM msgr_topic_entries WHERE number = ?
+        """, number, transform: Self.entry)
+      var receipts: [SendReceipt] = []
+      // What was deleted meanwhile is copied no further.
+      if let entry, let last = try copy(entry, after: name, &receipts, transaction) {
+        try transaction.execute(
+          "UPDATE msgr_topic_copying SET username = ?, started_at = ? WHERE entry = ?", last, now,
+          number)
+      } else {
+        try transaction.execute("DELETE FROM msgr_topic_copying WHERE entry = ?", number)
+      }
+      return receipts
+    }
+  }
+
+  /// Returns the topics whose copying was left by a node that has ended.
+  func abandonedCopying() async throws -> [TopicName] {
+    try await store.read(isOneQuery: true) { snapshot in
+      try snapshot.values(
+        """
+        SELECT topic FROM msgr_topic_copying GROUP BY topic HAVING max(started_at) <= ? LIMIT 100
+        """, now - Self.copyingTime)
+    }
+  }
+
+  // MARK: - Removal
 
   /// Removes the oldest messages of a sequence that has too many.
   ///

@@ -11,8 +11,10 @@ struct TopicReceipt: Sendable {
   let entry: TopicEntry
   /// The position before it in the topic's log; nil for a message that waits.
   let predecessor: TopicPosition?
-  /// The copies in the inboxes of those who have subscribed.
+  /// The first copies in the inboxes of those who have subscribed.
   var inboxes: [SendReceipt] = []
+  /// The number of those who get copies later.
+  var copiesLeft = 0
   /// The users whose streams are told that a sequence was deleted or read.
   var subscribers: [UserName] = []
 }
@@ -90,7 +92,13 @@ extension TopicStore {
       try queueWake(of: entry, transaction)
     }
     var receipt = TopicReceipt(entry: entry, predecessor: topic.last)
-    try copy(entry, into: &receipt, transaction)
+    if entry.event == .message {
+      try beginCopying(entry, into: &receipt, transaction)
+    } else {
+      receipt.subscribers = try transaction.values(
+        "SELECT username FROM msgr_topic_subscriptions WHERE topic = ? ORDER BY username",
+        entry.topic)
+    }
     return receipt
   }
 
@@ -105,44 +113,11 @@ extension TopicStore {
     try transaction.execute(
       """
       DELETE FROM msgr_topic_entries WHERE number IN (
-        SELECT number FROM msgr_topic_entries WHERE topic = ?
-        ORDER BY number /*postgresql + 0 */ LIMIT ?)
-      """, topic.name, excess)
-  }
-
-  /// Copies an entry into the inboxes of those who have subscribed.
-  private func copy(
-    _ entry: TopicEntry, into receipt: inout TopicReceipt, _ transaction: borrowing Transaction
-  ) throws {
-    let subscribers: [(name: UserName, isPushed: Bool, site: String?)] = try transaction.all(
-      """
-      SELECT s.username, s.is_pushed, u.site FROM msgr_topic_subscriptions s
-        JOIN msgr_users u ON u.username = s.username
-      WHERE s.topic = ? ORDER BY s.username
-      """, entry.topic
-    ) { (try $0[0], try $0[1], try $0[2]) }
-    guard !subscribers.isEmpty else { return }
-    guard entry.event == .message else {
-      receipt.subscribers = subscribers.map(\.name)
-      return
-    }
-    guard !entry.isBase64, !entry.isTransient else { return }
-    var parts = entry.parts
-    parts.sequence = entry.sequence == entry.id ? nil : entry.sequence
-    let sender = entry.topic.sender
-    // The topic has the message in any case.
-    let size = entry.text.utf8.count + MsgrStore.messageOverhead
-    let mayStore = subscribers.filter { msgr.storage?.add(size, of: $0.site) ?? true }
-    let posts = mayStore.map { name, isPushed, _ in
-      var post = InboxPost(
-        sender: sender, owner: sender, recipient: name, text: MessageText(stored: entry.text),
-        parts: parts)
-      post.topic = InboxPost.TopicEntry(topic: entry.topic.text, id: entry.number.rawValue)
-      post.isNumbered = true
-      post.isPushed = isPushed
-      return post
-    }
-    receipt.inboxes = try msgr.deliver(posts, transaction).compactMap(\.self)
+        SELECT number FROM msgr_topic_entries WHERE topic = ?1
+          -- What is still being copied stays until it is.
+          AND number < coalesce((SELECT min(entry) FROM msgr_topic_copying WHERE topic = ?1), ?2)
+        ORDER BY number /*postgresql + 0 */ LIMIT ?3)
+      """, topic.name, TopicPosition(rawValue: .max), excess)
   }
 
   /// Deletes a sequence of messages, or says that it was read, and leaves an entry that says so.
@@ -361,15 +336,18 @@ extension TopicStore {
     }
   }
 
-  /// Returns a message that waits, as it will be; nil if it doesn't any more.
-  func waiting(_ id: String, _ snapshot: borrowing Snapshot) throws -> TopicEntry? {
-    try snapshot.one(
+  /// Reads a message that waits, as it will be, if it still does.
+  func waiting(
+    _ id: String, upTo bytes: Int, isFirst: Bool, _ snapshot: borrowing Snapshot
+  ) throws -> BoundedPage<TopicEntry> {
+    try snapshot.page(
       """
       SELECT 0, w.topic, w.id, 0, w.due_at,
         w.due_at + CASE WHEN t.owner IS NULL THEN ?2 ELSE ?3 END,
         w.is_transient, w.sequence, w.text, w.parts, 0
       FROM msgr_topic_waiting w JOIN msgr_topics t ON t.topic = w.topic WHERE w.id = ?1
-      """, id, limits.openAge.milliseconds, limits.age.milliseconds, transform: Self.entry)
+      """, id, limits.openAge.milliseconds, limits.age.milliseconds, measuring: Self.longColumns,
+      upTo: bytes, isFirst: isFirst, transform: Self.entry)
   }
 
   /// The columns with text and parts, in the rows of entries.

@@ -80,7 +80,8 @@ extension TopicStore {
     _ account: UserName, to name: TopicName, isPushed: Bool, by requester: TopicRequester
   ) async throws -> TopicSummary {
     try await store.write(isolation: .rowLocks) { transaction in
-      _ = try lock(name, for: .read, by: requester, transaction)
+      let topic = try lock(name, for: .read, by: requester, transaction)
+      try requireShare(of: account, among: topic, transaction)
       let count: Int? = try transaction.value(
         "SELECT count(*) FROM msgr_topic_subscriptions WHERE topic = ? AND username <> ?", name,
         account)
@@ -99,6 +100,21 @@ extension TopicStore {
       }
       return summary
     }
+  }
+
+  /// Refuses one more subscriber of a site that has its part of a topic's, even where there is room, as each costs a copy of
+  /// every message. The owner's own site has no part, so that accounts behind one address share their topics.
+  private func requireShare(
+    of account: UserName, among topic: LockedTopic, _ transaction: borrowing Transaction
+  ) throws {
+    guard let site = try msgr.site(of: account, transaction) else { return }
+    if let owner = topic.facts.owner, try msgr.site(of: owner, transaction) == site { return }
+    let count: Int? = try transaction.value(
+      """
+      SELECT count(*) FROM msgr_topic_subscriptions s JOIN msgr_users u ON u.username = s.username
+      WHERE s.topic = ? AND u.site = ? AND s.username <> ?
+      """, topic.name, site, account)
+    guard count ?? 0 < limits.subscribersPerSite else { throw TopicRefusal.tooManySubscribers }
   }
 
   /// Ends a subscription of the site that has most of a topic's: that of the account that was made last.

@@ -15,7 +15,8 @@ struct TopicLimits: Sendable {
   let topicsPerSite: Int
   let waiting: Int
   let waitingPerSite: Int
-  var subscribers = 1000
+  var subscribers: Int
+  var subscribersPerSite: Int
   /// The users whose rights a topic names.
   var named = 1000
   let wakesPhones: Bool
@@ -40,6 +41,8 @@ struct TopicLimits: Sendable {
     topicsPerSite = configuration.topicsPerSite
     waiting = configuration.waiting
     waitingPerSite = configuration.waitingPerSite
+    subscribers = configuration.subscribers
+    subscribersPerSite = configuration.subscribersPerSite
     wakesPhones = configuration.wakesPhones
   }
 }

@@ -181,6 +181,31 @@ internal import Testing
     }
   }
 
+  @Test func aSiteHasATenthOfTheSubscribersOfOthersTopics() async throws {
+    let fixture = try await Fixture()
+    try await register("owner", from: "198.51.100.1", fixture)
+    for number in 1...3 {
+      try await register("free\(number)", from: "192.0.2.\(number)", fixture)
+      try await register("near\(number)", from: "198.51.100.\(number)", fixture)
+    }
+    var store = TopicStore(
+      msgr: fixture.service.service.store, limits: fixture.service.topics.store.limits,
+      files: fixture.service.topics.store.files)
+    #expect(store.limits.subscribersPerSite == 100)
+    store.limits.subscribersPerSite = 2
+    let topic = try #require(TopicName("news"))
+    _ = try await store.make(topic, everyone: .read, by: try UserName("owner", in: .username))
+    var refused: [String] = []
+    for name in ["free1", "free2", "free3", "near1", "near2", "near3", "free2"] {
+      let account = try UserName(name, in: .username)
+      let requester = TopicRequester(caller: .account(account), credential: .nothing, site: nil)
+      do {
+        _ = try await store.subscribe(account, to: topic, isPushed: false, by: requester)
+      } catch TopicRefusal.tooManySubscribers { refused.append(name) }
+    }
+    #expect(refused == ["free3"])
+  }
+
   @Test func newcomersOfOtherSitesFindAPlaceAmongSubscribers() async throws {
     let fixture = try await Fixture()
     try await register("owner", from: "198.51.100.1", fixture)

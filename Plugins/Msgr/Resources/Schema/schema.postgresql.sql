@@ -265,6 +265,14 @@ CREATE INDEX msgr_topic_entries_by_topic ON msgr_topic_entries (topic, number);
 CREATE INDEX msgr_topic_entries_in_order ON msgr_topic_entries (topic, (number + 0));
 CREATE INDEX msgr_topic_entries_by_sequence ON msgr_topic_entries (topic, sequence);
 CREATE INDEX msgr_topic_entries_by_end ON msgr_topic_entries (expires_at);
+-- The entries of which not all who have subscribed have their copies yet.
+CREATE TABLE msgr_topic_copying (
+  entry BIGINT NOT NULL PRIMARY KEY,
+  topic TEXT COLLATE "C" NOT NULL REFERENCES msgr_topics ON DELETE CASCADE,
+  started_at BIGINT NOT NULL,
+  username TEXT COLLATE "C" NOT NULL
+);
+CREATE INDEX msgr_topic_copying_by_topic ON msgr_topic_copying (topic, entry);
 -- The entries that were deleted or replaced and whose copies in inboxes, which nobody is shown any more, are being removed.
 CREATE TABLE msgr_topic_removals (
   entry BIGINT NOT NULL PRIMARY KEY,

@@ -255,6 +255,15 @@ CREATE TABLE msgr_topic_entries (
 CREATE INDEX msgr_topic_entries_by_topic ON msgr_topic_entries (topic, number);
 CREATE INDEX msgr_topic_entries_by_sequence ON msgr_topic_entries (topic, sequence);
 CREATE INDEX msgr_topic_entries_by_end ON msgr_topic_entries (expires_at);
+-- The entries of which not all who have subscribed have their copies yet.
+CREATE TABLE msgr_topic_copying (
+  entry INTEGER NOT NULL PRIMARY KEY,
+  topic TEXT NOT NULL REFERENCES msgr_topics ON DELETE CASCADE,
+  started_at INTEGER NOT NULL,
+  -- The last one, by name, who has a copy.
+  username TEXT NOT NULL
+) STRICT;
+CREATE INDEX msgr_topic_copying_by_topic ON msgr_topic_copying (topic, entry);
 -- The entries that were deleted or replaced and whose copies in inboxes, which nobody is shown any more, are being removed.
 CREATE TABLE msgr_topic_removals (
   entry INTEGER NOT NULL PRIMARY KEY,
