@@ -1,4 +1,4 @@
--- What msgr kept after its migration 1, as of commit cde160a3.
+-- What msgr kept after its migration 1, as of commit 8e338212.
 BEGIN TRANSACTION;
 CREATE TABLE msgr_acquaintances (
   username TEXT NOT NULL REFERENCES msgr_users ON DELETE CASCADE,
@@ -153,6 +153,14 @@ CREATE TABLE msgr_topic_access (
   PRIMARY KEY (topic, username)
 ) STRICT;
 INSERT INTO "msgr_topic_access" VALUES('x','x',1);
+CREATE TABLE msgr_topic_copying (
+  entry INTEGER NOT NULL PRIMARY KEY,
+  topic TEXT NOT NULL REFERENCES msgr_topics ON DELETE CASCADE,
+  started_at INTEGER NOT NULL,
+  -- The last one, by name, who has a copy.
+  username TEXT NOT NULL
+) STRICT;
+INSERT INTO "msgr_topic_copying" VALUES(1,'x',1,'x');
 CREATE TABLE msgr_topic_entries (
   number INTEGER PRIMARY KEY AUTOINCREMENT,
   topic TEXT NOT NULL REFERENCES msgr_topics ON DELETE CASCADE,
@@ -206,6 +214,11 @@ CREATE TABLE msgr_topic_files_sums (
   bytes INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 INSERT INTO "msgr_topic_files_sums" VALUES('n',NULL,NULL,1);
+CREATE TABLE msgr_topic_removals (
+  entry INTEGER NOT NULL PRIMARY KEY,
+  topic TEXT NOT NULL
+) STRICT;
+INSERT INTO "msgr_topic_removals" VALUES(1,'x');
 CREATE TABLE msgr_topic_subscriptions (
   topic TEXT NOT NULL REFERENCES msgr_topics ON DELETE CASCADE,
   username TEXT NOT NULL REFERENCES msgr_users ON DELETE CASCADE,
@@ -217,15 +230,16 @@ CREATE TABLE msgr_topic_waiting (
   id TEXT NOT NULL PRIMARY KEY,
   topic TEXT NOT NULL REFERENCES msgr_topics ON DELETE CASCADE,
   due_at INTEGER NOT NULL,
-  -- Who published it: an account, or without one a network.
+  -- Who published it: an account, or without one a network; and the site of either, null for an account that the operator made.
   account TEXT REFERENCES msgr_users ON DELETE CASCADE,
+  network TEXT,
   site TEXT,
   is_transient INTEGER NOT NULL,
   sequence TEXT NOT NULL,
   text TEXT NOT NULL,
   parts TEXT
 ) STRICT;
-INSERT INTO "msgr_topic_waiting" VALUES('x','x',1,NULL,NULL,1,'x','x',NULL);
+INSERT INTO "msgr_topic_waiting" VALUES('x','x',1,NULL,NULL,NULL,1,'x','x',NULL);
 CREATE TABLE msgr_topic_wakes (
   id TEXT NOT NULL PRIMARY KEY,
   topic TEXT NOT NULL REFERENCES msgr_topics ON DELETE CASCADE,
@@ -377,20 +391,19 @@ CREATE INDEX msgr_topic_subscriptions_by_user ON msgr_topic_subscriptions (usern
 CREATE INDEX msgr_topic_entries_by_topic ON msgr_topic_entries (topic, number);
 CREATE INDEX msgr_topic_entries_by_sequence ON msgr_topic_entries (topic, sequence);
 CREATE INDEX msgr_topic_entries_by_end ON msgr_topic_entries (expires_at);
+CREATE INDEX msgr_topic_copying_by_topic ON msgr_topic_copying (topic, entry);
+CREATE VIEW msgr_inboxes AS SELECT m.* FROM msgr_messages m
+WHERE NOT EXISTS (SELECT 1 FROM msgr_topic_removals r WHERE r.entry = m.topic_entry);
 CREATE INDEX msgr_topic_waiting_by_time ON msgr_topic_waiting (due_at);
 CREATE INDEX msgr_topic_waiting_by_topic ON msgr_topic_waiting (topic);
 CREATE INDEX msgr_topic_waiting_by_account ON msgr_topic_waiting (account);
+CREATE INDEX msgr_topic_waiting_by_network ON msgr_topic_waiting (network);
 CREATE INDEX msgr_topic_waiting_by_site ON msgr_topic_waiting (site);
 CREATE INDEX msgr_topic_files_by_entry ON msgr_topic_files (entry);
 CREATE INDEX msgr_topic_files_by_account ON msgr_topic_files (account);
 CREATE INDEX msgr_topic_files_by_end ON msgr_topic_files (expires_at);
 CREATE INDEX msgr_topic_files_sums_by_account ON msgr_topic_files_sums (account);
 CREATE INDEX msgr_topic_files_sums_by_site ON msgr_topic_files_sums (site);
-CREATE INDEX msgr_topic_wakes_by_time ON msgr_topic_wakes (due_at);
-CREATE INDEX msgr_topic_wakes_by_topic ON msgr_topic_wakes (topic);
-CREATE INDEX msgr_publisher_aliases_by_publisher ON msgr_publisher_aliases (publisher);
-CREATE INDEX msgr_publisher_aliases_by_client ON msgr_publisher_aliases (client);
-CREATE INDEX msgr_publications_by_time ON msgr_publications (sent_at);
 CREATE TRIGGER msgr_topic_files_added AFTER INSERT ON msgr_topic_files BEGIN
   INSERT INTO msgr_topic_files_sums
   VALUES (coalesce('a' || new.account, 'n' || new.network, 'n'), new.account, new.site, new.size)
@@ -409,6 +422,11 @@ CREATE TRIGGER msgr_topic_files_removed AFTER DELETE ON msgr_topic_files BEGIN
   DELETE FROM msgr_topic_files_sums
   WHERE owner = coalesce('a' || old.account, 'n' || old.network, 'n') AND bytes <= 0;
 END;
+CREATE INDEX msgr_topic_wakes_by_time ON msgr_topic_wakes (due_at);
+CREATE INDEX msgr_topic_wakes_by_topic ON msgr_topic_wakes (topic);
+CREATE INDEX msgr_publisher_aliases_by_publisher ON msgr_publisher_aliases (publisher);
+CREATE INDEX msgr_publisher_aliases_by_client ON msgr_publisher_aliases (client);
+CREATE INDEX msgr_publications_by_time ON msgr_publications (sent_at);
 CREATE TRIGGER msgr_topic_entries_deleted AFTER DELETE ON msgr_topic_entries BEGIN
   UPDATE msgr_topics SET entries = entries - 1 WHERE topic = old.topic;
   DELETE FROM msgr_topic_files WHERE entry = old.id;
