@@ -131,13 +131,17 @@ extension JSONValue: JSONWritable {
       }
     case .text(let text): text.append(toJSON: &bytes)
     case .list(let elements):
-      JSONWriter.append(to: &bytes, list: { list in
-        for element in elements { list.append(element) }
-      })
+      JSONWriter.append(
+        to: &bytes,
+        list: { list in
+          for element in elements { list.append(element) }
+        })
     case .object(let members):
-      JSONWriter.append(to: &bytes, object: { object in
-        for member in members { object.add(member.name, member.value) }
-      })
+      JSONWriter.append(
+        to: &bytes,
+        object: { object in
+          for member in members { object.add(member.name, member.value) }
+        })
     }
   }
 }

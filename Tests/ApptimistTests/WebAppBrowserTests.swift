@@ -172,7 +172,9 @@ internal import Testing
     let vectors = try String(
       contentsOf: tests.appending(path: "../ApptimistProtocolTests/Vectors/people.json"),
       encoding: .utf8)
-    for name in ["account", "people", "contents", "export", "files", "link", "names", "terms", "view"] {
+    for name in [
+      "account", "people", "contents", "export", "files", "link", "names", "terms", "view",
+    ] {
       let file = try #require(try worker.firstMatch(of: Regex("\(name)\\.[0-9a-f]{16}\\.js"))?.0)
       let script = try String(
         contentsOf: tests.appending(path: "JavaScript/\(name).js"), encoding: .utf8)

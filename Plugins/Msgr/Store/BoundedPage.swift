@@ -33,7 +33,8 @@ extension Queryable where Self: ~Copyable {
   ///   - isFirst: whether the first entry is there even if it alone has no room.
   borrowing func page<each Value: DatabaseValueConvertible, Entry: Sendable>(
     _ sql: StaticString, _ values: repeat each Value, measuring columns: [Int],
-    upTo bytes: Int = PageBounds.bytes, isFirst: Bool = true, transform: (borrowing Row) throws -> Entry
+    upTo bytes: Int = PageBounds.bytes, isFirst: Bool = true,
+    transform: (borrowing Row) throws -> Entry
   ) throws -> BoundedPage<Entry> {
     var page = BoundedPage<Entry>()
     try forEach(sql, repeat each values) { row in
