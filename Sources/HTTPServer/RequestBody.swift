@@ -68,9 +68,19 @@ package final class RequestBody: Sendable {
   /// True if no more is to be read for now.
   var isFull: Bool { count >= Self.limit }
 
+  /// The size of a piece behind which a new one begins.
+  private static let pieceSize = 16 << 10
+
   func append(_ bytes: [UInt8]) {
     change { state in
-      state.pieces.append(bytes)
+      // Short ones join the one before: each short chunk or frame would hold far more memory than it counts.
+      if let last = state.pieces.indices.last,
+        state.pieces[last].count + bytes.count <= Self.pieceSize
+      {
+        state.pieces[last] += bytes
+      } else {
+        state.pieces.append(bytes)
+      }
       state.count += bytes.count
     }
   }

@@ -180,6 +180,8 @@ extension RequestPlan {
 
 /// The user of a WebSocket session; all calls come on the session's event loop.
 package protocol WebSocketHandler: AnyObject {
+  /// The bytes of messages that it was given and still holds, which the client is charged for.
+  var heldBytes: Int { get }
   /// Takes a message.
   ///
   /// - Parameter message: the whole message, its fragments joined; text is valid UTF-8.
@@ -202,6 +204,7 @@ package protocol WebSocketHandler: AnyObject {
 }
 
 extension WebSocketHandler {
+  package var heldBytes: Int { 0 }
   package func pinged() {}
   package func ponged() {}
   package func drained() {}

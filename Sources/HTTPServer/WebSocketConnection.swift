@@ -135,7 +135,10 @@ final class WebSocketConnection: ServedProtocol {
   // MARK: - Memory
 
   /// Charges the memory that the session takes now.
-  private var isCharged: Bool { peer.hold(machine.heldBytes + leftover.count + connection.backlog) }
+  private var isCharged: Bool {
+    peer.hold(
+      machine.heldBytes + leftover.count + connection.backlog + (handler?.heldBytes ?? 0))
+  }
 
   func outputWaits() {
     if connection.backlog >= WebSocketConnection.chargeLimit, !isCharged { connection.cut() }

@@ -39,6 +39,12 @@ final class SessionConnection: WebSocketHandler, HubMember, @unchecked Sendable 
   /// The account whose session this became in the hub, or nil before that. It is set once, before the hub has the session.
   private var login: AccountLogin?
   private var isOver = false
+  /// The bytes of all messages that came, of the last one, and of those that are done with.
+  private var received = 0
+  private var lastReceived = 0
+  private var released = 0
+  /// The queries under way.
+  private var queries = 0
 
   /// Takes a connection that has just been upgraded.
   init(
@@ -60,9 +66,23 @@ final class SessionConnection: WebSocketHandler, HubMember, @unchecked Sendable 
 
   // MARK: - What happens
 
+  var heldBytes: Int { received - released }
+
   func received(_ message: WebSocketMessage) {
     place.used(at: loop.now)
+    lastReceived = message.bytes.count
+    received += lastReceived
     handle(.received(message))
+    if queries == 0 { released = received }
+  }
+
+  /// Takes note that a query is done, and with it all that had come when it began but what waits for it.
+  private func finishQuery(begunAt mark: Int) {
+    queries -= 1
+    let done = session.isWaiting ? min(mark, received - lastReceived) : mark
+    released = max(released, done)
+    handle(.replied)
+    if queries == 0 { released = received }
   }
 
   func timerFired() { handle(.timedOut) }
@@ -166,13 +186,15 @@ final class SessionConnection: WebSocketHandler, HubMember, @unchecked Sendable 
 
   private func perform(_ query: Query) {
     let requester = Requester(session: id, network: network, login: login)
+    queries += 1
+    let mark = received
     Task(executorPreference: loop) { [self] in
       await WorkOwner.$current.withValue(requester.owner) {
         await services.perform(query, for: requester)
       }
       // It may have locked a file after the end.
       if isOver { services.ended(id) }
-      handle(.replied)
+      finishQuery(begunAt: mark)
     }
   }
 

@@ -51,7 +51,7 @@ struct ForumFanOut: Sendable {
   }
 
   /// The most bytes of sealed data that are held at once, unless one copy has more.
-  private static let batchBytes = 16 << 20
+  private static let batchBytes = 1 << 20
 
   let keys: ServiceKeys
   let store: ApptimistStore

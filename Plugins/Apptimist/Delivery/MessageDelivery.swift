@@ -80,9 +80,9 @@ struct MessageDelivery: Sendable {
   private func recordContact(
     _ contact: EncryptionPublicKey, of login: AccountLogin
   ) async throws {
-    guard contact != login.user, !contacts.contains(contact, of: login.user) else { return }
+    guard contact != login.user, !contacts.contains(contact, of: login) else { return }
     try await store.recordContact(contact, of: login, at: clients.now())
-    contacts.insert(contact, of: login.user)
+    contacts.insert(contact, of: login)
   }
 
   /// The copies of a post to a forum, or the error that applies.
@@ -112,9 +112,9 @@ struct MessageDelivery: Sendable {
 
   /// Counts bytes that a session wants to store, if its network and its account's site may have them.
   func mayStore(_ bytes: Int, for requester: Requester) async throws -> Bool {
-    let user = try requester.loggedIn().user
+    let login = try requester.loggedIn()
     guard clients.may(.store, requester.network, amount: bytes) else { return false }
-    return try await storage?.mayStore(bytes, by: user) ?? true
+    return try await storage?.mayStore(bytes, by: login) ?? true
   }
 
   /// Returns whether the disk has so little room that nothing is stored for a user who never came back.
@@ -293,26 +293,27 @@ struct PostOutcomes {
   }
 }
 
-/// Pairs of users of whom one is known to have written to the other: the store need not be asked at each message.
+/// Logins of users with those whom they are known to have written to: the store need not be asked at each message. Who takes an
+/// account over has another login, and the contacts of the one before are none of theirs.
 final class RecentContacts: Sendable {
   private struct Pair: Hashable {
-    let user: EncryptionPublicKey
+    let login: AccountLogin
     let contact: EncryptionPublicKey
   }
 
-  /// The most pairs that are remembered, of 64 bytes each.
+  /// The most pairs that are remembered, of some 100 bytes each.
   private static let capacity = 65_536
   private let pairs = Lock<Set<Pair>>([])
 
-  func contains(_ contact: EncryptionPublicKey, of user: EncryptionPublicKey) -> Bool {
-    pairs.withLock { $0.contains(Pair(user: user, contact: contact)) }
+  func contains(_ contact: EncryptionPublicKey, of login: AccountLogin) -> Bool {
+    pairs.withLock { $0.contains(Pair(login: login, contact: contact)) }
   }
 
-  func insert(_ contact: EncryptionPublicKey, of user: EncryptionPublicKey) {
+  func insert(_ contact: EncryptionPublicKey, of login: AccountLogin) {
     pairs.withLock { pairs in
       // Those who write often are soon here again.
       if pairs.count >= Self.capacity { pairs.removeAll(keepingCapacity: true) }
-      pairs.insert(Pair(user: user, contact: contact))
+      pairs.insert(Pair(login: login, contact: contact))
     }
   }
 }

@@ -121,7 +121,8 @@ extension ApptimistStore {
 struct AccountStorage: Sendable {
   private let store: ApptimistStore
   private let storage: SiteStorage<Int64>
-  private let sites = RecentValues<EncryptionPublicKey, Int64>(limit: 32_768)
+  /// By login: who takes an account over that another had made with the key has another site.
+  private let sites = RecentValues<AccountLogin, Int64>(limit: 32_768)
 
   /// - Parameter limit: the most bytes of a site.
   init(_ store: ApptimistStore, limit: Int) {
@@ -130,14 +131,14 @@ struct AccountStorage: Sendable {
   }
 
   /// Counts bytes that a user wants to store, if the user's site may have them.
-  func mayStore(_ more: Int, by user: EncryptionPublicKey) async throws -> Bool {
-    try await storage.mayStore(more, of: site(of: user))
+  func mayStore(_ more: Int, by login: AccountLogin) async throws -> Bool {
+    try await storage.mayStore(more, of: site(of: login))
   }
 
-  private func site(of user: EncryptionPublicKey) async throws -> Int64 {
-    if let site = sites.value(for: user) { return site }
-    guard let site = try await store.site(of: user) else { return 1 }
-    sites.insert(site, for: user)
+  private func site(of login: AccountLogin) async throws -> Int64 {
+    if let site = sites.value(for: login) { return site }
+    guard let site = try await store.site(of: login.user) else { return 1 }
+    sites.insert(site, for: login)
     return site
   }
 }
