@@ -8,6 +8,8 @@ extension TopicStore {
   private static let sequenceLength = 20
   /// The copies that are made at once. More follow in transactions of their own, between which others get their turns.
   static let copiesAtOnce = 16
+  /// The bytes of these, where the text is long.
+  private static let copiedAtOnce = 256 << 10
   /// The time after which copying goes on elsewhere: its node has ended.
   private static let copyingTime = Duration.seconds(3)
   /// The copies that are removed at once, so that others' changes don't wait for long.
@@ -48,18 +50,19 @@ extension TopicStore {
     _ entry: TopicEntry, after name: UserName, _ receipts: inout [SendReceipt],
     _ transaction: borrowing Transaction
   ) throws -> UserName? {
+    let size = entry.text.utf8.count + MsgrStore.messageOverhead
+    let count = max(1, min(Self.copiesAtOnce, Self.copiedAtOnce / size))
     let subscribers: [(name: UserName, isPushed: Bool, site: String?)] = try transaction.all(
       """
       SELECT s.username, s.is_pushed, u.site FROM msgr_topic_subscriptions s
         JOIN msgr_users u ON u.username = s.username
       WHERE s.topic = ? AND s.username > ? ORDER BY s.username LIMIT ?
-      """, entry.topic, name, Self.copiesAtOnce
+      """, entry.topic, name, count
     ) { (try $0[0], try $0[1], try $0[2]) }
     var parts = entry.parts
     parts.sequence = entry.sequence == entry.id ? nil : entry.sequence
     let sender = entry.topic.sender
-    // The topic has the message in any case.
-    let size = entry.text.utf8.count + MsgrStore.messageOverhead
+    // Who may have no more finds the message in the topic.
     let mayStore = subscribers.filter { msgr.storage?.add(size, of: $0.site) ?? true }
     let posts = mayStore.map { name, isPushed, _ in
       var post = InboxPost(
@@ -71,7 +74,7 @@ extension TopicStore {
       return post
     }
     receipts = try msgr.deliver(posts, transaction).compactMap(\.self)
-    return subscribers.count < Self.copiesAtOnce ? nil : subscribers.last?.name
+    return subscribers.count < count ? nil : subscribers.last?.name
   }
 
   /// Makes some of the copies that a topic's oldest entry lacks. Who changes the topic waits meanwhile, so that each copy is

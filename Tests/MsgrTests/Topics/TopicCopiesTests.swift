@@ -88,6 +88,16 @@ internal import Testing
     #expect(try await store.abandonedCopying().isEmpty)
   }
 
+  @Test func fewLongCopiesAreMadeAtOnce() async throws {
+    let fixture = try await fixture()
+    let topics = fixture.service.topics
+    let long = String(repeating: "x", count: 60_000)
+    _ = try await topics.store.publish(post(long, topics), by: anna)
+    #expect(try await count("SELECT count(*) FROM msgr_messages", fixture) == 4)
+    _ = try await topics.publish(post(long, topics), by: anna)
+    #expect(try await count("SELECT count(*) FROM msgr_messages", fixture) == 2 * Self.count)
+  }
+
   @Test func whatIsDeletedMeanwhileIsCopiedNoFurther() async throws {
     let fixture = try await fixture()
     let topics = fixture.service.topics
