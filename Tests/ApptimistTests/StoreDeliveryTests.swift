@@ -291,4 +291,15 @@ internal import TestSupport
       """)
     #expect(pending <= 64 + 50)
   }
+
+  @Test func whoTakesAnAccountOverHasNoOnesContacts() {
+    let contacts = RecentContacts()
+    let impostor = StoreFixture.login(1)
+    contacts.insert(StoreFixture.key(2), of: impostor)
+    #expect(contacts.contains(StoreFixture.key(2), of: impostor))
+    let owner = AccountLogin(
+      user: StoreFixture.key(1), authenticationKey: StoreFixture.authenticationKey(3),
+      isVersion1: false)
+    #expect(!contacts.contains(StoreFixture.key(2), of: owner))
+  }
 }

@@ -54,6 +54,19 @@ internal import Testing
     }
   }
 
+  @Test func shortPiecesAreJoined() async throws {
+    let body = RequestBody(drained: {})
+    for number in 0..<100_000 { body.append([UInt8(truncatingIfNeeded: number)]) }
+    #expect(body.count == 100_000)
+    body.append([UInt8](repeating: 7, count: 20_000))
+    body.finish()
+    var pieces: [[UInt8]] = []
+    while let piece = try await body.next() { pieces.append(piece) }
+    #expect(pieces.count == 8 && pieces.map(\.count).max() == 20_000)
+    let expected = (0..<100_000).map { UInt8(truncatingIfNeeded: $0) }
+    #expect(Array(pieces.dropLast().joined()) == expected)
+  }
+
   @Test func anHTTP2ClientWaitsForTheHandler() async throws {
     let gate = Gate()
     try await withServer(.secure(), plan: Self.plan(gate)) { server in
