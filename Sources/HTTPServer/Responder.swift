@@ -238,6 +238,10 @@ package final class WebSocketSession: Sendable {
   /// A handler that sends to many sessions in one turn calls this, so that none waits for all others.
   package func flush() { if loop.isCurrent { loop.connection(id)?.flush() } }
 
+  /// What the session is charged for now, to be kept by work that may outlive it, until that is done; to be called on the session's
+  /// loop.
+  package var charge: (any AnyObject & Sendable)? { loop.isCurrent ? current?.charge : nil }
+
   /// Takes no further messages for now; to be called on the session's loop.
   ///
   /// One message and at most as much as one read gives are held back, the rest waits in the kernel. Pings that come

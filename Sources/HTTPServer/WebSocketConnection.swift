@@ -140,6 +140,9 @@ final class WebSocketConnection: ServedProtocol {
       machine.heldBytes + leftover.count + connection.backlog + (handler?.heldBytes ?? 0))
   }
 
+  /// The charge of the moment.
+  var charge: MemoryCharge? { peer.presentCharge }
+
   func outputWaits() {
     if connection.backlog >= WebSocketConnection.chargeLimit, !isCharged { connection.cut() }
   }
@@ -215,7 +218,8 @@ final class WebSocketConnection: ServedProtocol {
     server.statistics.webSockets.bump(-1)
     // Unread output is held on.
     leftover = []
-    _ = peer.hold(connection.backlog)
+    // What is under way is charged until it is done.
+    if handler.heldBytes == 0 { _ = peer.hold(connection.backlog) }
     let code: UInt16? = if case .closed(let code, _) = machine.outcome { code } else { nil }
     handler.closed(code)
   }

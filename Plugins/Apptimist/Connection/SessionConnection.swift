@@ -189,9 +189,12 @@ final class SessionConnection: WebSocketHandler, HubMember, @unchecked Sendable 
     queries += 1
     let mark = received
     Task(executorPreference: loop) { [self] in
+      // Held as long as the task holds the messages.
+      let charge = socket.charge
       await WorkOwner.$current.withValue(requester.owner) {
         await services.perform(query, for: requester)
       }
+      withExtendedLifetime(charge) {}
       // It may have locked a file after the end.
       if isOver { services.ended(id) }
       finishQuery(begunAt: mark)

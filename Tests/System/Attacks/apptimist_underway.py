@@ -9,7 +9,7 @@ import time
 from Apptimist.device import CONFIGURATION, Device, Service, User, wire, writer
 from attack import ATTACKER, CANARY, Canary, Server, verdict
 
-ACCOUNTS, SESSIONS, READERS, SECONDS = 20, 12, 15, 20
+ACCOUNTS, SESSIONS, READERS, SECONDS = 40, 12, 15, 20
 
 
 def main():
@@ -55,7 +55,7 @@ def main():
         if canary.problem:
             print(canary.problem)
         verdict("apptimist_underway", calls=canary.calls, failures=(canary.failures, 0), p99_ms=(round(canary.p99 * 1000), 500),
-                grown_MiB=(most - before >> 20, 250))
+                grown_MiB=(most - before >> 20, 400))
 
 
 if __name__ == "__main__":
