@@ -195,24 +195,32 @@ final class TopicStream: @unchecked Sendable {
     }
   }
 
-  private func finishRead(_ page: TopicPoll.Page?) {
+  /// Ends a read.
+  ///
+  /// - Returns: the page; nil if the stream is over meanwhile, or ends because nothing could be read.
+  private func ended<Page>(_ page: Page?) -> Page? {
     isReading = false
-    guard connection != nil else { return }
-    guard let page else {
-      connection?.end(.failed)
-      return
-    }
+    guard let connection else { return nil }
+    if page == nil { connection.end(.failed) }
+    return page
+  }
+
+  /// Sends an entry that was read, unless it was sent already.
+  private func send(_ entry: TopicEntry, in seat: TopicSeat) {
+    guard seat.cursor.wants(entry.number) else { return }
+    seat.cursor.pass(entry.number)
+    send(StreamedTopicEntry(entry))
+  }
+
+  private func finishRead(_ page: TopicPoll.Page?) {
+    guard let page = ended(page) else { return }
     for entry in page.entries {
       guard entry.number > .zero else {
         // It waits for its time, and comes once more then.
         send(StreamedTopicEntry(entry))
         continue
       }
-      guard let seat = seats.first(where: { $0.topic == entry.topic }),
-        seat.cursor.wants(entry.number)
-      else { continue }
-      seat.cursor.pass(entry.number)
-      send(StreamedTopicEntry(entry))
+      if let seat = seats.first(where: { $0.topic == entry.topic }) { send(entry, in: seat) }
     }
     if let ends = page.ends {
       for seat in seats {
@@ -226,17 +234,8 @@ final class TopicStream: @unchecked Sendable {
   private func finishRead(
     _ page: BoundedPage<TopicEntry>?, in seat: TopicSeat, from position: TopicPosition
   ) {
-    isReading = false
-    guard connection != nil else { return }
-    guard let page else {
-      connection?.end(.failed)
-      return
-    }
-    for entry in page.entries {
-      guard seat.cursor.wants(entry.number) else { continue }
-      seat.cursor.pass(entry.number)
-      send(StreamedTopicEntry(entry))
-    }
+    guard let page = ended(page) else { return }
+    for entry in page.entries { send(entry, in: seat) }
     seat.cursor.finishRead(
       end: page.entries.last?.number ?? position,
       isLast: !page.isCut && page.entries.count < pageSize)
