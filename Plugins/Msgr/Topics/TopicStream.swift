@@ -95,7 +95,7 @@ struct TopicStreamStart: Sendable {
 /// Unchecked because its variables are touched on its connection's event loop only.
 final class TopicStream: @unchecked Sendable {
   /// The bytes that may wait to be sent while more is sent.
-  private static let lowWaterMark = 64 << 10
+  static let lowWaterMark = 64 << 10
 
   let id: Int64
   let topics: [TopicName]

@@ -426,7 +426,9 @@ struct NtfyRoutes: Sendable {
       let poll = try await topics.poll(
         reading.topics, since: reading.since, reading.filter, withWaiting: reading.withWaiting,
         by: requester)
-      return WebSocketAcceptance { session in NtfyPollSocket(session, poll, encoder, slot) }
+      return WebSocketAcceptance { [topics] session in
+        NtfyPollSocket(session, poll, encoder, topics, slot)
+      }
     }
     let start = try await topics.open(
       reading.topics, since: reading.since, reading.filter, withWaiting: reading.withWaiting,

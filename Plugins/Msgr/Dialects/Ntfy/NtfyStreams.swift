@@ -186,11 +186,9 @@ final class NtfySocket: WebSocketHandler, TopicStreamConnection {
 ///
 /// Unchecked because its variables are touched on its session's event loop only.
 final class NtfyPollSocket: WebSocketHandler, @unchecked Sendable {
-  /// The bytes that may wait to be sent while more is read.
-  private static let lowWaterMark = 64 << 10
-
   private let session: WebSocketSession
   private let poll: TopicPoll
+  private let topics: TopicService
   private let encoder: NtfyStreamEncoder
   private let slot: TopicSlot
   private var isReading = false
@@ -198,21 +196,22 @@ final class NtfyPollSocket: WebSocketHandler, @unchecked Sendable {
 
   init(
     _ session: WebSocketSession, _ poll: TopicPoll, _ encoder: NtfyStreamEncoder,
-    _ slot: TopicSlot
+    _ topics: TopicService, _ slot: TopicSlot
   ) {
     self.session = session
     self.poll = poll
+    self.topics = topics
     self.encoder = encoder
     self.slot = slot
     readOn()
   }
 
   private func readOn() {
-    let room = Self.lowWaterMark - session.backlog
+    let room = TopicStream.lowWaterMark - session.backlog
     guard !isReading, !isOver, room >= 0 else { return }
     isReading = true
     Task(executorPreference: session.loop) { [self] in
-      finishRead(try? await poll.next(upTo: room))
+      finishRead(await topics.read(poll, upTo: room))
     }
   }
 
