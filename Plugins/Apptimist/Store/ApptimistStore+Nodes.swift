@@ -18,9 +18,11 @@ extension ApptimistStore {
     return try await store.read { snapshot in
       try snapshot.all(
         """
-        SELECT u.key, q.last_position, u.is_closed FROM generate_series(0, length(?1) / 32 - 1) i
-          JOIN apptimist_users u ON u.key = substr(?1, 32 * i + 1, 32) AND u.kind = ?2
-          JOIN apptimist_queues q ON q.owner = u.id
+        SELECT u.key, q.last_position, u.is_closed
+        FROM generate_series(0, length(?1) / 32 - 1) AS k (i) CROSS JOIN LATERAL (
+          SELECT id, key, is_closed FROM apptimist_users
+          WHERE key = substr(?1, 32 * k.i + 1, 32) AND kind = ?2 OFFSET 0) u
+        CROSS JOIN LATERAL (SELECT last_position FROM apptimist_queues WHERE owner = u.id OFFSET 0) q
         """, keys, StoredKind.user
       ) { row in UserState(user: try row[0], last: try row[1], isClosed: try row[2]) }
     }

@@ -308,7 +308,7 @@ extension TopicStore {
         """, moment - TopicLimits.unused)
       let unsubscribed: [TopicName] = try transaction.values(
         """
-        SELECT topic FROM msgr_topics WHERE length(topic) = 14 AND substr(topic, 1, 2) = 'up'
+        SELECT topic FROM msgr_topics WHERE topic >= 'up' AND topic < 'uq' AND length(topic) = 14
           AND coalesce(subscribed_at, created_at) <= ?
           AND NOT EXISTS (SELECT 1 FROM msgr_topic_subscriptions s WHERE s.topic = msgr_topics.topic)
         LIMIT 100

@@ -393,7 +393,7 @@ CREATE INDEX msgr_topic_entries_by_sequence ON msgr_topic_entries (topic, sequen
 CREATE INDEX msgr_topic_entries_by_end ON msgr_topic_entries (expires_at);
 CREATE INDEX msgr_topic_copying_by_topic ON msgr_topic_copying (topic, entry);
 CREATE VIEW msgr_inboxes AS SELECT m.* FROM msgr_messages m
-WHERE NOT EXISTS (SELECT 1 FROM msgr_topic_removals r WHERE r.entry = m.topic_entry);
+WHERE (SELECT r.entry FROM msgr_topic_removals r WHERE r.entry = m.topic_entry) IS NULL;
 CREATE INDEX msgr_topic_waiting_by_time ON msgr_topic_waiting (due_at);
 CREATE INDEX msgr_topic_waiting_by_topic ON msgr_topic_waiting (topic);
 CREATE INDEX msgr_topic_waiting_by_account ON msgr_topic_waiting (account);

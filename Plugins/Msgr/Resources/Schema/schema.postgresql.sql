@@ -278,9 +278,10 @@ CREATE TABLE msgr_topic_removals (
   entry BIGINT NOT NULL PRIMARY KEY,
   topic TEXT COLLATE "C" NOT NULL
 );
--- The messages that are shown.
+-- The messages that are shown. Each is looked up among the removals by itself: as a join, which it would be with NOT EXISTS, all
+-- removals might be read for each message.
 CREATE VIEW msgr_inboxes AS SELECT m.* FROM msgr_messages m
-WHERE NOT EXISTS (SELECT 1 FROM msgr_topic_removals r WHERE r.entry = m.topic_entry);
+WHERE (SELECT r.entry FROM msgr_topic_removals r WHERE r.entry = m.topic_entry) IS NULL;
 -- Messages that wait for their time.
 CREATE TABLE msgr_topic_waiting (
   id TEXT COLLATE "C" NOT NULL PRIMARY KEY,

@@ -269,9 +269,10 @@ CREATE TABLE msgr_topic_removals (
   entry INTEGER NOT NULL PRIMARY KEY,
   topic TEXT NOT NULL
 ) STRICT;
--- The messages that are shown.
+-- The messages that are shown. Each is looked up among the removals by itself: as a join, which it would be with NOT EXISTS, all
+-- removals might be read for each message.
 CREATE VIEW msgr_inboxes AS SELECT m.* FROM msgr_messages m
-WHERE NOT EXISTS (SELECT 1 FROM msgr_topic_removals r WHERE r.entry = m.topic_entry);
+WHERE (SELECT r.entry FROM msgr_topic_removals r WHERE r.entry = m.topic_entry) IS NULL;
 -- Messages that wait for their time.
 CREATE TABLE msgr_topic_waiting (
   id TEXT NOT NULL PRIMARY KEY,
