@@ -5,7 +5,7 @@ package enum Product {
   /// The name, which is the program's file name too.
   package static let name = "awd"
   /// The version, as Semantic Versioning 2.0.0 writes it.
-  package static let version = "1.0.0-dev"
+  package static let version = "1.0.0"
   /// The commit that the program was built from, or `unknown` without git.
   package static let commit = unsafe String(cString: build_commit())
   /// The date of that commit, as RFC 3339 writes it, or `unknown`. It isn't the time of the build, which would make two
