@@ -44,7 +44,7 @@ if [ $${#missing[@]} -gt 0 ]; then \
 fi
 endef
 
-.PHONY: help build run docs manuals install deb image image-test test test-unit lint format attack bench build-time load faults nodes \
+.PHONY: help build run docs manuals install deb image image-test test test-unit lint format attack autobahn bench build-time load faults nodes \
   fuzz sanitize clean deps test-deps
 
 help: ## list the targets
@@ -255,6 +255,15 @@ nodes: build test-deps ## end nodes, proxies' backends and PostgreSQL under load
 	@/usr/bin/python3 -B Tests/System/Nodes/wakes.py $(AWD)
 	@/usr/bin/python3 -B Tests/System/Nodes/order.py $(AWD) $(NODES_SECONDS)
 
+# Autobahn's cases under a runner of their own, from PyPI: Debian has none.
+AUTOBAHN := .build/autobahn
+autobahn: deps ## try WebSockets, both sides of them, by the cases of Autobahn's suite
+	@$(call install,python3 python3-venv)
+	@for product in probe-server echo-client; do $(RELEASE_BUILD) --product $$product; done
+	@test -x $(AUTOBAHN)/bin/kosoku || { echo "awd: installing kosoku into $(AUTOBAHN)"; \
+	  python3 -m venv $(AUTOBAHN) && $(AUTOBAHN)/bin/pip -q install kosoku==0.1.*; }
+	@/usr/bin/python3 -B Tests/System/Autobahn/autobahn.py $(AUTOBAHN)/bin/kosoku .build/release/probe-server .build/release/echo-client
+
 ATTACKS ?=
 attack: build test-deps ## attack the server with every script of Tests/System/Attacks, or with ATTACKS; none may succeed
 	@/usr/bin/python3 -B Tests/System/Attacks/run.py $(AWD) $(ATTACKS)
@@ -292,6 +301,7 @@ sanitize: sanitize-address sanitize-thread ## run every test under the address a
 sanitize-%: test-deps
 	@echo "awd: every test under the $* sanitizer"
 	@swift build --build-tests --disable-index-store --sanitize=$* --scratch-path .build-$*
+	@swift build --package-path Tests/System/Outside --disable-index-store --sanitize=$* --scratch-path .build-$*
 	@ASAN_OPTIONS=detect_leaks=0 SWIFT_BACKTRACE=enable=no \
 	  Tests/lanes.sh .build-$*/debug/awdPackageTests.xctest .build-$*/tests
 

@@ -217,6 +217,9 @@ let tests: [Target] = [
     name: "probe-server",
     dependencies: ["Cryptography", "Formats", "HTTPProtocol", "HTTPServer", "Storage"],
     path: "Tests/ProbeServer"),
+  // What a suite for WebSocket clients drives.
+  .executableTarget(
+    name: "echo-client", dependencies: ["HTTPClient", "HTTPProtocol"], path: "Tests/EchoClient"),
   .executableTarget(
     name: "apptimist-benchmark",
     dependencies: ["ApptimistProtocol", "Cryptography", "HTTPProtocol", "Platform", "Storage"],
