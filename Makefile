@@ -116,7 +116,7 @@ for f in Sources/awd/awd.docc/*.md Sources/awd/awd.docc/Decisions/*.md; do \
   sed -E $(GUIDE_LINKS) $(SOURCE_LINKS) $$f > $(1)$(4)/doc/awd/guide/$${f#Sources/awd/awd.docc/}; \
   chmod 0644 $(1)$(4)/doc/awd/guide/$${f#Sources/awd/awd.docc/}; done; \
 sed -i -E $(DECISION_LINKS) $(1)$(4)/doc/awd/guide/Decisions/*.md; \
-install -m 0644 Sources/awd/awd.docc/Resources/*.svg $(1)$(4)/doc/awd/guide/Resources/; \
+install -m 0644 Sources/awd/awd.docc/Resources/*.svg Sources/awd/awd.docc/Resources/*.webp $(1)$(4)/doc/awd/guide/Resources/; \
 install -m 0644 config/alerts.yml config/grafana-dashboard.json config/proxies/* $(1)$(4)/doc/awd/examples/; \
 for n in 1 5; do install -d $(1)$(4)/man/man$$n; install -m 0644 $(MANUALS)/*.$$n $(1)$(4)/man/man$$n; done; \
 for f in bash:$(4)/bash-completion/completions/awd fish:$(4)/fish/vendor_completions.d/awd.fish zsh:$(5)/_awd; do \
@@ -146,7 +146,13 @@ export SOURCE_DATE_EPOCH
 DEB := .build/deb
 # A version such as 1.0.0-dev comes before 1.0.0, for which dpkg has the tilde.
 DEB_VERSION = $(subst -,~,$(VERSION))
-MAINTAINER ?= awd <awd@example.org>
+# The contact that the package names, unless it is given: whoever builds it, as git knows them.
+ifndef MAINTAINER
+MAINTAINER := $(shell name=$$(git config user.name 2>/dev/null) && mail=$$(git config user.email 2>/dev/null) && echo "$$name <$$mail>")
+MAINTAINER := $(or $(MAINTAINER),awd <awd@example.org>)
+endif
+export MAINTAINER
+MAINTAINER_FOR_SED = $$(printf %s "$$MAINTAINER" | sed 's|[/&\\]|\\&|g')
 VERSION = $(shell sed -n 's/.*version = "\(.*\)"/\1/p' Sources/ServiceKit/Product.swift)
 deb: manuals ## make a Debian package, .build/awd_VERSION_ARCHITECTURE.deb
 	@$(call install,dpkg-dev)
@@ -154,7 +160,7 @@ deb: manuals ## make a Debian package, .build/awd_VERSION_ARCHITECTURE.deb
 	@$(call install_files,$(DEB)/root,/usr/bin,/lib/systemd/system,/usr/share,/usr/share/zsh/vendor-completions)
 	@gzip -9n $(DEB)/root/usr/share/man/*/*
 	@install -D -m 0644 config/debian/lintian-overrides $(DEB)/root/usr/share/lintian/overrides/awd
-	@sed -e 's/@VERSION@/$(DEB_VERSION)/' -e 's/@MAINTAINER@/$(MAINTAINER)/' -e "s/@DATE@/$$(date -uR -d @$(SOURCE_DATE_EPOCH))/" \
+	@sed -e 's/@VERSION@/$(DEB_VERSION)/' -e "s/@MAINTAINER@/$(MAINTAINER_FOR_SED)/" -e "s/@DATE@/$$(date -uR -d @$(SOURCE_DATE_EPOCH))/" \
 	  config/debian/changelog | gzip -9n > $(DEB)/root/usr/share/doc/awd/changelog.gz
 	@install -m 0755 config/debian/postinst config/debian/postrm config/debian/prerm $(DEB)/root/DEBIAN/
 	@echo /etc/awd/awd.toml > $(DEB)/root/DEBIAN/conffiles
@@ -162,7 +168,7 @@ deb: manuals ## make a Debian package, .build/awd_VERSION_ARCHITECTURE.deb
 	@depends=$$(cd $(DEB) && dpkg-shlibdeps -O root/usr/bin/awd 2>/dev/null | sed 's/shlibs:Depends=//'); \
 	architecture=$$(dpkg --print-architecture); \
 	sed -e 's/@VERSION@/$(DEB_VERSION)/' -e "s/@ARCHITECTURE@/$$architecture/" -e "s/@DEPENDS@/$$depends/" \
-	  -e 's/@MAINTAINER@/$(MAINTAINER)/' \
+	  -e "s/@MAINTAINER@/$(MAINTAINER_FOR_SED)/" \
 	  config/debian/control > $(DEB)/root/DEBIAN/control; \
 	dpkg-deb --root-owner-group -Zxz --build $(DEB)/root .build/awd_$(DEB_VERSION)_$$architecture.deb
 

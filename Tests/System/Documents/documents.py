@@ -30,7 +30,7 @@ CHECKS = {
     "limits": lambda awd, write: limits_page.check(ROOT, GUIDE),
     "examples": lambda awd, write: examples.check(awd, PRESENT),
     "version": lambda awd, write: names_in_sources.version(ROOT),
-    "licences": lambda awd, write: names_in_sources.licences(ROOT),
+    "licences": lambda awd, write: names_in_sources.licences(ROOT, awd),
     "types": lambda awd, write: names_in_sources.types(ROOT, GUIDE),
     "charts": lambda awd, write: charts(write),
     "links": lambda awd, write: names_in_sources.links(ROOT, PAGES),

@@ -2,6 +2,7 @@
 
 import pathlib
 import re
+import subprocess
 
 METRIC = re.compile(r'"(awd_[a-z0-9_]+)"')
 LITERAL = r'"(?:[^"\\]|\\.)*"'
@@ -149,7 +150,20 @@ def version(root: pathlib.Path) -> list[str]:
     return []
 
 
-def licences(root: pathlib.Path) -> list[str]:
+# What config/debian/copyright calls a library whose file has another name. Those of Swift are in the program that is released, and
+# the system's C library comes with every Debian.
+OTHER_LIBRARIES = {"libcrypto": "openssl", "libbrotlienc": "libbrotli", "libbrotlidec": "libbrotli", "libz": "zlib1g", "libicuuc": "libicu",
+                   "libicui18n": "libicu", "libicudata": "libicu", "libgcc_s": "libgcc-s1"}
+NO_LIBRARIES = re.compile(r"lib(c|m|dl|pthread|rt)\.so|ld-linux|lib_?(swift|Foundation|dispatch|BlocksRuntime)")
+
+
+def built(root: pathlib.Path, awd: str) -> pathlib.Path | None:
+    """The program to look at: the one that is given, or one that was built here."""
+    programs = [pathlib.Path(awd), root / ".build/release/awd", root / ".build/debug/awd"]
+    return next((program for program in programs if program.is_file()), None)
+
+
+def licences(root: pathlib.Path, awd: str) -> list[str]:
     """config/debian/copyright names every linked library and every file that comes with a licence of its own."""
     text = (root / "config/debian/copyright").read_text()
     manifest = (root / "Package.swift").read_text()
@@ -158,6 +172,12 @@ def licences(root: pathlib.Path) -> list[str]:
         stem = re.sub(r"-?\d*(-openssl)?-dev$", "", package)
         if stem.lower() not in text.lower():
             failures.append(f"config/debian/copyright doesn't name {package}, which C{name} is")
+    if program := built(root, awd):
+        needed = subprocess.run(["readelf", "-d", str(program)], capture_output=True, text=True, timeout=60, check=True).stdout
+        for file in re.findall(r"\(NEEDED\)[^\[]*\[(.+?)\]", needed):
+            stem = file.split(".so")[0]
+            if not NO_LIBRARIES.match(file) and OTHER_LIBRARIES.get(stem, stem).lower() not in text.lower():
+                failures.append(f"config/debian/copyright doesn't name {file}, which {program} needs")
     for licence in sorted((root / "Plugins").rglob("*.LICENSE")) + sorted((root / "Sources").rglob("*.LICENSE")):
         if licence.name not in text:
             failures.append(f"config/debian/copyright doesn't name {licence.name}")
