@@ -50,7 +50,7 @@ struct PushServerStore: PushSource {
       let losers: [[UInt8]] = try transaction.values(
         "DELETE FROM pushserver_clients WHERE token = ? AND client <> ? RETURNING client",
         address.text, client.bytes)
-      for loser in losers { try queue.drop(loser, transaction) }
+      for loser in losers { try queue.drop(loser, evenLeased: true, transaction) }
       let former: PushKind? = try transaction.value(
         "SELECT kind FROM pushserver_clients WHERE client = ?", client.bytes)
       var more = (former == nil ? 1 : 0) - losers.count
@@ -70,7 +70,7 @@ struct PushServerStore: PushSource {
       if former == address.kind {
         try queue.readdress(client.bytes, to: address, transaction)
       } else {
-        try queue.drop(client.bytes, transaction)
+        try queue.drop(client.bytes, evenLeased: true, transaction)
       }
       return more
     }
@@ -94,7 +94,7 @@ struct PushServerStore: PushSource {
       """, largest.site, largest.clients > own ? 1 : 0)
     guard let victim else { throw ClientRefusal.noRoom }
     try transaction.execute("DELETE FROM pushserver_clients WHERE client = ?", victim)
-    try queue.drop(victim, transaction)
+    try queue.drop(victim, evenLeased: true, transaction)
   }
 
   /// Deletes a client and its waiting messages.
@@ -106,7 +106,7 @@ struct PushServerStore: PushSource {
       let wasSigned: Bool? = try transaction.value(
         "DELETE FROM pushserver_clients WHERE client = ? RETURNING is_signed", client.bytes)
       if wasSigned == true, !isSigned { throw ClientRefusal.notSigned }
-      try queue.drop(client.bytes, transaction)
+      try queue.drop(client.bytes, evenLeased: true, transaction)
       return wasSigned != nil
     }
   }
@@ -139,7 +139,8 @@ struct PushServerStore: PushSource {
       ) { row -> (kind: PushKind, token: String, isRaw: Bool) in
         (try row[0], try row[1], try row[2])
       }
-      guard let (kind, token, isRaw) = found else { return .unknown }
+      // A client whose push service isn't served any more is none that could be pushed to.
+      guard let (kind, token, isRaw) = found, queue.kinds.contains(kind) else { return .unknown }
       guard let (id, message) = request.message(isRaw: isRaw) else {
         let names = isRaw ? "missing topic, tag, or message field" : "missing id or payload field"
         throw ClientRefusal.missing(names)

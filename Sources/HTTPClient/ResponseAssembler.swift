@@ -10,6 +10,7 @@ struct ResponseAssembler {
   }
 
   private let bodyLimit: Int
+  private let cutsLongBodies: Bool
   private var bytesLeft: Int
   private var fieldsLeft: Int
   private var part = Part.head
@@ -20,9 +21,12 @@ struct ResponseAssembler {
 
   /// The reason for which the response was refused, or nil.
   private(set) var failure: HTTPClientError?
+  /// True if the body was cut, and no more of it is wanted.
+  private(set) var isCut = false
 
   init(_ options: HTTPClientOptions) {
     bodyLimit = options.bodyLimit
+    cutsLongBodies = options.cutsLongBodies
     bytesLeft = options.headLimit
     fieldsLeft = options.fieldLimit
   }
@@ -92,11 +96,13 @@ struct ResponseAssembler {
   ///
   /// - Returns: whether to go on.
   mutating func appendBody(_ piece: Span<UInt8>) -> Bool {
-    guard piece.count <= bodyLimit - body.count else {
+    let room = bodyLimit - body.count
+    isCut = piece.count > room
+    guard !isCut || cutsLongBodies else {
       return refuse(.tooLarge, "the response's body is too long")
     }
-    unsafe piece.withUnsafeBufferPointer { unsafe body.append(contentsOf: $0) }
-    return true
+    unsafe piece.withUnsafeBufferPointer { unsafe body.append(contentsOf: $0.prefix(room)) }
+    return !isCut
   }
 
   private mutating func refuse(_ code: HTTPFailure, _ message: String) -> Bool {

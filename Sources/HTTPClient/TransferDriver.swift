@@ -246,7 +246,7 @@ extension SocketWatch.Events {
   /// The outcome, once libcurl says that the transfer is over.
   func result(_ code: CURLcode) -> Result<IncomingResponse, HTTPClientError> {
     if let failure = assembler.failure { return .failure(failure) }
-    guard code == CURLE_OK else {
+    guard code == CURLE_OK || assembler.isCut else {
       if isForbidden, code == CURLE_COULDNT_CONNECT { return .failure(.forbiddenAddress) }
       return .failure(HTTPClientError(code, detail: unsafe String(cString: words)))
     }

@@ -62,6 +62,8 @@ public struct HTTPClientOptions: Sendable {
   public var timeout: Duration = .seconds(30)
   /// The longest body of a response, in bytes.
   public var bodyLimit = 1 << 20
+  /// Whether a longer body is cut, and the connection ended, instead of the response being refused: for those who need its status.
+  public var cutsLongBodies = false
   /// The longest head of a response, in bytes: status lines and fields, with those of interim responses and trailers.
   public var headLimit = 64 << 10
   /// The largest number of field lines of a response, counted like ``headLimit``.

@@ -33,6 +33,7 @@ final class APNsProvider: PushProvider {
     // An attempt ends before its lease does.
     options.timeout = .seconds(10)
     options.bodyLimit = 4096
+    options.cutsLongBodies = true
     options.connectionsPerHost = 1
     options.streamsPerConnection = streams
     if !configuration.roots.isEmpty { options.certificateAuthorities = configuration.roots }

@@ -36,6 +36,8 @@ package struct LeasedPush: Sendable, Hashable, Identifiable {
   package let created: Timestamp
   /// The moment from which it isn't sent.
   package let expires: Timestamp
+  /// The end of the lease, if it isn't made longer.
+  package let leaseEnd: Timestamp
   /// The number of attempts, this one included.
   package let attempts: Int
   /// True if what can be left out is left out, as the push service takes no longer pushes.

@@ -34,7 +34,7 @@ struct OutboxMachine: Sendable {
     case lease(atMost: Int, LeaseOrder = .due)
     /// Try a push.
     case send(LeasedPush)
-    /// Try a push once more, for which its lease has to be made longer first.
+    /// Try a push, once more or late, for which its lease has to be made longer first.
     case sendAgain(LeasedPush)
     /// Replace the provider's credentials before the actions that follow.
     case refreshCredentials
@@ -220,12 +220,16 @@ struct OutboxMachine: Sendable {
   }
 
   private mutating func begin(_ push: LeasedPush, _ now: Timestamp, _ actions: inout [Action]) {
+    // A lease that ran out while its attempt lasted may have been given to the same outbox.
+    guard inFlight[push.id] == nil else { return }
     guard push.expires > now else {
       actions.append(.report(.expired))
       return complete(push, .dropped(.expired), &actions)
     }
     inFlight[push.id] = (push, .sending)
-    actions.append(.send(push))
+    // What came late from the store has to last for a whole attempt.
+    let isLong = push.leaseEnd >= now + PushStore.attempt
+    actions.append(isLong ? .send(push) : .sendAgain(push))
   }
 
   private mutating func complete(

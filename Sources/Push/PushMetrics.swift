@@ -16,7 +16,7 @@ final class PushMetrics: Sendable {
   private let metrics: Metrics
   private let providers: [String: Provider]
   private let clock: @Sendable () -> Timestamp
-  private let queue = Lock<(states: [String: PushStore.State], readAt: Timestamp?)>(([:], nil))
+  private let queue = Lock<(states: [PushStore.State], readAt: Timestamp?)>(([], nil))
 
   /// Registers the metrics of providers.
   init(_ metrics: Metrics, clock: @escaping @Sendable () -> Timestamp) {
@@ -41,13 +41,22 @@ final class PushMetrics: Sendable {
     for cause in PushDrop.allCases { _ = dropped(of: service, for: cause.rawValue) }
     let labels: Metrics.Labels = ["service": service]
     metrics.gauge("awd_push_outbox", "Pushes waiting or under way", labels) { [self] in
-      Double(queue.withLock { $0.states[service]?.length ?? 0 })
+      Double(states(of: service).reduce(0) { $0 + $1.length })
     }
-    metrics.gauge("awd_push_oldest_seconds", "Age of the oldest push in the outbox", labels) {
-      [self] in
-      guard let oldest = queue.withLock({ $0.states[service]?.oldest }) else { return 0 }
-      return max(0, oldest.duration(to: clock()) / .seconds(1))
+    for provider in providers.keys {
+      metrics.gauge(
+        "awd_push_oldest_seconds", "Age of the oldest push in the outbox",
+        ["service": service, "provider": provider]
+      ) { [self] in
+        let own = states(of: service).filter { $0.kind.provider == provider }
+        guard let oldest = own.map(\.oldest).min() else { return 0 }
+        return max(0, oldest.duration(to: clock()) / .seconds(1))
+      }
     }
+  }
+
+  private func states(of service: String) -> [PushStore.State] {
+    queue.withLock { $0.states }.filter { $0.service == service }
   }
 
   /// Returns the counter of a service's pushes that are given up.
@@ -72,7 +81,6 @@ final class PushMetrics: Sendable {
 
   /// Records the state of the outbox.
   func record(_ states: [PushStore.State]) {
-    let states = Dictionary(states.map { ($0.service, $0) }) { first, _ in first }
     queue.withLock { $0.states = states }
   }
 

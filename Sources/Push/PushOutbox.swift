@@ -133,6 +133,7 @@ final class PushOutbox: Sendable {
         guard (try? await store.renewLease(of: push, owner: owner)) == true else {
           return events.put(.completed(push.id))
         }
+        if let outcome = record(push) { return events.put(.tried(push.id, outcome)) }
         events.put(.tried(push.id, await send(push)))
       }
     case .refreshCredentials: provider?.refreshCredentials()
@@ -210,6 +211,7 @@ final class PushOutbox: Sendable {
     case .unauthorized(let status, let reason, let origin):
       words = "a push service rejects this server's key; the push is dropped"
       fields = ["status": status, "reason": reason, "origin": origin]
+      most = 1
     case .waiting(let status, let reason):
       return reportWaiting(status, reason)
     case .overloaded(let status, let reason, let pause):

@@ -151,7 +151,8 @@ package struct PushQueue: Sendable {
     LeasedPush(
       id: id, service: service, device: push.device, account: push.account,
       address: push.address, pushID: pushID, content: push.content, urgency: push.urgency,
-      collapseKey: push.collapseKey, created: created, expires: expires, attempts: 1)
+      collapseKey: push.collapseKey, created: created, expires: expires,
+      leaseEnd: created + PushStore.lease, attempts: 1)
   }
 
   private static func newIdentifier() -> String { identifiers.next() }

@@ -5,15 +5,18 @@ internal import Storage
 
 /// The outbox of all services, for those who carry it to the push services.
 struct PushStore: Sendable {
+  /// The time of the longest attempt.
+  static let attempt = Duration.seconds(14)
   /// The time that a push is leased, which is longer than any attempt. After a crash the push is tried again then.
   static let lease = Duration.seconds(15)
   /// The most pushes of an account that are under way at once, so that an account whose push services are slow or dead
   /// delays nobody else.
   static let ofAccount = 8
 
-  /// The pushes of a service that wait or are under way.
+  /// The pushes of a service to addresses of a kind that wait or are under way.
   struct State: Sendable {
     let service: String
+    let kind: PushKind
     let length: Int
     /// The moment at which the oldest one was queued.
     let oldest: Timestamp
@@ -70,7 +73,8 @@ struct PushStore: Sendable {
             id: try row[0], service: try row[1], device: try row[2], account: try row[3],
             address: PushAddress(stored: try row[4], try row[5]), pushID: try row[6],
             content: try row[7], urgency: try row[8], collapseKey: try row[9],
-            created: try row[10], expires: try row[11], attempts: try row[12]),
+            created: try row[10], expires: try row[11], leaseEnd: now + Self.lease,
+            attempts: try row[12]),
           due: try row[13] as Timestamp, isLocked: try row[14] as Bool
         )
       }
@@ -179,23 +183,23 @@ struct PushStore: Sendable {
   /// Deletes pushes that expired while nobody leased them, as those of a push service that isn't configured any more.
   ///
   /// - Parameter most: the number of pushes that one transaction deletes.
-  /// - Returns: the number of pushes.
-  func deleteExpired(atMost most: Int = 1000) async throws -> Int {
+  /// - Returns: the service of each push.
+  func deleteExpired(atMost most: Int = 1000) async throws -> [String] {
     let now = now
     let isAny = try await store.read(isOneQuery: true) { snapshot in
       try snapshot.exists(
         "SELECT 1 FROM push_outbox WHERE expires_at <= ?1 AND lease_end <= ?1 LIMIT 1", now)
     }
-    guard isAny else { return 0 }
+    guard isAny else { return [] }
     return try await store.write(isolation: .rowLocks) { transaction in
       // In the order of those who end leases.
-      try transaction.execute(
+      try transaction.values(
         """
         DELETE FROM push_outbox WHERE id IN (
           SELECT id FROM push_outbox WHERE expires_at <= ?1 AND lease_end <= ?1
           ORDER BY service, device LIMIT ?2 /*postgresql FOR UPDATE SKIP LOCKED */)
+        RETURNING service
         """, now, most)
-      return transaction.changes
     }
   }
 
@@ -219,11 +223,14 @@ struct PushStore: Sendable {
     try await store.read { snapshot in
       try snapshot.all(
         """
-        SELECT s.service, s.length, o.created_at FROM (
-          SELECT service, count(*) AS length, min(id) AS oldest FROM push_outbox
-          GROUP BY service) s JOIN push_outbox o ON o.id = s.oldest
+        SELECT s.service, s.kind, s.length, o.created_at FROM (
+          SELECT service, kind, count(*) AS length, min(id) AS oldest FROM push_outbox
+          GROUP BY service, kind) s JOIN push_outbox o ON o.id = s.oldest
         """
-      ) { State(service: try $0[0], length: try $0[1], oldest: try $0[2]) }
+      ) { row in
+        State(
+          service: try row[0], kind: try row[1], length: try row[2], oldest: try row[3])
+      }
     }
   }
 
@@ -246,6 +253,12 @@ struct PushStore: Sendable {
           "SELECT 1 FROM push_outbox WHERE id = ? AND lease_owner = ?", push.id, owner)
         guard isLeased else { return }
         try source.end(push, boundBefore: moment, transaction)
+        // The device may have got another address meanwhile, to which the push goes now.
+        try transaction.execute(
+          """
+          UPDATE push_outbox SET due_at = ?, lease_owner = NULL, lease_end = 0
+          WHERE id = ? AND lease_owner = ? AND (kind <> ? OR address <> ?)
+          """, now, push.id, owner, push.address.kind, push.address.bytes)
         try transaction.execute(
           "DELETE FROM push_outbox WHERE id = ? AND lease_owner = ?", push.id, owner)
       }

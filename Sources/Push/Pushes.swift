@@ -189,8 +189,11 @@ package final class Pushes: Sendable {
   private func deleteExpired() async {
     while !Task.isCancelled {
       do {
-        var deleted = 0
-        repeat { deleted = try await store.deleteExpired() } while deleted > 0
+        var expired: [String] = []
+        repeat {
+          expired = try await store.deleteExpired()
+          for service in expired { metrics.count(.dropped(.expired), of: service) }
+        } while !expired.isEmpty
       } catch {
         log.warning("expired pushes could not be deleted; retrying", ["cause": "\(error)"])
       }

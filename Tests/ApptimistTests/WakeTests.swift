@@ -41,6 +41,11 @@ internal import Platform
     #expect(wake(.seconds(-8)) == .seconds(18))
   }
 
+  @Test func aClockThatWasSetBackStopsNoWake() {
+    #expect(wake(.seconds(-6 * 3600)) == .zero)
+    #expect(wake(woken: 5, .seconds(-6 * 3600)) == .zero)
+  }
+
   @Test func aBurstHasOneWake() {
     #expect(wake(woken: 5, .seconds(899)) == nil)
     #expect(wake(woken: 5, .seconds(900)) == .zero)
@@ -69,7 +74,7 @@ extension LeasedPush {
     LeasedPush(
       id: 1, service: "apptimist", device: [], account: [], address: address, pushID: "",
       content: content, urgency: .high, collapseKey: nil, created: ApptimistStore.now,
-      expires: ApptimistStore.now, attempts: 1)
+      expires: ApptimistStore.now, leaseEnd: Timestamp(milliseconds: .max), attempts: 1)
   }
 }
 
@@ -231,6 +236,22 @@ extension Version2.DeviceID {
     clock.advance(by: .seconds(86_400 * 12))
     _ = try await store.expire(at: clock.now)
     #expect(try await !bound(of: 3, in: store))
+  }
+
+  /// A wake that is under way would come back to the former address, and stand for all later news.
+  @Test func anotherAddressHasNothingOfTheFormerOne() async throws {
+    let store = try await open()
+    try await store.makeUsers(1...2)
+    for binding in [.test(2), nil] as [WakeBinding?] {
+      try await bind(.test(1), of: 1, in: store)
+      clock.advance(by: .seconds(1000))
+      try await send(binding == nil ? 2 : 1, from: 2, to: 1, store)
+      try await store.store.write { transaction in
+        try transaction.execute("UPDATE push_outbox SET lease_owner = ?", [UInt8](arrayLiteral: 1))
+      }
+      try await bind(binding, of: 1, in: store)
+      #expect(try await store.count("SELECT count(*) FROM push_outbox") == 0)
+    }
   }
 
   /// A store that is opened again knows who is bound, whatever was pending.

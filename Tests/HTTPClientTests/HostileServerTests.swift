@@ -49,6 +49,23 @@ internal import Platform
   }
 
   @Test(arguments: [
+    ("HTTP/1.1 410 Gone\r\nContent-Length: 5000\r\n\r\n" + String(repeating: "x", count: 5000)),
+    ("HTTP/1.1 410 Gone\r\n\r\n" + String(repeating: "x", count: 5000)),
+    ("HTTP/1.1 410 Gone\r\nTransfer-Encoding: chunked\r\n\r\n"
+      + String(repeating: "1\r\nx\r\n", count: 5000)),
+  ])
+  func cutsALongBodyWhoseStatusIsWanted(response: String) async throws {
+    var options = HTTPClientOptions()
+    options.bodyLimit = 1000
+    options.cutsLongBodies = true
+    let client = try WebClient(options)
+    let server = try RawServer.responding(response)
+    let answer = try await client.send(OutgoingRequest(.get, server.url))
+    #expect(answer.status == .gone)
+    #expect(answer.body == Array(repeating: UInt8(ascii: "x"), count: 1000))
+  }
+
+  @Test(arguments: [
     "", "HTTP/1.1 200", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabc",
     "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabc",
     "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",

@@ -232,12 +232,19 @@ internal import Platform
     try file.close()
   }
 
+  @Test func aLongResponseCountsByItsStatus() async throws {
+    try await fixture.makeUser("bert", Self.device(1))
+    try await fixture.send("1", to: "bert")
+    let standIn = try FCMStandIn([.respond(200, body: String(repeating: "x", count: 17_000))])
+    try await runUntilEmpty(outbox(try provider(standIn)))
+    #expect(standIn.received.map { $0.data["Message"] } == ["1"])
+  }
+
   @Test(
     arguments: [
       FCMStandIn.fault(429, "QUOTA_EXCEEDED"),
       FCMStandIn.fault(503, "UNAVAILABLE", fields: ["retry-after": "2"]),
       FCMStandIn.fault(500, "INTERNAL"), .respond(502, body: "<html>"), .refuse, .reset, .drop,
-      .respond(200, body: String(repeating: "x", count: 17_000)),
       .respond(503, body: "", goesAway: true),
     ] as [StandInResponse])
   func isTriedAgainWithTheSameData(answer: StandInResponse) async throws {

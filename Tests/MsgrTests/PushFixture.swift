@@ -166,7 +166,8 @@ struct PushFixture: Sendable {
       address: try #require(device.pushAddress), pushID: "4a1e7f32-7a3c-4a0b-9b1c-0123456789ab",
       content: message.content, urgency: parts.isLow ? .low : .high,
       collapseKey: nil, created: Timestamp(milliseconds: 0),
-      expires: Timestamp(seconds: expires), attempts: attempts)
+      expires: Timestamp(seconds: expires), leaseEnd: Timestamp(milliseconds: .max),
+      attempts: attempts)
   }
 
   /// A push to one of Apple's devices that no store has seen.

@@ -86,6 +86,28 @@ struct PushPayloadTests {
     #expect(((aps["alert"] as? [String: Any])?["body"] as? String)?.isEmpty == false)
   }
 
+  @Test(arguments: [false, true])
+  func whateverAPublisherMakesLongFits(isDeclarative: Bool) throws {
+    let address = "https://h/" + String(repeating: "\"", count: 2030)
+    let attachment = MessageAttachment(
+      name: String(repeating: "n", count: 255), url: address)
+    let push = try PushFixture.push(
+      text: String(repeating: "t", count: 500),
+      from: String(repeating: "\"", count: UserName.longestSender),
+      parts: MessageParts(
+        title: String(repeating: "\"", count: PublicationFields.longestTitle), link: address,
+        attachment: attachment), isDeclarative: isDeclarative)
+    let message = try #require(push.message)
+    let web = WebPushPayload.json(of: message, isShort: false, page: "/msgr/")
+    #expect(web.count <= WebPushEncryption.longest)
+    let json = try #require(try JSONSerialization.jsonObject(with: Data(web)) as? [String: Any])
+    let notification = json["notification"] as? [String: Any]
+    let text = try #require((notification?["body"] ?? json["Message"]) as? String)
+    #expect(text.hasPrefix(String(repeating: "t", count: 250)))
+    _ = try payload(push)
+    #expect(FCMMessage.data(of: message).count <= 5000)
+  }
+
   @Test func whatIsOfLowPriorityMakesNoSound() throws {
     let push = try PushFixture.push(parts: MessageParts(priority: 2))
     let aps = try #require(try payload(push)["aps"] as? [String: Any])

@@ -2,6 +2,7 @@ internal import Cryptography
 internal import HTTPProtocol
 internal import Push
 internal import TestSupport
+internal import Storage
 internal import Testing
 internal import Platform
 
@@ -79,6 +80,27 @@ internal import Platform
     #expect(fixture.service.routes.clients.withLock { $0 } == 1)
     let gone = try await fixture.push(Fixture.raw("m3"), to: first)
     #expect(gone.status == 202 && gone.body == Answer.success)
+  }
+
+  /// What is under way goes too: if the attempt fails, it would be tried again.
+  @Test func whatIsUnderWayGoesWithItsClient() async throws {
+    let fixture = try await Fixture()
+    let wallet = Wallet()
+    let apple = String(repeating: "AB", count: 32)
+    for change in ["delete", "move"] {
+      try await fixture.register(wallet)
+      #expect(try await fixture.push(Fixture.raw(change), to: wallet).status == 202)
+      try await fixture.store.write { transaction in
+        try transaction.execute("UPDATE push_outbox SET lease_owner = x'01', lease_end = 1")
+      }
+      if change == "delete" {
+        let path = "/clients/\(wallet.id)"
+        #expect(try await fixture.request(.delete, path).status == 200)
+      } else {
+        try await fixture.register(wallet, ["token": apple, "type": "apns-sandbox"])
+      }
+      #expect(try await fixture.waiting().isEmpty)
+    }
   }
 
   @Test func tokensWithFaults() async throws {

@@ -66,6 +66,21 @@ struct OutboxMachineTests {
       machine.advance([.tried(1, response(200))], at: start) == [.complete(push, .delivered)])
   }
 
+  @Test func aPushThatComesLateHasItsLeaseRenewedFirst() {
+    let late = LeasedPush.test(leaseEnd: start + .seconds(13))
+    var machine = machine()
+    #expect(machine.advance([.leased([late], next: nil)], at: start) == [.sendAgain(late)])
+  }
+
+  @Test func nothingIsSentTwiceAtOnceAfterItsLeaseRanOut() {
+    let push = LeasedPush.test()
+    var machine = sending(push)
+    #expect(
+      machine.advance([.leased([.test(attempts: 2)], next: nil)], at: start + .seconds(16))
+        .filter { if case .lease = $0 { false } else { true } } == [])
+    #expect(machine.unfinished == [push])
+  }
+
   @Test func leavesNoPlacesWhileOthersAreDueLonger() {
     var machine = machine(inFlight: 2)
     _ = machine.advance([.leased([.test(1, device: 1)], next: start)], at: start)

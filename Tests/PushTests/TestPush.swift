@@ -8,7 +8,7 @@ extension LeasedPush {
   /// Makes a push that no store has seen, to one of Apple's devices.
   static func test(
     _ id: Int64 = 1, device: Int = 1, account: String = "", expires: Int64 = 1_700_600_000,
-    attempts: Int = 1
+    leaseEnd: Timestamp = Timestamp(milliseconds: .max), attempts: Int = 1
   ) -> LeasedPush {
     let digits = String(device, radix: 16)
     let token = String(repeating: "0", count: 64 - digits.count) + digits
@@ -17,7 +17,7 @@ extension LeasedPush {
       address: PushAddress(stored: .apns, Array(token.utf8)),
       pushID: "4a1e7f32-7a3c-4a0b-9b1c-0123456789ab", content: Array("hello".utf8), urgency: .high,
       collapseKey: nil, created: Timestamp(milliseconds: 0), expires: Timestamp(seconds: expires),
-      attempts: attempts)
+      leaseEnd: leaseEnd, attempts: attempts)
   }
 }
 

@@ -33,6 +33,9 @@ struct SleepingDevice: Hashable {
   ///
   /// - Returns: the moment from which it is due, or nil if there is to be none.
   func wake(at now: Timestamp, _ limits: WakeLimits) -> Timestamp? {
+    // A moment further ahead was recorded before the clock was set back.
+    let isInTime = wokenAt <= now + limits.hold + limits.interval
+    let wokenAt = isInTime ? wokenAt : Timestamp(milliseconds: 0)
     guard !isWaiting, woken == .zero || now >= wokenAt + limits.again else { return nil }
     return max(isOpen ? now + limits.hold : now, wokenAt + limits.interval)
   }
@@ -241,7 +244,17 @@ struct Wakes: Sendable {
     _ binding: WakeBinding, to device: Version2.DeviceID, of user: AccountNumber,
     _ transaction: borrowing Transaction
   ) throws {
+    let former = try transaction.one(
+      "SELECT kind, address, tag FROM apptimist_addresses WHERE owner = ? AND device = ?", user,
+      device
+    ) { row in
+      (address: PushAddress(stored: try row[0], try row[1]), tag: try row[2] as [UInt8])
+    }
     _ = try show(device, of: user, transaction)
+    if let former, former != (binding.address, binding.tag) {
+      // One that is under way would come back to the former address.
+      try queue.drop(user.bytes + device.bytes, evenLeased: true, transaction)
+    }
     try transaction.execute(
       """
       INSERT INTO apptimist_addresses

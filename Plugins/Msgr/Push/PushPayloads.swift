@@ -4,10 +4,14 @@ internal import Push
 
 /// The text and the parts of a message, as much as a payload has room for.
 ///
-/// When room is short, Gotify's extras, the actions and the icon go first, then the end of the text.
+/// When room is short, Gotify's extras, the actions and the icon go first, then the end of the text. What else a publisher may make
+/// long goes if there would be next to no text.
 private struct FittedMessage {
-  /// The members that go first, in this order.
+  /// The members that go before the text is cut, in this order.
   private static let dispensable = ["Extras", "Actions", "Icon"]
+  /// The members that go when less of the text than ``leastText`` would be left, in this order.
+  private static let long = ["Attachment", "Tags", "Link", "Title"]
+  private static let leastText = 256
   private static let ellipsis = "…"
 
   let text: String
@@ -27,13 +31,17 @@ private struct FittedMessage {
     for name in Self.dispensable where size(text, parts) > longest {
       parts.removeAll { $0.name == name }
     }
-    let length = size(text, parts)
-    self.parts = parts
-    isCut = length > longest
+    isCut = size(text, parts) > longest
     guard isCut else {
       self.text = text
+      self.parts = parts
       return
     }
+    let least = text.escapedPrefix(upTo: Self.leastText) + Self.ellipsis
+    for name in Self.long where size(least, parts) > longest {
+      parts.removeAll { $0.name == name }
+    }
+    self.parts = parts
     let room = longest - size("", parts) - Self.ellipsis.utf8.count
     self.text = text.escapedPrefix(upTo: max(0, room)) + Self.ellipsis
   }
@@ -176,7 +184,8 @@ enum WebPushPayload {
   static func json(of message: PushedMessage, isShort: Bool, page: String) -> [UInt8] {
     let make = { (text: String?, parts: [JSONValue.Member], isCut: Bool) in
       message.isDeclarative
-        ? declarative(message, text, page: page) : plain(message, text, parts, isCut: isCut)
+        ? declarative(message, text, parts, page: page)
+        : plain(message, text, parts, isCut: isCut)
     }
     let parts = message.parts.members
     guard !isShort else { return make(nil, parts, false).bytes }
@@ -205,12 +214,13 @@ enum WebPushPayload {
 
   /// The notification as browsers show it without a script (Declarative Web Push).
   private static func declarative(
-    _ message: PushedMessage, _ text: String?, page: String
+    _ message: PushedMessage, _ text: String?, _ parts: [JSONValue.Member], page: String
   ) -> JSONValue {
-    .object([
+    let link = parts.first { $0.name == "Link" }?.value.string
+    return .object([
       "web_push": .integer(8030),
       "notification": .object([
-        "title": .text(message.title), "navigate": .text(message.parts.link ?? page),
+        "title": .text(message.title), "navigate": .text(link ?? page),
         "app_badge": .text("\(message.badge)"), "tag": .text(message.mark),
         "dir": .text("auto"), "body": text.map { .text(message.alert($0)) },
       ]),

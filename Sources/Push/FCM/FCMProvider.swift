@@ -31,6 +31,7 @@ final class FCMProvider: PushProvider {
     var options = HTTPClientOptions()
     options.timeout = .seconds(10)
     options.bodyLimit = 16 << 10
+    options.cutsLongBodies = true
     options.streamsPerConnection = streams
     if !configuration.roots.isEmpty { options.certificateAuthorities = configuration.roots }
     client = try WebClient(options)

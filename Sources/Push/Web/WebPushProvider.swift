@@ -56,10 +56,10 @@ final class WebPushProvider: PushProvider {
     }
     publicKey = Base64URL.encode(pair.publicKey.bytes)
     var options = HTTPClientOptions()
-    // An attempt ends before its lease does.
     options.connectTimeout = .seconds(5)
-    options.timeout = .seconds(14)
+    options.timeout = PushStore.attempt
     options.bodyLimit = 4096
+    options.cutsLongBodies = true
     options.connectionsPerHost = 2
     options.reach = .publicAddresses
     client = try WebClient(options)
@@ -79,10 +79,20 @@ final class WebPushProvider: PushProvider {
     guard let place = load.begin(subscription.endpoint.origin, for: owner) else {
       return .postponed
     }
-    guard let request = request(push, text, to: subscription) else {
-      load.end(place, speaksHTTP2: nil)
-      return .disconnected
+    guard let pair = try? P256KeyPair(),
+      let token = tokens.token(for: subscription.endpoint.origin)
+    else {
+      load.giveBack(place)
+      return .postponed
     }
+    guard
+      let body = WebPushEncryption.encrypt(
+        text, for: subscription, with: pair, salt: randomBytes(16))
+    else {
+      load.giveBack(place)
+      return .forbidden("the push can't be encrypted for its subscription")
+    }
+    let request = request(push, body, token, to: subscription)
     let client = allowed.contains(subscription.endpoint.authority) ? ownClient : client
     do {
       let response = try await place.perform { try await client.send(request) }
@@ -101,13 +111,8 @@ final class WebPushProvider: PushProvider {
   }
 
   private func request(
-    _ push: LeasedPush, _ text: [UInt8], to subscription: WebPushSubscription
-  ) -> OutgoingRequest? {
-    guard let pair = try? P256KeyPair(),
-      let body = WebPushEncryption.encrypt(
-        text, for: subscription, with: pair, salt: randomBytes(16)),
-      let token = tokens.token(for: subscription.endpoint.origin)
-    else { return nil }
+    _ push: LeasedPush, _ body: [UInt8], _ token: String, to subscription: WebPushSubscription
+  ) -> OutgoingRequest {
     var fields = HeaderFields()
     // Without a blank behind the comma, which some push services don't expect there.
     fields.append(.authorization, "vapid t=\(token),k=\(publicKey)")
@@ -191,12 +196,17 @@ final class PushServiceLoad: Sendable {
     return Place(service: service, request: request, holdings: holdings)
   }
 
-  /// Gives the place back.
+  /// Gives the place back of a request that wasn't made, which says nothing of the push service.
+  func giveBack(_ place: Place) {
+    for holding in place.holdings { _ = holding.set(to: 0) }
+    leave(place.service)
+  }
+
+  /// Gives the place back of a request that was made.
   ///
   /// - Parameter speaksHTTP2: whether the push service has answered over HTTP/2, or nil if it hasn't answered.
   func end(_ place: Place, speaksHTTP2: Bool?) {
-    for holding in place.holdings { _ = holding.set(to: 0) }
-    leave(place.service)
+    giveBack(place)
     let before = answering.value(for: place.service)
     guard speaksHTTP2 != before else { return }
     if let speaksHTTP2 {

@@ -285,7 +285,7 @@ CREATE INDEX apptimist_addresses_by_address ON apptimist_addresses (kind, addres
 CREATE INDEX apptimist_addresses_by_age ON apptimist_addresses (noted_at);
 CREATE TRIGGER apptimist_addresses_gone AFTER DELETE ON apptimist_addresses BEGIN
   DELETE FROM push_outbox
-  WHERE service = 'apptimist' AND device = old.outbox AND lease_owner IS NULL;
+  WHERE service = 'apptimist' AND device = old.outbox;
 END;
 CREATE TRIGGER apptimist_addresses_added AFTER INSERT ON apptimist_addresses BEGIN
   DELETE FROM apptimist_addresses WHERE (owner, device) IN (

@@ -202,8 +202,7 @@ CREATE INDEX apptimist_addresses_by_address ON apptimist_addresses USING hash (a
 CREATE INDEX apptimist_addresses_by_age ON apptimist_addresses (noted_at);
 CREATE FUNCTION apptimist_addresses_gone() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  DELETE FROM push_outbox
-  WHERE service = 'apptimist' AND device = old.outbox AND lease_owner IS NULL;
+  DELETE FROM push_outbox WHERE service = 'apptimist' AND device = old.outbox;
   RETURN NULL;
 END $$;
 CREATE TRIGGER apptimist_addresses_gone AFTER DELETE ON apptimist_addresses

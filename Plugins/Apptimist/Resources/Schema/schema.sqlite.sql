@@ -225,8 +225,7 @@ CREATE TABLE apptimist_addresses (
 CREATE INDEX apptimist_addresses_by_address ON apptimist_addresses (kind, address);
 CREATE INDEX apptimist_addresses_by_age ON apptimist_addresses (noted_at);
 CREATE TRIGGER apptimist_addresses_gone AFTER DELETE ON apptimist_addresses BEGIN
-  DELETE FROM push_outbox
-  WHERE service = 'apptimist' AND device = old.outbox AND lease_owner IS NULL;
+  DELETE FROM push_outbox WHERE service = 'apptimist' AND device = old.outbox;
 END;
 -- An address has four devices.
 CREATE TRIGGER apptimist_addresses_added AFTER INSERT ON apptimist_addresses BEGIN
