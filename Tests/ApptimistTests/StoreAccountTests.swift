@@ -175,6 +175,24 @@ internal import Platform
     }
   }
 
+  /// A message to many names a reader who has left since; the others go on, also where the log is read again.
+  @Test func aReaderWhoLeavesStopsNobody() async throws {
+    let store = try await open()
+    try await store.makeUsers(1...3)
+    let copies = [2, 3].map { reader in
+      MessageCopy(
+        recipient: StoreFixture.key(reader), id: StoreFixture.id(1), header: [1], data: [2])
+    }
+    #expect(try await store.deliver(copies, from: StoreFixture.login(1)).count == 2)
+    #expect(try await store.leave(StoreFixture.login(3)) != nil)
+    let again = try await fixture.copy().open()
+    #expect(try await again.send(2, from: 1, to: 2, header: [3]) != nil)
+    #expect(try await again.entries(of: 2).count == 2)
+    _ = try await again.expire(at: ApptimistStore.now)
+    #expect(try await again.leave(StoreFixture.login(2)) != nil)
+    #expect(try await again.count("SELECT count(*) FROM apptimist_entries") == 0)
+  }
+
   @Test func filesOfAllDirectoriesOfAUserCountTogether() async throws {
     var limits = ApptimistStore.Limits()
     limits.accountBytes = 100

@@ -427,6 +427,12 @@ extension ApptimistStore {
       UPDATE apptimist_contents SET holders = holders - 1 WHERE id IN
         (SELECT content FROM apptimist_entries WHERE owner = ?)
       """, account)
+    // Others may have released them between the two statements.
+    try transaction.execute(
+      """
+      DELETE FROM apptimist_contents WHERE holders <= 0 AND id IN
+        (SELECT content FROM apptimist_entries WHERE owner = ?)
+      """, account)
     try transaction.execute("DELETE FROM apptimist_entries WHERE owner = ?", account)
     try transaction.execute("DELETE FROM apptimist_shares WHERE owner = ?", account)
     try transaction.execute("DELETE FROM apptimist_message_ids WHERE owner = ?", account)

@@ -105,6 +105,13 @@ extension ApptimistStore {
       for mailbox in unused where left > 0 {
         left -= mailbox.entries
         try deliveries.lock(mailboxOf: mailbox.user, transaction)
+        // The user may have returned since the list was read.
+        let isUnused = try transaction.exists(
+          """
+          SELECT 1 FROM apptimist_users WHERE id = ? AND kind = 0 AND seen_at = 0 AND made_at <= ?
+          /*postgresql FOR NO KEY UPDATE */
+          """, mailbox.user, now - limits.unusedAge)
+        guard isUnused else { continue }
         try mailboxes.flush(mailbox.key, &pending, transaction)
         pending.forget(mailbox.key)
         try emptyMailbox(of: mailbox.user, transaction)

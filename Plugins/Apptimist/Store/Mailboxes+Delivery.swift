@@ -206,9 +206,8 @@ extension Mailboxes {
       let data: [UInt8] = try row[4]
       var addressees: [Addressee] = []
       for (user, position) in try Self.recipients(in: row[2]) {
-        guard let (key, mailbox) = try end(of: user, transaction) else {
-          throw InconsistentMailbox()
-        }
+        // Who has left since has given back what the mailbox held.
+        guard let (key, mailbox) = try end(of: user, transaction) else { continue }
         // Otherwise it is in the mailbox already.
         guard position > mailbox.last else { continue }
         guard position.isCountable else { throw InconsistentMailbox() }

@@ -118,7 +118,8 @@ extension MsgrStore {
   ///
   /// - Returns: the tokens that end with it.
   func delete(_ caller: Caller) async throws -> [BoundToken] {
-    try await write(as: caller) { transaction in
+    while try await write(as: caller, { try emptyTopics(of: caller.name, $0) }) {}
+    return try await write(as: caller) { transaction in
       try remove(caller.name, transaction)
     }
   }
@@ -127,10 +128,27 @@ extension MsgrStore {
   ///
   /// - Throws: `.forbidden` if there is no such account.
   func remove(_ name: UserName) async throws {
+    while try await store.write({ try emptyTopics(of: name, $0) }) {}
     _ = try await store.write { transaction in
       guard try exists(name, transaction) else { throw RequestRefusal.forbidden }
       return try remove(name, transaction)
     }
+  }
+
+  /// The messages of topics that are deleted in one transaction.
+  static let emptiedAtOnce = 500
+
+  /// Deletes some messages of an account's topics, before the account: all at once they would let everybody else wait.
+  ///
+  /// - Returns: whether there may be more.
+  func emptyTopics(of name: UserName, _ transaction: borrowing Transaction) throws -> Bool {
+    try transaction.execute(
+      """
+      DELETE FROM msgr_topic_entries WHERE number IN (
+        SELECT e.number FROM msgr_topics t JOIN msgr_topic_entries e ON e.topic = t.topic
+        WHERE t.owner = ? LIMIT ? /*postgresql FOR NO KEY UPDATE OF t */)
+      """, name, Self.emptiedAtOnce)
+    return transaction.changes == Self.emptiedAtOnce
   }
 
   private func remove(

@@ -188,7 +188,7 @@ extension MsgrStore {
         for traces in Traces.all {
           let count: Int = try transaction.value(traces.count, name) ?? 0
           if count > 0 { parts.append(ErasedPart(traces.kind, count)) }
-          if !isTrial { try transaction.execute(traces.deletion, name) }
+          if !isTrial, let deletion = traces.deletion { try transaction.execute(deletion, name) }
         }
       }
       return parts
@@ -200,7 +200,8 @@ extension MsgrStore {
 private struct Traces {
   let kind: String
   let count: StaticString
-  let deletion: StaticString
+  /// The statement that deletes them; nil for what goes with the account.
+  let deletion: StaticString?
 
   /// All kinds. The account itself is last: what refers to it goes with it.
   static let all = [
@@ -225,6 +226,20 @@ private struct Traces {
       kind: "acquaintances of others",
       count: "SELECT count(*) FROM msgr_acquaintances WHERE other = ?",
       deletion: "DELETE FROM msgr_acquaintances WHERE other = ?"),
+    Traces(
+      kind: "topics", count: "SELECT count(*) FROM msgr_topics WHERE owner = ?", deletion: nil),
+    Traces(
+      kind: "messages of its topics",
+      count: """
+        SELECT count(*) FROM msgr_topics t JOIN msgr_topic_entries e ON e.topic = t.topic
+        WHERE t.owner = ?
+        """, deletion: nil),
+    Traces(
+      kind: "files", count: "SELECT count(*) FROM msgr_topic_files WHERE account = ?",
+      deletion: nil),
+    Traces(
+      kind: "tokens of programs",
+      count: "SELECT count(*) FROM msgr_publishers WHERE username = ?", deletion: nil),
     Traces(
       kind: "messages of its inbox",
       count: "SELECT count(*) FROM msgr_messages WHERE recipient = ?",

@@ -423,6 +423,7 @@ final class TopicService: Sendable {
   /// Removes what is too old.
   func tidy() async throws {
     while try await store.expire(at: expiry()) {}
+    while try await store.removeUnused(at: expiry()) {}
   }
 
   // MARK: - Files

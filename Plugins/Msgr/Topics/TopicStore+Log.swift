@@ -79,8 +79,9 @@ extension TopicStore {
       post.text, post.parts.stored, post.isBase64)
     guard let number else { throw TopicRefusal.busy }
     try transaction.execute(
-      "UPDATE msgr_topics SET last_number = ?, entries = entries + 1 WHERE topic = ?", number,
-      post.topic)
+      """
+      UPDATE msgr_topics SET last_number = ?, entries = entries + 1, used_at = ? WHERE topic = ?
+      """, number, now, post.topic)
     if let file = post.file { try attach(file, to: post.id, from: moment, topic, transaction) }
     let replaced = try replace(post, transaction)
     try trim(topic, without: replaced, transaction)
@@ -184,6 +185,7 @@ extension TopicStore {
         "SELECT count(*) FROM msgr_topic_waiting WHERE site = ?", site)
       guard ofSite ?? 0 < limits.waitingPerSite else { throw TopicRefusal.tooManyWaiting }
     }
+    try markUsed(post.topic, transaction)
     let sequence = post.sequence ?? post.id
     try transaction.execute(
       """

@@ -54,6 +54,9 @@ extension TopicStore {
           throw TopicRefusal.forbidden
         }
         try make(name, owner: account, network: nil, transaction)
+        // Somebody else may have made it at the same moment.
+        let made = try locked(name, account: account, transaction)
+        guard made?.facts.owner == account else { throw TopicRefusal.forbidden }
       }
       if let everyone {
         try transaction.execute(
@@ -94,7 +97,7 @@ extension TopicStore {
         ON CONFLICT (topic, username) DO UPDATE SET is_pushed = excluded.is_pushed
         """, name, account, isPushed)
       try transaction.execute(
-        "UPDATE msgr_topics SET subscribed_at = ? WHERE topic = ?", now, name)
+        "UPDATE msgr_topics SET subscribed_at = ?1, used_at = ?1 WHERE topic = ?2", now, name)
       guard let summary = try summary(of: name, for: account, transaction) else {
         throw TopicRefusal.busy
       }
@@ -228,11 +231,22 @@ extension TopicStore {
   ///
   /// - Parameter owner: the owner who asks; nil for the operator.
   func remove(_ name: TopicName, by owner: UserName?) async throws {
-    try await store.write(isolation: .rowLocks) { transaction in
-      guard let topic = try locked(name, account: owner, transaction),
-        owner == nil || topic.facts.owner == owner
-      else { throw TopicRefusal.forbidden }
-      try delete(name, transaction)
+    // Its messages go some at a time, as nobody else writes meanwhile.
+    var isEmpty = false
+    while !isEmpty {
+      isEmpty = try await store.write(isolation: .rowLocks) { transaction in
+        guard let topic = try locked(name, account: owner, transaction),
+          owner == nil || topic.facts.owner == owner
+        else { throw TopicRefusal.forbidden }
+        try transaction.execute(
+          """
+          DELETE FROM msgr_topic_entries WHERE number IN (
+            SELECT number FROM msgr_topic_entries WHERE topic = ? LIMIT ?)
+          """, name, MsgrStore.emptiedAtOnce)
+        guard transaction.changes < MsgrStore.emptiedAtOnce else { return false }
+        try delete(name, transaction)
+        return true
+      }
     }
   }
 

@@ -91,18 +91,29 @@ extension TopicStore {
     guard let made = try locked(name, account: requester.caller.account, transaction) else {
       throw TopicRefusal.busy
     }
+    // Somebody else may have made it at the same moment.
+    let present = TopicAccess.decide(
+      right, name, made.facts, isBarred: false, by: requester.caller, mode: limits.mode)
+    guard present == .allowed else { throw TopicRefusal.forbidden }
     return made
   }
 
-  /// Locks a topic until the end of the transaction, and notes that it is in use; nil if there is none.
+  /// Records that a topic is in use, for those that are nobody's.
+  func markUsed(_ name: TopicName, _ transaction: borrowing Transaction) throws {
+    try transaction.execute("UPDATE msgr_topics SET used_at = ? WHERE topic = ?", now, name)
+  }
+
+  /// Locks a topic until the end of the transaction; nil if there is none.
+  ///
+  /// It changes nothing: on SQLite, a transaction that has changed something and is refused then costs all that are committed with it.
   func locked(
     _ name: TopicName, account: UserName?, _ transaction: borrowing Transaction
   ) throws -> LockedTopic? {
     let row: (UserName?, TopicLevel, TopicPosition, Int, Timestamp?)? = try transaction.one(
       """
-      UPDATE msgr_topics SET used_at = ?1 WHERE topic = ?2
-      RETURNING owner, everyone, last_number, entries, subscribed_at
-      """, now, name
+      SELECT owner, everyone, last_number, entries, subscribed_at FROM msgr_topics
+      WHERE topic = ? /*postgresql FOR NO KEY UPDATE */
+      """, name
     ) { (try $0[0], try $0[1], try $0[2], try $0[3], try $0[4]) }
     guard let (owner, everyone, last, entries, subscribedAt) = row else { return nil }
     let own = try ownLevel(of: account, name, transaction)
@@ -226,7 +237,7 @@ extension TopicStore {
       for name in Set(subscribed).sorted(by: { $0.text < $1.text }) {
         _ = try lock(name, for: .read, by: requester, transaction)
         try transaction.execute(
-          "UPDATE msgr_topics SET subscribed_at = ? WHERE topic = ?", now, name)
+          "UPDATE msgr_topics SET subscribed_at = ?1, used_at = ?1 WHERE topic = ?2", now, name)
       }
     }
   }
@@ -283,15 +294,17 @@ extension TopicStore {
 // MARK: - Age
 
 extension TopicStore {
-  /// Removes what is too old, some of it at a time.
+  /// Removes messages and files that are too old, some of them at a time.
   ///
   /// - Returns: whether there may be more.
   func expire(at moment: Timestamp) async throws -> Bool {
     try await store.write(isolation: .rowLocks) { transaction in
+      // Topics are locked first, as whoever publishes does.
       try transaction.execute(
         """
         DELETE FROM msgr_topic_entries WHERE number IN (
-          SELECT number FROM msgr_topic_entries WHERE expires_at <= ? LIMIT 500)
+          SELECT e.number FROM msgr_topic_entries e JOIN msgr_topics t ON t.topic = e.topic
+          WHERE e.expires_at <= ? LIMIT 500 /*postgresql FOR NO KEY UPDATE OF t SKIP LOCKED */)
         """, moment)
       var isFull = transaction.changes >= 500
       try transaction.execute(
@@ -300,27 +313,63 @@ extension TopicStore {
           SELECT name FROM msgr_topic_files WHERE expires_at <= ? LIMIT 20)
         """, moment)
       isFull = isFull || transaction.changes >= 20
-      let unused: [TopicName] = try transaction.values(
+      try transaction.execute(
+        "UPDATE msgr_barred_topics SET barred_at = ? WHERE barred_at IS NULL", moment)
+      try transaction.execute(
+        "DELETE FROM msgr_barred_topics WHERE barred_at <= ?", moment - TopicLimits.barred)
+      return isFull
+    }
+  }
+
+  /// Removes topics that nobody uses, some of them at a time.
+  ///
+  /// - Returns: whether there may be more.
+  func removeUnused(at moment: Timestamp) async throws -> Bool {
+    // They are looked for among all, where nobody's writing has to wait for it.
+    let unused: [TopicName] = try await store.read(isOneQuery: true) { snapshot in
+      try snapshot.values(
         """
         SELECT topic FROM msgr_topics WHERE owner IS NULL AND entries = 0 AND used_at <= ?
           AND NOT EXISTS (SELECT 1 FROM msgr_topic_waiting w WHERE w.topic = msgr_topics.topic)
         LIMIT 100
         """, moment - TopicLimits.unused)
-      let unsubscribed: [TopicName] = try transaction.values(
+    }
+    let unsubscribed: [TopicName] = try await store.read(isOneQuery: true) { snapshot in
+      try snapshot.values(
         """
         SELECT topic FROM msgr_topics WHERE topic >= 'up' AND topic < 'uq' AND length(topic) = 14
+          AND replace(replace(topic, '-', ''), '_', '') = topic
           AND coalesce(subscribed_at, created_at) <= ?
           AND NOT EXISTS (SELECT 1 FROM msgr_topic_subscriptions s WHERE s.topic = msgr_topics.topic)
         LIMIT 100
         """, moment - TopicLimits.unsubscribed)
-      for name in Set(unused + unsubscribed.filter(\.isUnifiedPush)) {
-        try delete(name, transaction)
-      }
-      try transaction.execute(
-        "UPDATE msgr_barred_topics SET barred_at = ? WHERE barred_at IS NULL", moment)
-      try transaction.execute(
-        "DELETE FROM msgr_barred_topics WHERE barred_at <= ?", moment - TopicLimits.barred)
-      return isFull || unused.count >= 100
     }
+    let names = Set(unused + unsubscribed.filter(\.isUnifiedPush))
+    guard !names.isEmpty else { return false }
+    let removed = try await store.write(isolation: .rowLocks) { transaction in
+      let gone = try names.filter { try isUnused($0, at: moment, transaction) }
+      for name in gone { try delete(name, transaction) }
+      return gone.count
+    }
+    return removed >= 100
+  }
+
+  /// Locks a topic, and returns whether nobody has used it since it was found.
+  private func isUnused(
+    _ name: TopicName, at moment: Timestamp, _ transaction: borrowing Transaction
+  ) throws -> Bool {
+    let isThere = try transaction.exists(
+      "SELECT 1 FROM msgr_topics WHERE topic = ? /*postgresql FOR UPDATE SKIP LOCKED */", name)
+    guard isThere else { return false }
+    // In a statement of its own, which sees what was committed before the lock.
+    return try transaction.exists(
+      """
+      SELECT 1 FROM msgr_topics t WHERE topic = ?1 AND (
+        owner IS NULL AND entries = 0 AND used_at <= ?2
+          AND NOT EXISTS (SELECT 1 FROM msgr_topic_waiting w WHERE w.topic = ?1)
+        OR ?4 = 1 AND coalesce(subscribed_at, created_at) <= ?3
+          AND NOT EXISTS (SELECT 1 FROM msgr_topic_subscriptions s WHERE s.topic = ?1))
+      """, name, moment - TopicLimits.unused, moment - TopicLimits.unsubscribed,
+      name.isUnifiedPush)
   }
 }

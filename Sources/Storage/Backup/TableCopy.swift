@@ -34,6 +34,7 @@ enum TableCopy {
         done += 1
         if done % rows == 0 || done == total { report(done, total) }
       }
+      try target.setSequence(of: table, to: source.lastIdentifier(of: table))
     }
   }
 
@@ -59,7 +60,7 @@ enum TableCopy {
         done += rows
         report(done, total)
       }
-      try target.setSequences(of: table)
+      try target.setSequences(of: table, behind: source.lastIdentifier(of: table))
     }
   }
 
@@ -161,6 +162,32 @@ extension SQLiteConnection {
     return columns.sorted { $0.key < $1.key }.map { CopiedTable(name: $0.key, columns: $0.value) }
   }
 
+  private func remembersIdentifiers() throws -> Bool {
+    try prepare(text: "SELECT 1 FROM sqlite_schema WHERE name = 'sqlite_sequence'").step()
+  }
+
+  /// Returns the greatest identifier that a row of a table has ever had, where SQLite remembers it (AUTOINCREMENT); 0 elsewhere.
+  fileprivate func lastIdentifier(of table: CopiedTable) throws -> Int {
+    guard try remembersIdentifiers() else { return 0 }
+    let statement = try prepare(
+      text: "SELECT seq FROM sqlite_sequence WHERE name = '\(table.name)'")
+    guard try statement.step() else { return 0 }
+    return statement.column(0).flatMap(Int.init(databaseValue:)) ?? 0
+  }
+
+  /// Has the identifiers of a table go on behind one, where SQLite remembers it.
+  fileprivate func setSequence(of table: CopiedTable, to identifier: Int) throws {
+    guard identifier > 0, try remembersIdentifiers() else { return }
+    try execute("DELETE FROM sqlite_sequence WHERE name = ?", table.name)
+    let isRemembered = try prepare(
+      text: """
+        SELECT 1 FROM sqlite_schema WHERE name = '\(table.name)' AND sql LIKE '%AUTOINCREMENT%'
+        """
+    ).step()
+    guard isRemembered else { return }
+    try execute("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", table.name, identifier)
+  }
+
   fileprivate func rowCount(of tables: [CopiedTable]) throws -> Int {
     try tables.reduce(0) { sum, table in
       let statement = try prepare(text: "SELECT count(*) FROM \(table.name)")
@@ -232,18 +259,32 @@ extension PostgreSQLConnection {
     }
   }
 
-  /// Has identifiers go on behind those that were copied.
-  fileprivate func setSequences(of table: CopiedTable) throws {
-    let columns: [String] = try values(
+  private func identityColumns(of table: CopiedTable) throws -> [String] {
+    try values(
       """
       SELECT attname FROM pg_attribute
       WHERE attrelid = ?::regclass AND attidentity <> '' AND NOT attisdropped
       """, table.name)
-    for column in columns {
+  }
+
+  /// Returns the greatest identifier that a row of a table has ever had; 0 where none is made.
+  fileprivate func lastIdentifier(of table: CopiedTable) throws -> Int {
+    guard let column = try identityColumns(of: table).first else { return 0 }
+    return try number(
+      """
+      SELECT coalesce(pg_sequence_last_value(
+        pg_get_serial_sequence('\(table.name)', '\(column)')::regclass), 0)
+      """)
+  }
+
+  /// Has identifiers go on behind those that were copied, and behind those of rows that went before: they may be remembered elsewhere,
+  /// as the end of a topic is.
+  fileprivate func setSequences(of table: CopiedTable, behind last: Int) throws {
+    for column in try identityColumns(of: table) {
       _ = try query(
         """
         SELECT setval(pg_get_serial_sequence('\(table.name)', '\(column)'),
-          (SELECT coalesce(max(\(column)), 0) + 1 FROM \(table.name)), false)
+          (SELECT greatest(coalesce(max(\(column)), 0), \(last)) + 1 FROM \(table.name)), false)
         """)
     }
   }

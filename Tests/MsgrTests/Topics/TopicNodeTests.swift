@@ -1,5 +1,6 @@
 internal import Foundation
 internal import Platform
+internal import Storage
 internal import TestSupport
 internal import Testing
 
@@ -100,6 +101,35 @@ internal import Testing
         [name], since: .all, TopicFilter(), withWaiting: false, by: requester("anna")
       ).all()
       #expect(stored.map(\.text) == ["first"] + seen)
+    }
+  }
+
+  @Test func unusedTopicsGoAndNoOthers() async throws {
+    try await withNodes(1) { nodes in
+      let fixture = nodes[0].fixture
+      let topics = fixture.service.topics
+      try await fixture.register("anna")
+      let old = fixture.clock.now - .seconds(31 * 86_400)
+      let now = fixture.clock.now
+      func insert(_ topic: String, _ owner: String?, usedAt used: Timestamp) async throws {
+        try await topics.store.store.write { transaction in
+          try transaction.execute(
+            """
+            INSERT INTO msgr_topics (topic, owner, everyone, created_at, used_at)
+            VALUES (?, ?, 0, ?, ?)
+            """, topic, owner, old, used)
+        }
+      }
+      try await insert("quiet", nil, usedAt: old)
+      try await insert("busy", nil, usedAt: now)
+      try await insert("upabcdefghijkl", "anna", usedAt: now)
+      // They look like UnifiedPush's, and are as many as are looked at once.
+      for number in 100..<220 { try await insert("up-aaaaaaaa\(number)", "anna", usedAt: old) }
+      try await topics.tidy()
+      let left: [String] = try await topics.store.store.read { snapshot in
+        try snapshot.values("SELECT topic FROM msgr_topics ORDER BY topic")
+      }
+      #expect(left == ["busy"] + (100..<220).map { "up-aaaaaaaa\($0)" })
     }
   }
 

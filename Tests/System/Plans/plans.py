@@ -217,8 +217,9 @@ def explained(server: Server, statements: list[str]) -> list[tuple[dict, str]]:
             "SELECT CASE WHEN :cardinality = 0 THEN '' ELSE '(' || rtrim(repeat('NULL, ', :cardinality), ', ') || ')' END "
             "AS values \\gset", f"\\echo MARK {number}", "EXPLAIN (FORMAT JSON) EXECUTE s :values;",
             "\\if :ERROR", "\\echo ERROR :LAST_ERROR_MESSAGE", "\\endif", "DEALLOCATE s;", "\\endif"]
-    # The rows that a statement's trigger finds.
-    output = server.sql("CREATE TEMP TABLE gone (LIKE push_outbox);\n" + "\n".join(script), stop=False)
+    # The rows that statements' triggers find.
+    gone = "CREATE TEMP TABLE gone (LIKE push_outbox); CREATE TEMP TABLE gone_entries (LIKE msgr_topic_entries);\n"
+    output = server.sql(gone + "\n".join(script), stop=False)
     results = []
     for part in re.split(r"(?m)^MARK \d+", output)[1:]:
         text = part.strip()

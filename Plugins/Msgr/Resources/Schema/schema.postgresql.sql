@@ -413,14 +413,18 @@ CREATE TABLE msgr_publications (
 CREATE INDEX msgr_publications_by_time ON msgr_publications (sent_at);
 
 -- What counts entries, and takes an entry's file with it.
-CREATE FUNCTION msgr_topic_entry_deleted() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION msgr_topic_entries_deleted() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  UPDATE msgr_topics SET entries = entries - 1 WHERE topic = old.topic;
-  DELETE FROM msgr_topic_files WHERE entry = old.id;
-  RETURN old;
+  -- Once for each topic: a row that one statement changes again and again has as many versions to go through.
+  UPDATE msgr_topics SET entries = entries - g.count
+  FROM (SELECT topic, count(*) AS count FROM gone_entries GROUP BY topic) g
+  WHERE msgr_topics.topic = g.topic;
+  DELETE FROM msgr_topic_files WHERE entry IN (SELECT id FROM gone_entries);
+  RETURN NULL;
 END $$;
 CREATE TRIGGER msgr_topic_entries_deleted AFTER DELETE ON msgr_topic_entries
-  FOR EACH ROW EXECUTE FUNCTION msgr_topic_entry_deleted();
+  REFERENCING OLD TABLE AS gone_entries
+  FOR EACH STATEMENT EXECUTE FUNCTION msgr_topic_entries_deleted();
 
 -- Rises whenever somebody may have lost the right to read a topic, for the streams that are open.
 CREATE SEQUENCE msgr_topic_revisions;
