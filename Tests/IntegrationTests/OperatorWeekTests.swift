@@ -162,18 +162,26 @@ internal import WalletClient
       return try await site.identity()
     }
     try await copy.serving { _ in }
-    let refused = try await copy.run("restore", backup)
-    #expect(refused.code == 1, "\(refused)")
-    let line = try #require(
-      refused.errors.split(separator: "\n").first { $0.contains("install -d") })
-    let moved = try await ChildProcess.run("/bin/sh", ["-c", String(line)])
-    #expect(moved.code == 0, "\(moved)")
-    let restored = try await copy.run("restore", backup)
-    #expect(restored.code == 0, "\(restored)")
-    try await copy.serving { _ in
-      let found = try await copy.identity()
-      #expect(found == identity)
+    let store = "\(copy.data)/awd.sqlite3"
+    let first = try Data(contentsOf: URL(filePath: store))
+    // The second restoration doesn't overwrite what the first one has moved away.
+    for _ in 1...2 {
+      let refused = try await copy.run("restore", backup)
+      #expect(refused.code == 1, "\(refused)")
+      let line = try #require(
+        refused.errors.split(separator: "\n").first { $0.contains("install -d") })
+      let moved = try await ChildProcess.run("/bin/sh", ["-c", String(line)])
+      #expect(moved.code == 0, "\(moved)")
+      let restored = try await copy.run("restore", backup)
+      #expect(restored.code == 0, "\(restored)")
+      try await copy.serving { _ in
+        let found = try await copy.identity()
+        #expect(found == identity)
+      }
     }
+    let kept = "\(copy.data).before-restore"
+    #expect(try Data(contentsOf: URL(filePath: "\(kept)/awd.sqlite3")) == first)
+    #expect(exists("\(kept)-2/awd.sqlite3"))
   }
 
   @Test func outputThatCannotBeWrittenIsAFailure() async throws {

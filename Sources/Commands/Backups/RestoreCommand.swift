@@ -87,13 +87,13 @@ struct RestoreCommand: Command {
     }
     guard inTheWay.isEmpty else {
       let list = inTheWay.joined(separator: " ")
-      let aside = "\(configuration.server.data).before-restore"
+      let aside = asideFolder(beside: configuration.server.data)
       throw .refused(
         """
         these files are in the way, and none is overwritten: \(inTheWay.joined(separator: ", "))
         If they are those of a first start or not needed any more, stop the server, move them away, and restore again:
           systemctl stop awd
-          install -d -m 0700 \(aside) && mv \(list) \(aside)/
+          install -d -m 0700 \(aside) && mv -n \(list) \(aside)/
         """)
     }
     if !isKeysAlone, case .postgreSQL(let address) = configuration.store {
@@ -102,6 +102,19 @@ struct RestoreCommand: Command {
       } catch { throw .refused("\(error)") }
     }
     return missing
+  }
+
+  /// Returns a folder for files that are in the way, which isn't there yet: in one that is, files of an earlier restoration
+  /// with the same names may lie, perhaps the only ones of their kind.
+  private static func asideFolder(beside data: String) -> String {
+    let first = "\(data).before-restore"
+    var folder = first
+    var number = 1
+    while DataFolder.exists(folder) {
+      number += 1
+      folder = "\(first)-\(number)"
+    }
+    return folder
   }
 
   private static func restore(

@@ -59,8 +59,8 @@ enum StoreCheck {
       return "\(error); \(advice)"
     }
     guard error.code == .corrupt else { return "\(error)" }
-    return "\(error); keep the damaged file and the -wal file beside it, move both away, and put a "
-      + "backup in their place: awd restore FILE"
+    return "\(error); keep the damaged file and the -wal and -shm files beside it, move them away, and put "
+      + "a backup in their place: awd restore FILE"
   }
 
   /// Returns the way out where PostgreSQL or libpq refuses a connection, if the words tell it.
