@@ -47,6 +47,7 @@ extension Store {
   ///
   /// - Parameter path: a file of SQLite's.
   package static func keyFingerprints(inFile path: String) throws -> [String: KeyFingerprint] {
+    try DatabaseFile.existing(path).requireContent()
     let connection = try SQLiteConnection(reading: path)
     var hasTable = false
     try connection.forEach("SELECT 1 FROM sqlite_schema WHERE name = 'store_keys'") { _ in

@@ -80,6 +80,11 @@ public struct StoreError: Error, Sendable {
     StoreError(.incompatibleSchema, message)
   }
 
+  /// Returns the error of a store's file without a table, which no start leaves.
+  static func cutOff(_ path: String) -> StoreError {
+    StoreError(.corrupt, "the store \(path) is empty: it was cut off")
+  }
+
   /// PostgreSQL has no such text, and so neither has SQLite.
   static let nulInText = StoreError(.constraint(.other), "a text can't hold the character NUL")
 

@@ -137,9 +137,10 @@ extension Store {
   /// - Throws: ``StoreError``: `.corrupt` if the file is damaged or no database, `.incompatibleSchema` if it is of a
   ///   newer or another program.
   package static func check(_ path: String, migrations: [Migration]) throws -> Int {
+    try DatabaseFile.existing(path).requireContent()
     let connection = try SQLiteConnection(reading: path)
     try connection.checkIntegrity()
-    if try connection.isEmpty { return migrations.count }
+    try connection.requireStore(path)
     return try SQLiteMigrator(connection, migrations).check()
   }
 }

@@ -89,6 +89,35 @@ internal import WalletClient
     }
   }
 
+  /// A file system that lost its blocks leaves an empty file where a store was.
+  @Test(arguments: [0, 4096]) func aStoreThatWasCutOffIsNoNewOne(_ size: Int) async throws {
+    let site = try Site()
+    try await site.serving { _ in }
+    let store = "\(site.data)/awd.sqlite3"
+    try FileManager.default.removeItem(atPath: store)
+    // SQLite's own empty database, or nothing at all.
+    if size > 0 {
+      let made = try await ChildProcess.run("sqlite3", [store, "PRAGMA user_version = 1"])
+      try #require(made.code == 0, "\(made)")
+    } else {
+      try Data().write(to: URL(filePath: store))
+    }
+    try Data("log".utf8).write(to: URL(filePath: store + "-wal"))
+    let backup = "\(site.folder)/awd.backup"
+    for words in [["check"], ["backup", backup], ["user", "list"], ["serve"]] {
+      let result = try await runAwd(words + ["--config", site.configuration], home: site.folder)
+      let text = result.output + result.errors
+      #expect(result.code == 1 && text.contains("is empty: it was cut off"), "\(words): \(result)")
+      #expect(text.contains("awd restore FILE"), "\(words): \(result)")
+      #expect(text.contains("-shm"), "\(words): \(result)")
+    }
+    #expect(!exists(backup))
+    let left = try FileManager.default.attributesOfItem(atPath: store)[.size] as? Int
+    #expect(left == size)
+    // What is in the log may be all that is left.
+    if size == 0 { #expect(exists(store + "-wal")) }
+  }
+
   /// What root types leaves no file that the service can't open.
   @Test(.enabled(if: geteuid() == 0)) func rootWorksAsTheDatasOwner() async throws {
     let site = try Site()

@@ -9,6 +9,17 @@ internal import Testing
 
   struct Refusal: Error {}
 
+  /// Otherwise a crash at the first start would look like a file that was cut off.
+  @Test func aNewFileIsThereWithItsFirstTableOrNotAtAll() async throws {
+    let file = try DatabaseFile.ofStore(at: folder.database)
+    try SQLiteConnection(reading: folder.database).requireStore(file.name)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: "\(folder.path)/data").count == 1)
+    await (try folder.open()).close()
+    try Data().write(to: URL(filePath: folder.database))
+    let error = await #expect(throws: StoreError.self) { _ = try await folder.open() }
+    #expect(error?.code == .corrupt)
+  }
+
   @Test(arguments: Engine.tested) func valuesComeBackAsTheyWent(_ engine: Engine) async throws {
     let database = try databases.make(engine)
     let store = try await database.open()

@@ -48,7 +48,9 @@ struct BackupCommand: Command {
         of: configuration.store, migrations: context.services.migrations, at: target, with: files,
         version: Product.version, madeAt: .now()
       ) { progress.show($0, of: $1) }
-    } catch { throw CommandError.refused("\(path) is not made: \(error)") }
+    } catch {
+      throw CommandError.refused("\(path) is not made: \(StoreCheck.advice(on: error))")
+    }
     Terminal.clearProgress()
     if isPiped { try BackupFiles.copyToOutput(target) }
     BackupFiles.recordTime(in: configuration.server.data)

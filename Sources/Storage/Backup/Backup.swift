@@ -70,7 +70,10 @@ package import Platform
     guard unsafe access(database, R_OK) == 0 else {
       throw DatabaseFile.systemError("read the store \(database)")
     }
-    try copy.copyAll(from: SQLiteConnection(reading: database), reporting: report)
+    try DatabaseFile.existing(database).requireContent()
+    let source = try SQLiteConnection(reading: database)
+    try source.requireStore(database)
+    try copy.copyAll(from: source, reporting: report)
     // Of one piece: no log beside it.
     try copy.run("PRAGMA journal_mode = DELETE")
   }

@@ -21,6 +21,45 @@ struct DatabaseFile: Sendable {
     Self(name: path.hasPrefix("/") ? path : "./" + path, isInMemory: false)
   }
 
+  /// Opens the store's file at a path, or makes one.
+  ///
+  /// A new file gets its name when its first table is in it and on the disk. So a file without tables is never the
+  /// beginning of a first start, however that has ended, but the rest of a file that was cut off.
+  ///
+  /// - Throws: `.corrupt` if the file is empty, `.ioError` or `.full`.
+  static func ofStore(at path: String) throws(StoreError) -> Self {
+    let file = existing(path)
+    if unsafe access(file.name, F_OK) != 0 { try make(file) }
+    try file.requireContent()
+    return file
+  }
+
+  private static let newFiles = Atomic(0)
+
+  private static func make(_ file: Self) throws(StoreError) {
+    let number = newFiles.add(1, ordering: .relaxed).newValue
+    let temporary = "\(file.name).\(getpid())-\(number).new"
+    defer { for suffix in ["", "-journal"] { unsafe unlink(temporary + suffix) } }
+    let new = try at(temporary)
+    // Closed before the file gets its name.
+    try SQLiteMigrator.makeTables(SQLiteConnection(new, role: .copier, busyTimeout: .zero))
+    // Unlike a renaming, a link never replaces a file that another process has made meanwhile.
+    guard unsafe link(temporary, file.name) == 0 || errno == EEXIST else {
+      throw systemError("create the database")
+    }
+    try syncFolder(of: file.name)
+  }
+
+  /// Refuses an empty file, before SQLite does: it takes one for a new database, and removes the log beside it, in which
+  /// what was written last may be.
+  ///
+  /// - Throws: `.corrupt`, or `.ioError` if the file can't be looked at.
+  func requireContent() throws(StoreError) {
+    var status = stat()
+    guard unsafe stat(name, &status) == 0 else { throw Self.systemError("open \(name)") }
+    guard status.st_size > 0 else { throw .cutOff(name) }
+  }
+
   /// Opens the file at a path, or makes one that only its owner can read.
   ///
   /// SQLite gives the log and the index beside it the same mode.

@@ -231,9 +231,16 @@ extension SQLiteConnection {
     guard result == SQLITE_DONE else { throw StoreError(resultCode: result) }
   }
 
-  /// True if there is no table.
-  var isEmpty: Bool {
-    get throws(StoreError) { try text("SELECT name FROM sqlite_schema LIMIT 1") == nil }
+  /// Refuses a database that is no store's.
+  ///
+  /// - Throws: `.corrupt` if there is no table, `.incompatibleSchema` if those of a store are missing.
+  func requireStore(_ path: String) throws {
+    guard try !hasTable("store_migrations") else { return }
+    guard let other = try text("SELECT name FROM sqlite_schema LIMIT 1") else {
+      throw StoreError.cutOff(path)
+    }
+    throw StoreError.incompatibleSchema(
+      "\(path) belongs to another program: it has the table \(other), but none of a store's")
   }
 
   /// Returns whether there is a table with a name.

@@ -9,9 +9,10 @@ struct SQLiteEngine: Engine {
   let configuration: StoreConfiguration
 
   func run(_ work: StoreWork, opened: () -> Void) throws {
-    let file = try path.map(DatabaseFile.at) ?? .memory()
+    let file = try path.map(DatabaseFile.ofStore) ?? .memory()
     let connection = try SQLiteConnection(
       file, role: .writer, busyTimeout: configuration.busyTimeout)
+    if let path { try connection.requireStore(path) }
     if file.size <= configuration.checkedSize { try connection.checkPages() }
     try SQLiteMigrator(connection, migrations).migrate()
     try connection.keepHistory(of: file)
@@ -61,6 +62,21 @@ struct SQLiteMigrator {
   ///
   /// - Throws: `.incompatibleSchema` if the file and the list contradict each other, or the error of a migration.
   func migrate() throws {
+    try Self.makeTables(connection)
+    guard try !pending().isEmpty else { return }
+    // To rebuild a table is to drop it, which would delete the rows that refer to it. This can't be switched off in a
+    // transaction. `checkForeignKeys` checks the result instead.
+    try connection.run("PRAGMA foreign_keys = OFF")
+    try connection.control("BEGIN IMMEDIATE")
+    // Another process may have been faster.
+    for migration in try pending() { try apply(migration) }
+    try checkForeignKeys()
+    try connection.control("COMMIT")
+    try connection.run("PRAGMA foreign_keys = ON")
+  }
+
+  /// Makes the store's own tables, unless they are there.
+  static func makeTables(_ connection: SQLiteConnection) throws(StoreError) {
     try connection.run(
       """
       CREATE TABLE IF NOT EXISTS store_migrations (
@@ -84,16 +100,6 @@ struct SQLiteMigrator {
         node TEXT NOT NULL
       ) STRICT, WITHOUT ROWID
       """)
-    guard try !pending().isEmpty else { return }
-    // To rebuild a table is to drop it, which would delete the rows that refer to it. This can't be switched off in a
-    // transaction. `checkForeignKeys` checks the result instead.
-    try connection.run("PRAGMA foreign_keys = OFF")
-    try connection.control("BEGIN IMMEDIATE")
-    // Another process may have been faster.
-    for migration in try pending() { try apply(migration) }
-    try checkForeignKeys()
-    try connection.control("COMMIT")
-    try connection.run("PRAGMA foreign_keys = ON")
   }
 
   /// Compares the file with the list, and changes nothing.
