@@ -181,6 +181,54 @@ internal import WalletClient
     }
   }
 
+  /// Copies of a store are as secret as the store, and as large.
+  @Test(arguments: [SIGINT, SIGTERM, SIGHUP])
+  func nothingStaysOfACommandThatASignalEnds(_ number: Int32) async throws {
+    let site = try Site()
+    let copy = try Site()
+    let backup = "\(site.folder)/awd.backup"
+    try await site.serving { _ in }
+    // Large enough to be caught at work.
+    let filled = try await ChildProcess.run(
+      "sqlite3",
+      [
+        "\(site.data)/awd.sqlite3",
+        """
+        CREATE TABLE filler (id INTEGER PRIMARY KEY, data BLOB);
+        WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
+          INSERT INTO filler SELECT i, randomblob(1000) FROM n;
+        CREATE INDEX filler_data ON filler (data);
+        """,
+      ])
+    try #require(filled.code == 0, "\(filled)")
+    func end(_ words: [String], in folder: String, with site: Site) async throws {
+      let command = try ChildProcess.awd(
+        words + ["--config", site.configuration], home: site.folder)
+      try await waitUntil {
+        (try? FileManager.default.subpathsOfDirectory(atPath: folder).contains {
+          $0.contains(".part")
+        }) == true
+      }
+      command.signal(number)
+      #expect(try await command.ended() == .killed(number))
+    }
+    func names(in folder: String) throws -> Set<String> {
+      Set(try FileManager.default.contentsOfDirectory(atPath: folder))
+    }
+    let before = (try names(in: site.folder), try names(in: site.data))
+    try await end(["backup", backup], in: site.folder, with: site)
+    try await end(["backup", "-"], in: site.data, with: site)
+    #expect(try names(in: site.folder) == before.0)
+    #expect(
+      try names(in: site.data).subtracting(["awd.sqlite3-wal", "awd.sqlite3-shm"]) == before.1)
+
+    let made = try await site.run("backup", backup)
+    try #require(made.code == 0, "\(made)")
+    let whole = try names(in: copy.folder)
+    try await end(["restore", backup], in: copy.folder, with: copy)
+    #expect(try names(in: copy.folder) == whole)
+  }
+
   /// The way that the refusal of a restoration names leads to a restored server.
   @Test func movesToAMachineThatHasStartedOnce() async throws {
     let site = try Site()

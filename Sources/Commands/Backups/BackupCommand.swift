@@ -41,6 +41,7 @@ struct BackupCommand: Command {
     var progress = CopyProgress()
     defer { Terminal.clearProgress() }
     let target = isPiped ? BackupFiles.temporaryPath(in: configuration.server.data) : path
+    if isPiped { UnfinishedFiles.add([target]) }
     defer { if isPiped { unsafe unlink(target) } }
     try checkFolder(of: target)
     do {
@@ -179,6 +180,7 @@ struct BackupFiles {
   ) throws {
     for name in try FileManager.default.contentsOfDirectory(atPath: folder).sorted() {
       let path = "\(folder)/\(name)"
+      guard !Self.isUnfinished(name) else { continue }
       let name = prefix + name
       var status = stat()
       guard !others.contains(path), unsafe lstat(path, &status) == 0 else { continue }
@@ -192,6 +194,15 @@ struct BackupFiles {
       default: break
       }
     }
+  }
+
+  /// Returns whether a name is that of a file which a process that was killed had begun: its own has the number of the
+  /// process in it.
+  static func isUnfinished(_ name: String) -> Bool {
+    name.contains(/\.[0-9]+\.part(-journal)?$/)
+      || name.contains(/\.[0-9]+-[0-9]+\.new(-journal)?$/)
+      || name.contains(/^backup\.[0-9]+\.tmp$/)
+      || name.contains(/^restore\.[0-9]+\.sqlite3(-wal|-shm|-journal)?$/)
   }
 
   private static func isDatabase(_ path: String) -> Bool {

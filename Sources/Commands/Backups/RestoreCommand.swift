@@ -1,5 +1,6 @@
 internal import Configuration
 internal import Glibc
+internal import Platform
 internal import ServiceKit
 internal import Storage
 
@@ -138,7 +139,12 @@ struct RestoreCommand: Command {
         try backup.restore(to: store, without: tables) { progress.show($0, of: $1) }
       case .postgreSQL(let address):
         let copy = "\(data)/restore.\(getpid()).sqlite3"
-        defer { for suffix in ["", "-wal", "-shm"] { unsafe unlink(copy + suffix) } }
+        let names = ["", "-wal", "-shm"].map { copy + $0 }
+        UnfinishedFiles.add(names)
+        defer {
+          for name in names { unsafe unlink(name) }
+          UnfinishedFiles.forget(names)
+        }
         try backup.restore(to: copy) { progress.show($0, of: $1) }
         let migrations = services.migrations
         try await applyPendingChanges(in: copy, migrations, configuration, services)

@@ -59,7 +59,8 @@ enum StoreCheck {
       return "\(error); \(advice)"
     }
     guard error.code == .corrupt else { return "\(error)" }
-    return "\(error); keep the damaged file and the -wal and -shm files beside it, move them away, and put "
+    return
+      "\(error); keep the damaged file and the -wal and -shm files beside it, move them away, and put "
       + "a backup in their place: awd restore FILE"
   }
 

@@ -59,7 +59,10 @@ package struct Program: Sendable {
     MemoryBlocks.map(from: 1 << 20)
     let words = Array(CommandLine.arguments.dropFirst())
     // Before any other thread exists: threads inherit what is blocked.
-    if command(in: words)?.command == ServeCommand.self { StopSignals.block() }
+    let named = command(in: words)?.command
+    if named == ServeCommand.self { StopSignals.block() }
+    // Without a thread for it the signals end the process all the same.
+    if named == BackupCommand.self || named == RestoreCommand.self { try? CleanupSignals.watch() }
     // The priority of the main thread, which all other tasks would inherit, asks for threads that come before others. Only
     // root may have them, and the system's log would say so for each.
     Task(priority: .medium) {

@@ -158,18 +158,23 @@ struct Placement: ~Copyable {
     for file in files.reversed() { unsafe unlink(file) }
     // One that others put something into meanwhile stays.
     for folder in folders.reversed() { unsafe rmdir(folder) }
+    UnfinishedFiles.forget(files + folders)
   }
 
   /// Leaves everything where it is.
-  mutating func keep() { isKept = true }
+  mutating func keep() {
+    isKept = true
+    UnfinishedFiles.forget(files + folders)
+  }
 
   /// Records a file that is about to be made by others, and the folders above it that will be made with it.
   ///
   /// - Parameter path: the file. One that exists is left alone.
   mutating func willCreate(_ path: String) {
     guard unsafe access(path, F_OK) != 0 else { return }
-    files.append(path)
     recordMissingFolders(above: path)
+    files.append(path)
+    UnfinishedFiles.add([path])
   }
 
   private mutating func recordMissingFolders(above path: String) {
@@ -179,7 +184,10 @@ struct Placement: ~Copyable {
       missing.append(folder)
       folder = DurableFile.folder(of: folder)
     }
-    for folder in missing.reversed() where !folders.contains(folder) { folders.append(folder) }
+    for folder in missing.reversed() where !folders.contains(folder) {
+      folders.append(folder)
+      UnfinishedFiles.add([folder])
+    }
   }
 
   /// Writes files that only this user can read, and waits for the disk.
@@ -194,6 +202,7 @@ struct Placement: ~Copyable {
         try DurableFile.create(file.path, file.content, mode: 0o600)
         // Not before: one that somebody else made meanwhile is theirs.
         files.append(file.path)
+        UnfinishedFiles.add([file.path])
         try DurableFile.sync(folderOf: file.path)
       } catch { throw .refused("\(file.path): \(error)") }
     }

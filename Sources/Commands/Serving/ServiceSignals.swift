@@ -58,6 +58,51 @@ enum StopSignals {
   }
 }
 
+/// The signals that end a command which makes large files.
+///
+/// A thread waits for them, as ``StopSignals`` does, and removes what isn't complete.
+enum CleanupSignals {
+  /// Waits for the signals from now on. Call it before there are other threads.
+  ///
+  /// - Throws: an error if the system has no room for a thread.
+  static func watch() throws(SystemError) {
+    var set = sigset_t()
+    unsafe sigemptyset(&set)
+    // One that is ignored, as SIGHUP below nohup, stays so.
+    for number in [SIGTERM, SIGINT, SIGHUP] where !isIgnored(number) {
+      unsafe sigaddset(&set, number)
+    }
+    unsafe pthread_sigmask(SIG_BLOCK, &set, nil)
+    let watched = set
+    _ = try WorkerThread(named: "awd-signals") {
+      var set = watched
+      while true {
+        var number: Int32 = 0
+        guard unsafe sigwait(&set, &number) == 0 else { continue }
+        UnfinishedFiles.removeAll { end(by: number) }
+      }
+    }
+  }
+
+  private static func isIgnored(_ number: Int32) -> Bool {
+    var action = sigaction()
+    guard unsafe sigaction(number, nil, &action) == 0 else { return false }
+    // SIG_IGN, which can't be compared with in Swift.
+    return unsafe unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self) == 1
+  }
+
+  /// Ends the process as the signal does by itself, so that a shell or systemd sees what has ended it.
+  private static func end(by number: Int32) -> Never {
+    var set = sigset_t()
+    unsafe sigemptyset(&set)
+    unsafe sigaddset(&set, number)
+    unsafe pthread_sigmask(SIG_UNBLOCK, &set, nil)
+    signal(number, SIG_DFL)
+    raise(number)
+    _exit(128 + number)
+  }
+}
+
 /// Notifies the service manager of the daemon's state, as sd_notify(3) describes it, if there is a service manager.
 struct NotifySocket: Sendable {
   /// The interval in which the service manager expects a sign of life, or nil if it expects none.

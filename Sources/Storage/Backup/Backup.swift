@@ -211,7 +211,12 @@ package import Platform
   private static func makeFile(_ path: String, _ body: (DatabaseFile) throws -> Void) throws {
     let path = path.hasPrefix("/") ? path : "./" + path
     let part = "\(path).\(getpid()).part"
-    defer { for name in [part, part + "-journal"] { unsafe unlink(name) } }
+    let names = [part, part + "-journal"]
+    UnfinishedFiles.add(names)
+    defer {
+      for name in names { unsafe unlink(name) }
+      UnfinishedFiles.forget(names)
+    }
     try body(try DatabaseFile.at(part))
     // Unlike a renaming, a link never replaces a file that appeared meanwhile.
     guard unsafe link(part, path) == 0 else { throw DatabaseFile.systemError("name it \(path)") }
