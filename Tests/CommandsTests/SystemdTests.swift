@@ -67,9 +67,47 @@ internal import Testing
     #expect(try process.ended() == .exited(0))
   }
 
-  @Test func theUnitIsValidAndHardened() throws {
+  private static func unit(_ name: String) throws -> String {
     let config = URL(filePath: #filePath).appending(path: "../../../config").standardized
-    let unit = try String(contentsOf: config.appending(path: "awd.service"), encoding: .utf8)
+    return try String(contentsOf: config.appending(path: name), encoding: .utf8)
+  }
+
+  /// Otherwise a backup is made of another store than the one that is served.
+  @Test func theBackupHasTheVariablesOfTheService() throws {
+    for name in ["awd.service", "awd-backup.service"] {
+      let lines = try Self.unit(name).split(separator: "\n")
+      #expect(lines.contains("EnvironmentFile=-/etc/awd/awd.env"), "\(name)")
+    }
+  }
+
+  @Test func theNightlyBackupRemovesWhatIsOldAndItsOwn() throws {
+    let folder = TemporaryFolder([
+      "awd-1.backup": "", "awd-2.backup": "", "awd-2.backup.77.part": "",
+      "awd-3.backup.78.part-journal": "", "awd-4.backup.79.part": "", "other": "",
+    ])
+    for (name, days) in [
+      ("awd-1.backup", 20), ("awd-2.backup", 3), ("awd-2.backup.77.part", 3),
+      ("awd-3.backup.78.part-journal", 3), ("other", 20),
+    ] {
+      try FileManager.default.setAttributes(
+        [.modificationDate: Date(timeIntervalSinceNow: Double(-86_400 * days))],
+        ofItemAtPath: "\(folder.path)/\(name)")
+    }
+    let key = "ExecStartPost="
+    let line = try #require(
+      try Self.unit("awd-backup.service").split(separator: "\n").first { $0.hasPrefix(key) })
+    let words = line.dropFirst(key.count).split(separator: " ").map {
+      $0 == "/var/backups/awd" ? folder.path : String($0)
+    }
+    let outcome = try ChildProcess.run(words[0], Array(words.dropFirst()))
+    #expect(outcome.code == 0, "\(outcome)")
+    #expect(
+      try Set(FileManager.default.contentsOfDirectory(atPath: folder.path))
+        == ["awd-2.backup", "awd-4.backup.79.part", "other"])
+  }
+
+  @Test func theUnitIsValidAndHardened() throws {
+    let unit = try Self.unit("awd.service")
     // The program isn't installed here.
     let folder = TemporaryFolder([
       "awd.service": unit.replacing("/usr/bin/awd", with: "/bin/true")
