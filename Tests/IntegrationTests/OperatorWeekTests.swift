@@ -300,6 +300,13 @@ internal import WalletClient
     #expect(lasting.code == 1 && lasting.errors.contains("does not exist"), "\(lasting)")
   }
 
+  @Test(.withOtherPrograms) func anEmptyDatabaseIsGood() async throws {
+    let site = try Site(isShared: true)
+    let checked = try await site.run("check", "--verbose")
+    #expect(checked.code == 0, "\(checked)")
+    #expect(checked.output.contains("; `awd serve` will make the tables"), "\(checked)")
+  }
+
   // MARK: - Several nodes
 
   @Test(.withOtherPrograms) func theCheckComparesTheFolderWithThoseOfOtherNodes() async throws {

@@ -121,7 +121,10 @@ enum DatabaseCheck {
         access(report), identity(of: address), connections(report, of: server.store),
         clock(report),
       ]
-      let schema = StoreCheck.schema(lacking: report.pendingMigrations)
+      let schema =
+        report.isNew
+        ? "`awd serve` will make the tables"
+        : StoreCheck.schema(lacking: report.pendingMigrations)
       return [.good("PostgreSQL \(report.version); \(schema)")] + durability(report)
         + doubts.compactMap(\.self)
         + compare(contents, with: report.contents.filter { $0.node != server.nodeName })

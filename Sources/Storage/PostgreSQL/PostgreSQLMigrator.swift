@@ -80,7 +80,7 @@ struct PostgreSQLMigrator {
   /// Returns whether the database has nothing yet.
   ///
   /// - Throws: `.incompatibleSchema` if it is another program's.
-  private func isNew() throws -> Bool {
+  func isNew() throws -> Bool {
     let found = try connection.one(
       """
       SELECT to_regclass('store_migrations') IS NOT NULL,

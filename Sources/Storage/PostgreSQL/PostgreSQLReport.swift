@@ -6,6 +6,8 @@ package struct PostgreSQLReport: Sendable {
   package let version: String
   /// The number of migrations that are still to be applied.
   package let pendingMigrations: Int
+  /// True if there is no table of a store's yet.
+  package let isNew: Bool
   /// True if nothing can be written: it is a standby, or set so.
   package let isReadOnly: Bool
   /// The settings that are off, without which commits could be lost.
@@ -42,7 +44,9 @@ package struct PostgreSQLReport: Sendable {
   ///   program, or can't be a store.
   package init(_ address: PostgreSQLAddress, migrations: [Migration]) throws {
     let connection = try PostgreSQLConnection(address, lockTimeout: .seconds(10))
-    pendingMigrations = try PostgreSQLMigrator(connection, migrations).check()
+    let migrator = try PostgreSQLMigrator(connection, migrations)
+    pendingMigrations = try migrator.check()
+    isNew = try migrator.isNew()
     version = connection.setting("server_version") ?? ""
     var settings: [String: String] = [:]
     try connection.forEach(
@@ -71,8 +75,9 @@ package struct PostgreSQLReport: Sendable {
   }
 
   private static func contents(_ connection: PostgreSQLConnection) throws -> [NodeContent] {
-    let table: String? = try connection.value("SELECT to_regclass('store_node_contents')::text")
-    guard table != nil else { return [] }
+    let isMade: Bool? = try connection.value(
+      "SELECT to_regclass('store_node_contents') IS NOT NULL")
+    guard isMade == true else { return [] }
     var contents: [NodeContent] = []
     try connection.forEach(
       """
