@@ -22,6 +22,8 @@ package struct StoreConfiguration: Sendable, Hashable {
   package var groupLimit: Int
   /// The time to wait for another process's lock on the database or a row of it.
   package var busyTimeout: Duration
+  /// Whether a PostgreSQL database gets the tables that it lacks. Otherwise one that lacks any is refused.
+  package var makesTables: Bool
   /// The time after which a group is committed and leaves further closures to the next.
   var longestTransaction = Duration.milliseconds(50)
   /// The size in bytes of the largest file whose pages are checked when it is opened. To read a larger one would make a
@@ -31,7 +33,7 @@ package struct StoreConfiguration: Sendable, Hashable {
   package init(
     readers: Int = 2, connections: Int = 8, lanes: Int = 2, queueLimit: Int = 16_384,
     groupLimit: Int = 256,
-    busyTimeout: Duration = .seconds(2)
+    busyTimeout: Duration = .seconds(2), makesTables: Bool = true
   ) {
     self.readers = max(1, readers)
     self.connections = max(1, connections)
@@ -39,5 +41,6 @@ package struct StoreConfiguration: Sendable, Hashable {
     self.queueLimit = max(1, queueLimit)
     self.groupLimit = max(1, groupLimit)
     self.busyTimeout = busyTimeout
+    self.makesTables = makesTables
   }
 }

@@ -80,6 +80,13 @@ public struct StoreError: Error, Sendable {
     StoreError(.incompatibleSchema, message)
   }
 
+  /// Returns the error of a database that must be as this program has it and isn't yet.
+  static func lacking(_ migrations: Int) -> StoreError {
+    incompatibleSchema(
+      "the database lacks \(migrations) migrations of this program; start `awd serve` of this release once"
+    )
+  }
+
   /// Returns the error of a store's file without a table, which no start leaves.
   static func cutOff(_ path: String) -> StoreError {
     StoreError(.corrupt, "the store \(path) is empty: it was cut off")
@@ -90,6 +97,9 @@ public struct StoreError: Error, Sendable {
 
   static let closed = StoreError(.closed, "the store is closed")
 }
+
+/// The error of a database without tables, in which only a server makes a store.
+package struct StoreMissing: Error {}
 
 extension StoreError: Equatable {
   /// Compares what failed, not the text.

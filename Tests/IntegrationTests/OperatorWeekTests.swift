@@ -300,6 +300,28 @@ internal import WalletClient
     #expect(lasting.code == 1 && lasting.errors.contains("does not exist"), "\(lasting)")
   }
 
+  /// A command may be of a newer release than the nodes, or meant for another database.
+  @Test(.withOtherPrograms) func commandsMakeNoTables() async throws {
+    let site = try Site(isShared: true)
+    for words in [["user", "list"], ["keys", "replace"], ["invite", "new"]] {
+      let refused = try await runAwd(words + ["--config", site.configuration], home: site.folder)
+      #expect(refused.code == 1, "\(words): \(refused)")
+      #expect(refused.errors.contains("there is no store at postgresql:"), "\(words): \(refused)")
+    }
+    // It has something to work with besides the store.
+    let made = try await site.run("keys", "new")
+    #expect(made.code == 0, "\(made)")
+    let checked = try await site.run("check", "--verbose")
+    #expect(checked.output.contains("`awd serve` will make the tables"), "\(checked)")
+    try await site.serving { _ in
+      let listed = try await site.run("user", "list")
+      #expect(listed.code == 0, "\(listed)")
+    }
+    try site.query("DELETE FROM store_migrations WHERE owner = 'msgr'")
+    let older = try await site.run("user", "list")
+    #expect(older.code == 1 && older.errors.contains("start `awd serve`"), "\(older)")
+  }
+
   @Test(.withOtherPrograms) func anEmptyDatabaseIsGood() async throws {
     let site = try Site(isShared: true)
     let checked = try await site.run("check", "--verbose")

@@ -78,6 +78,12 @@ final class Site: Sendable {
     try Data(text.utf8).write(to: URL(filePath: configuration))
   }
 
+  /// Runs statements in the PostgreSQL database.
+  func query(_ sql: String) throws {
+    guard let database else { throw Unexpected("the store is a file") }
+    try PostgreSQLServer.shared.get().query(sql, in: database)
+  }
+
   /// Starts the server, and waits until it answers.
   func serve() async throws -> ChildProcess {
     let child = try ChildProcess.awd(["serve", "--config", configuration], home: folder)

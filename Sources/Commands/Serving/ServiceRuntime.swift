@@ -39,23 +39,39 @@ struct ServiceRuntime: Sendable {
     onlyToRead: Bool = false, isServing: Bool = false, trustsClock: Bool = false
   ) async throws -> ServiceRuntime {
     let server = configuration.server
-    var location = configuration.store
     if !isServing, let path = server.store.path, !DataFolder.exists(path) {
-      if !onlyToRead {
-        try DataFolder.requireStore(
-          at: path,
-          orElse:
-            "the server makes it at its first start, or name another configuration with --config")
-      }
-      location = .memory
+      if !onlyToRead { try DataFolder.requireStore(at: path, orElse: wayToAStore) }
+      return try await open(
+        .memory, configuration, services, log, isServing: isServing, trustsClock: trustsClock)
     }
+    do {
+      return try await open(
+        configuration.store, configuration, services, log, isServing: isServing,
+        trustsClock: trustsClock)
+    } catch is StoreMissing {
+      guard onlyToRead else {
+        throw CommandError.refused("there is no store at \(server.store.place): \(wayToAStore)")
+      }
+      return try await open(
+        .memory, configuration, services, log, isServing: isServing, trustsClock: trustsClock)
+    }
+  }
+
+  private static let wayToAStore =
+    "the server makes it at its first start, or name another configuration with --config"
+
+  private static func open(
+    _ location: StoreLocation, _ configuration: LoadedConfiguration,
+    _ services: [any Service.Type], _ log: Log, isServing: Bool, trustsClock: Bool
+  ) async throws -> ServiceRuntime {
+    let server = configuration.server
     do {
       // All services' migrations, so that the schema doesn't depend on what is switched on.
       let store = try await Store.open(
         location, migrations: services.migrations,
         configuration: StoreConfiguration(
           connections: isServing ? server.store.connections : 1,
-          lanes: isServing ? server.store.lanes : 1))
+          lanes: isServing ? server.store.lanes : 1, makesTables: isServing))
       let node = try await StoreNode(
         in: store, at: location, named: server.nodeName,
         keyFiles: configuration.keyFiles(of: configuration.services(among: services)),
@@ -70,6 +86,8 @@ struct ServiceRuntime: Sendable {
         metrics: metrics, pushes: pushes,
         disk: DiskReserve(
           of: server.store.path.map(DurableFile.folder), mark: server.diskReserve))
+    } catch let error as StoreMissing {
+      throw error
     } catch {
       if isServing, let away = DatabaseAway(error) { throw away }
       throw CommandError.refused("the store \(server.store.place): \(StoreCheck.advice(on: error))")

@@ -85,8 +85,7 @@ package import Platform
     let source = try PostgreSQLConnection(forCopyingAt: address)
     let pending = try PostgreSQLMigrator(source, migrations).check()
     guard pending == 0 else {
-      throw StoreError.incompatibleSchema(
-        "the database lacks \(pending) migrations of this program; start `awd serve` once")
+      throw StoreError.lacking(pending)
     }
     source.begin("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
     try SQLiteMigrator(copy, migrations).migrate()

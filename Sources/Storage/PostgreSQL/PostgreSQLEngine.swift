@@ -7,9 +7,7 @@ struct PostgreSQLEngine: Engine {
   let configuration: StoreConfiguration
 
   func run(_ work: StoreWork, opened: () -> Void) throws {
-    try PostgreSQLMigrator(
-      PostgreSQLConnection(address, lockTimeout: configuration.busyTimeout), migrations
-    ).migrate()
+    try prepareTables()
     let writers = WorkerPool(
       name: "awd-store", queue: work.writes, recorder: work.recorder, fence: work.fence,
       connect: connect
@@ -41,6 +39,15 @@ struct PostgreSQLEngine: Engine {
     try signers.start(1, with: signer, &threads)
     opened()
     for thread in threads { thread.join() }
+  }
+
+  private func prepareTables() throws {
+    let migrator = try PostgreSQLMigrator(
+      PostgreSQLConnection(address, lockTimeout: configuration.busyTimeout), migrations)
+    guard !configuration.makesTables else { return try migrator.migrate() }
+    let pending = try migrator.check()
+    guard try !migrator.isNew() else { throw StoreMissing() }
+    guard pending == 0 else { throw StoreError.lacking(pending) }
   }
 
   /// Makes a connection that writes. It finds out first whether the server is another one than before. Its plans use indexes, as
