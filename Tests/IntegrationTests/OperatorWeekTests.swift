@@ -136,6 +136,21 @@ internal import WalletClient
     }
     let refused = try await site.run("serve")
     #expect(refused.code == 1 && refused.errors.contains("sudo -u nobody"), "\(refused)")
+    // What root can read for the check, the service must be able to read, too.
+    let secret = "\(site.folder)/secret"
+    try Data("a secret".utf8).write(to: URL(filePath: secret))
+    for (file, environment) in [
+      (site.configuration, [:]), (secret, ["AWD_STORE_PASSWORD_FILE": secret]),
+    ] {
+      for mode: mode_t in [0o600, 0o644] {
+        chmod(file, mode)
+        let checked = try await runAwd(
+          ["check", "--config", site.configuration], home: site.folder, environment: environment)
+        #expect(
+          checked.output.contains("wrong: user nobody may not read \(file): chgrp ")
+            == (mode == 0o600), "\(checked)")
+      }
+    }
     let added = try await site.run("user", "add", "anna", input: "a password\n")
     #expect(added.code == 0, "\(added)")
     let backup = try await site.run("backup", "\(site.data)/mine.backup")

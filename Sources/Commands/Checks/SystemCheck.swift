@@ -59,7 +59,29 @@ enum SystemCheck {
       dataFolder(configuration.server.data),
       descriptors(UInt64(limit.rlim_max), connections: configuration.server.limits.connections),
       clock(now: .now()),
-    ] + secrets(configuration, environment)
+    ] + unreadable(configuration, environment) + secrets(configuration, environment)
+  }
+
+  /// Finds the files that root could read for this check and the service's user can't: the configuration, and those that
+  /// variables name.
+  private static func unreadable(
+    _ configuration: LoadedConfiguration, _ environment: [String: String]
+  ) -> [ContentFinding] {
+    let named = configuration.settings.compactMap { setting in
+      if case .environment(let name) = setting.origin, name.hasSuffix("_FILE") {
+        return environment[name]
+      }
+      return nil
+    }
+    let files = Set([configuration.file].compactMap(\.self) + named)
+    return files.sorted().compactMap { file in
+      guard unsafe access(file, R_OK) != 0 else { return nil }
+      let user = DataFolder.currentUser
+      let group = unsafe getgrgid(getegid()).map { unsafe String(cString: $0.pointee.gr_name) }
+      return .wrong(
+        "user \(user) may not read \(file): chgrp \(group ?? "\(getegid())") \(file) && chmod 640 \(file)"
+      )
+    }
   }
 
   /// Doubts files with secrets that everybody on the machine may read: the configuration, and those that variables name.
