@@ -172,6 +172,14 @@ extension ApptimistConfiguration: Checking, BackedUp {
   /// The file of the service's keys.
   package var keyFiles: [String: String] { ["keys": keys] }
 
+  /// Reads the file of the service's keys.
+  package func keyFileProblem(_ key: String) -> String? {
+    do throws(KeyFile.Failure) {
+      _ = try KeyFile(path: keys).read()
+      return nil
+    } catch { return error.description }
+  }
+
   /// Puts all messages into the mailboxes that they are for.
   package func applyPendingChanges(in store: Store) async throws {
     try await ApptimistStore(store: store, limits: self.store).flushAll()

@@ -10,6 +10,12 @@ package protocol BackedUp: ServiceConfiguration {
   /// `awd backup` copies them wherever they lie, and `awd restore` puts them where the configuration then says.
   var keyFiles: [String: String] { get }
 
+  /// Reads one of ``keyFiles`` as the service does.
+  ///
+  /// - Parameter key: the key of the section that names the file, which is there.
+  /// - Returns: a sentence that names the file if it can't be read or holds no keys.
+  func keyFileProblem(_ key: String) -> String?
+
   /// The paths of the folders of content that may lie in the data folder, but are kept elsewhere too: `awd backup` leaves
   /// them out. Empty ones count for nothing.
   var contentFolders: [String] { get }
@@ -26,6 +32,8 @@ extension BackedUp {
   package static var unrestoredTables: [StaticString] { [] }
   /// No files.
   package var keyFiles: [String: String] { [:] }
+  /// No fault.
+  package func keyFileProblem(_ key: String) -> String? { nil }
   /// No folders.
   package var contentFolders: [String] { [] }
   package func applyPendingChanges(in store: Store) async throws {}

@@ -56,6 +56,29 @@ internal import WalletClient
     }
   }
 
+  @Test func onlyKeysThatDifferAndCanBeUsedAreReplaced() async throws {
+    let site = try Site()
+    let keys = "\(site.data)/apptimist.keys"
+    try await site.serving { _ in _ = try await site.device("Anna") }
+    let same = try await site.run("keys", "replace")
+    #expect(same.code == 0 && same.output.hasPrefix("nothing differs"), "\(same)")
+    #expect(!same.output.contains("counts from now on"), "\(same)")
+    let good = try Data(contentsOf: URL(filePath: keys))
+    try Data("garbage\n".utf8).write(to: URL(filePath: keys))
+    let refused = try await site.run("keys", "replace")
+    #expect(refused.code == 1 && refused.errors.contains(keys), "\(refused)")
+    #expect(refused.errors.contains("nothing is changed"), "\(refused)")
+    // The store still depends on the good ones.
+    try good.write(to: URL(filePath: keys))
+    try await site.serving { _ in }
+
+    try FileManager.default.removeItem(atPath: keys)
+    #expect(try await site.run("keys", "replace").code == 0)
+    try await site.serving { _ in }
+    let unchanged = try await site.run("keys", "replace")
+    #expect(unchanged.output.hasPrefix("nothing differs"), "\(unchanged)")
+  }
+
   @Test func shownKeysHaveTheProofOfVersion2() async throws {
     let site = try Site()
     try await site.serving { _ in

@@ -1,6 +1,7 @@
 internal import Cryptography
 internal import FoundationEssentials
 internal import Observability
+internal import Push
 internal import ServiceKit
 internal import Storage
 
@@ -57,12 +58,56 @@ struct KeysReplaceCommand: Command {
     let runtime = try await ServiceRuntime.open(
       configuration, services: context.services, log: Log(level: .warning))
     try await closing(runtime.close) {
-      let (accepted, missing) = try await runtime.node.replaceKeys()
+      let paths = configuration.keyFiles(of: configuration.services(among: context.services))
+      let known = try await runtime.store.keyFingerprints()
+      let differing = paths.filter { name, path in
+        !KeyFiles(paths: [name: path]).problems(comparedWith: known).isEmpty
+      }
+      let problems = configuration.keyFileProblems(of: differing, context.services)
+      guard problems.isEmpty else {
+        throw CommandError.refused(
+          "nothing is changed, as the server would refuse these files: "
+            + problems.joined(separator: "; "))
+      }
+      guard !differing.isEmpty else {
+        return try context.print(json: Report(accepted: [], missing: [])) {
+          context.print("nothing differs: the store depends on this machine's files already")
+        }
+      }
+      let (kept, gone) = try await runtime.node.replaceKeys()
+      let accepted = kept.filter { differing[$0] != nil }
+      let missing = gone.filter { differing[$0] != nil }
       try context.print(json: Report(accepted: accepted, missing: missing)) {
         for name in accepted { context.print("\(name): this machine's file counts from now on") }
         for name in missing { context.print("\(name): the next start makes new keys") }
         context.print("Nodes with other files don't start any more, and devices have to link anew.")
       }
+    }
+  }
+}
+
+extension LoadedConfiguration {
+  /// Reads files of keys as those do who use them.
+  ///
+  /// - Parameters:
+  ///   - paths: the files by the keys of the configuration that name them. One that isn't there has no fault.
+  ///   - services: all services that are built in.
+  /// - Returns: a sentence for each file that can't be read or holds no keys.
+  fileprivate func keyFileProblems(
+    of paths: [String: String], _ services: [any Service.Type]
+  ) -> [String] {
+    paths.sorted { $0.key < $1.key }.compactMap { name, path in
+      guard DataFolder.exists(path) else { return nil }
+      if name == PushConfiguration.nameOfWebKey {
+        do { _ = try P256KeyPair.read(from: path) } catch { return "\(name): \(error)" }
+        return nil
+      }
+      for service in services where name.hasPrefix("\(service.name).") {
+        let key = String(name.dropFirst(service.name.count + 1))
+        if let problem = backedUp(service)?.keyFileProblem(key) { return "\(name): \(problem)" }
+      }
+      guard FileManager.default.contents(atPath: path) == nil else { return nil }
+      return "\(name): \(path) can't be read"
     }
   }
 }
