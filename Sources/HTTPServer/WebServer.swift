@@ -47,11 +47,11 @@ package final class WebServer: Sendable {
   /// Finds out whether a server could listen at an address of TCP now.
   ///
   /// - Returns: the reason why not, or nil if it could.
-  package static func problem(listeningAt endpoint: Endpoint) -> String? {
+  package static func problem(listeningAt endpoint: Endpoint) -> ServerError? {
     do throws(ServerError) {
       close(try endpoint.listen().descriptor)
       return nil
-    } catch { return error.description }
+    } catch { return error }
   }
 
   /// The loops, as executors for work that belongs to none of them in particular.

@@ -492,6 +492,18 @@ internal import WalletClient
     }
   }
 
+  /// There is no lock by which a node that runs is known.
+  @Test(.withOtherPrograms) func theCheckBesideANodeDoesNotBlameOthers() async throws {
+    let site = try Site(isShared: true)
+    try await site.serving { _ in
+      let own = try await site.run("check")
+      #expect(own.code == 0, "\(own)")
+      #expect(
+        own.output.contains(":\(site.port) is in use: by this server, if it runs; otherwise"),
+        "\(own)")
+    }
+  }
+
   // MARK: - Administration
 
   @Test(arguments: [false, true])

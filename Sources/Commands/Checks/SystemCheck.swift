@@ -18,23 +18,28 @@ enum ListenCheck {
         return .good("listen: \(address) is free")
       }
       // Nodes that share a database have no lock by which a running one is known.
-      let grade: ContentFinding.Grade = server.store.path == nil ? .doubtful : .wrong
-      return ContentFinding(grade, "listen: \(problem)")
+      guard server.store.path == nil else { return .wrong("listen: \(problem.text)") }
+      return .doubtful(
+        problem.isInUse
+          ? "listen: \(address.endpoint) is in use: by this server, if it runs; otherwise by another program: "
+            + "stop that one, or choose another address" : "listen: \(problem.text)")
     }
   }
 
-  private static func problem(at endpoint: Endpoint) -> String? {
+  private static func problem(at endpoint: Endpoint) -> (text: String, isInUse: Bool)? {
     switch endpoint {
     // The unit may bind ports below 1024, which the user who checks may not.
-    case .tcp(_, port: ..<1024): nil
-    case .tcp: WebServer.problem(listeningAt: endpoint)
+    case .tcp(_, port: ..<1024): return nil
+    case .tcp:
+      guard let problem = WebServer.problem(listeningAt: endpoint) else { return nil }
+      return (problem.description, problem == .cannotListen(endpoint, EADDRINUSE))
     case .unix(let path):
       switch unsafe access(DurableFile.folder(of: path), W_OK) {
-      case 0: nil
+      case 0: return nil
       // The unit makes it when the service starts.
-      case _ where errno == ENOENT && path.hasPrefix("/run/"): nil
-      case _ where errno == ENOENT: "there is no folder for the socket \(path)"
-      default: "\(path): \(SystemError(errno))"
+      case _ where errno == ENOENT && path.hasPrefix("/run/"): return nil
+      case _ where errno == ENOENT: return ("there is no folder for the socket \(path)", false)
+      default: return ("\(path): \(SystemError(errno))", false)
       }
     }
   }
