@@ -163,6 +163,40 @@ extension Endpoint {
 
   /// Listens on a path. A socket file that a crash has left is removed; one that is in use is not.
   private func listen(path: String, _ access: SocketAccess) throws(ServerError) -> Int32 {
+    var address = try self.address(of: path)
+    try check(address)
+    try removeStaleSocket(path)
+    let descriptor = try open(family: AF_UNIX)
+    try bind(descriptor, to: &address)
+    do throws(ServerError) {
+      // Before anybody can connect.
+      if let group = access.group {
+        try check(unsafe chown(path, uid_t.max, group), descriptor)
+      }
+      try check(unsafe chmod(path, access.mode), descriptor)
+      try startListening(descriptor)
+    } catch {
+      unsafe unlink(path)
+      throw error
+    }
+    return descriptor
+  }
+
+  /// Finds what ``listen(socket:)`` would refuse at a path, and changes nothing.
+  func check(path: String, _ access: SocketAccess) throws(ServerError) {
+    try check(try address(of: path))
+    var status = stat()
+    if unsafe lstat(path, &status) == 0, status.st_mode & S_IFMT != S_IFSOCK {
+      throw .cannotListen(self, EEXIST)
+    }
+    guard let group = access.group, geteuid() != 0, group != getegid() else { return }
+    var groups = [gid_t](repeating: 0, count: Int(max(0, getgroups(0, nil))))
+    guard unsafe getgroups(Int32(groups.count), &groups) >= 0, groups.contains(group) else {
+      throw .cannotListen(self, EPERM)
+    }
+  }
+
+  private func address(of path: String) throws(ServerError) -> sockaddr_un {
     var address = sockaddr_un()
     address.sun_family = sa_family_t(AF_UNIX)
     let fits = unsafe withUnsafeMutableBytes(of: &address.sun_path) { room in
@@ -172,6 +206,12 @@ extension Endpoint {
       return true
     }
     guard fits else { throw .cannotListen(self, ENAMETOOLONG) }
+    return address
+  }
+
+  /// Finds out whether anybody listens at a path.
+  private func check(_ address: sockaddr_un) throws(ServerError) {
+    var address = address
     let length = socklen_t(MemoryLayout<sockaddr_un>.size)
     let probe = try open(family: AF_UNIX)
     let isInUse = unsafe withSocketAddress(&address, as: sockaddr.self) {
@@ -179,21 +219,12 @@ extension Endpoint {
     }
     close(probe)
     guard !isInUse else { throw .cannotListen(self, EADDRINUSE) }
-    removeStaleSocket(path)
-    let descriptor = try open(family: AF_UNIX)
-    try bind(descriptor, to: &address)
-    // Before anybody can connect.
-    if let group = access.group {
-      try check(unsafe chown(path, uid_t.max, group), descriptor)
-    }
-    try check(unsafe chmod(path, access.mode), descriptor)
-    try startListening(descriptor)
-    return descriptor
   }
 
-  private func removeStaleSocket(_ path: String) {
+  private func removeStaleSocket(_ path: String) throws(ServerError) {
     var status = stat()
-    guard unsafe lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFSOCK else { return }
+    guard unsafe lstat(path, &status) == 0 else { return }
+    guard status.st_mode & S_IFMT == S_IFSOCK else { throw .cannotListen(self, EEXIST) }
     unsafe unlink(path)
   }
 

@@ -44,11 +44,18 @@ package final class WebServer: Sendable {
     serverLoops = loops.enumerated().map { ServerLoop($1, core: core, index: $0) }
   }
 
-  /// Finds out whether a server could listen at an address of TCP now.
+  /// Finds out whether a server could listen at an address now; makes no socket at a path.
   ///
+  /// - Parameter access: the access rights of a socket at a path.
   /// - Returns: the reason why not, or nil if it could.
-  package static func problem(listeningAt endpoint: Endpoint) -> ServerError? {
+  package static func problem(
+    listeningAt endpoint: Endpoint, socket access: SocketAccess = SocketAccess()
+  ) -> ServerError? {
     do throws(ServerError) {
+      if case .unix(let path) = endpoint {
+        try endpoint.check(path: path, access)
+        return nil
+      }
       close(try endpoint.listen().descriptor)
       return nil
     } catch { return error }
@@ -179,6 +186,9 @@ package enum ServerError: Error, Equatable, CustomStringConvertible {
     case .cannotListen(.unix(let path), ENAMETOOLONG): "the socket's path is too long: \(path)"
     case .cannotListen(.unix(let path), EADDRINUSE):
       "the socket \(path) is in use: another program listens there; stop it or choose another path"
+    case .cannotListen(.unix(let path), EEXIST):
+      "the socket \(path) can't be made: there is another file, which isn't removed; move it away or choose "
+        + "another path"
     case .cannotListen(.unix(let path), EPERM):
       "the socket \(path) can't be given to the group of `socket_group`: the user of the server must be a "
         + "member of it"

@@ -480,6 +480,42 @@ internal import WalletClient
     #expect(!refused.errors.contains("port"), "\(refused)")
   }
 
+  @Test func theCheckSeesAFileWhereTheSocketWouldBe() async throws {
+    let site = try Site()
+    try Data("mine".utf8).write(to: URL(filePath: "\(site.folder)/awd.sock"))
+    try site.configure(listen: "unix:awd.sock")
+    for word in ["check", "serve"] {
+      let result = try await site.run(word)
+      #expect(
+        result.code == 1 && (result.output + result.errors).contains("there is another file"),
+        "\(word): \(result)")
+    }
+    #expect(exists("\(site.folder)/awd.sock"))
+  }
+
+  @Test(.enabled(if: geteuid() == 0)) func theCheckSeesAGroupThatTheUserIsNotIn() async throws {
+    let site = try Site()
+    let nobody = try #require(unsafe getpwnam("nobody"))
+    let (user, group) = unsafe (nobody.pointee.pw_uid, nobody.pointee.pw_gid)
+    chmod(site.folder, 0o755)
+    try FileManager.default.createDirectory(
+      atPath: site.data, withIntermediateDirectories: true,
+      attributes: [.posixPermissions: 0o700, .ownerAccountID: user, .groupOwnerAccountID: group])
+    let path = "\(site.data)/awd.sock"
+    try site.configure(listen: "unix:\(path)", server: "socket_group = \"root\"")
+    let checked = try await site.run("check")
+    #expect(checked.code == 1 && checked.output.contains("must be a member of it"), "\(checked)")
+    let served = try await ChildProcess.run(
+      "setpriv",
+      [
+        "--reuid", "\(user)", "--regid", "\(group)", "--clear-groups",
+        try ChildProcess.built("awd"),
+        "serve", "--config", site.configuration,
+      ], home: site.folder)
+    #expect(served.code == 1 && served.errors.contains("must be a member of it"), "\(served)")
+    #expect(!exists(path))
+  }
+
   @Test func theCheckSeesAPortInUse() async throws {
     let site = try Site()
     let other = try Site()

@@ -14,7 +14,7 @@ enum ListenCheck {
       return [.good("listen: a server runs from this data folder now")]
     }
     return (server.listen + [server.adminListen].compactMap(\.self)).map { address in
-      guard let problem = problem(at: address.endpoint) else {
+      guard let problem = problem(at: address.endpoint, of: server) else {
         return .good("listen: \(address) is free")
       }
       // Nodes that share a database have no lock by which a running one is known.
@@ -26,7 +26,9 @@ enum ListenCheck {
     }
   }
 
-  private static func problem(at endpoint: Endpoint) -> (text: String, isInUse: Bool)? {
+  private static func problem(
+    at endpoint: Endpoint, of server: ServerConfiguration
+  ) -> (text: String, isInUse: Bool)? {
     switch endpoint {
     // The unit may bind ports below 1024, which the user who checks may not.
     case .tcp(_, port: ..<1024): return nil
@@ -35,7 +37,15 @@ enum ListenCheck {
       return (problem.description, problem == .cannotListen(endpoint, EADDRINUSE))
     case .unix(let path):
       switch unsafe access(DurableFile.folder(of: path), W_OK) {
-      case 0: return nil
+      case 0:
+        let access: SocketAccess
+        do throws(CommandError) { access = try server.socketAccess() } catch {
+          return (error.description, false)
+        }
+        guard let problem = WebServer.problem(listeningAt: endpoint, socket: access) else {
+          return nil
+        }
+        return (problem.description, problem == .cannotListen(endpoint, EADDRINUSE))
       // The unit makes it when the service starts.
       case _ where errno == ENOENT && path.hasPrefix("/run/"): return nil
       case _ where errno == ENOENT: return ("there is no folder for the socket \(path)", false)

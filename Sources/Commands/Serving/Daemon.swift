@@ -362,7 +362,8 @@ extension ServerConfiguration {
     return options
   }
 
-  private func socketAccess() throws(CommandError) -> SocketAccess {
+  /// The access rights of sockets at paths.
+  func socketAccess() throws(CommandError) -> SocketAccess {
     guard !socketGroup.isEmpty else { return SocketAccess(mode: socketMode) }
     guard let group = unsafe getgrnam(socketGroup) else {
       throw .refused("server.socket_group: the system has no group \(socketGroup)")
