@@ -557,7 +557,10 @@ internal import WalletClient
       #expect(try await site.run("apptimist", "user", "disable", key).code == 0)
       #expect(
         try await site.run("apptimist", "user", "show", key).output.contains("disabled"))
-      #expect(try await site.run("apptimist", "user", "disable", key).code == 1)
+      let disabledTwice = try await site.run("apptimist", "user", "disable", key)
+      #expect(disabledTwice.code == 0 && disabledTwice.output.contains("disabled already"))
+      let nobody = String(repeating: "0", count: 64)
+      #expect(try await site.run("apptimist", "user", "disable", nobody).code == 1)
       #expect(try await site.run("apptimist", "user", "enable", key).code == 0)
 
       for service in ["msgr", "apptimist"] {
@@ -581,10 +584,19 @@ internal import WalletClient
       #expect(try await site.run("token", "revoke", "anna/cron").code == 1)
       let disabled = try await site.run("user", "disable", "--json", "anna")
       #expect(disabled.output.contains("\"isDisabled\" : true"), "\(disabled)")
-      #expect(try await site.run("user", "disable", "anna").code == 1)
+      let again = try await site.run("user", "disable", "anna")
+      #expect(again.code == 0 && again.output.contains("anna is disabled already"), "\(again)")
+      #expect(try await site.run("user", "disable", "--json", "anna").code == 0)
       let own = try await site.run("user", "export", "anna")
       #expect(own.code == 0 && own.output.contains("\"Contacts\""), "\(own)")
-      #expect(try await site.run("user", "enable", "anna").code == 0)
+      #expect(try await site.run("user", "enable", "anna").output.isEmpty)
+      #expect(try await site.run("user", "enable", "anna").output.contains("enabled already"))
+      for words in [["user", "disable"], ["user", "enable"], ["token", "list"]] {
+        let unknown = try await runAwd(
+          words + ["nobody", "--config", site.configuration], home: site.folder)
+        #expect(unknown.code == 1, "\(words): \(unknown)")
+        #expect(unknown.errors.contains("there is no such account"), "\(words): \(unknown)")
+      }
 
       let trial = try await site.run("user", "erase", "anna", "--check")
       #expect(trial.code == 0 && trial.output.contains("account anna"), "\(trial)")

@@ -177,11 +177,15 @@ extension CommandContext {
     let key = try key()
     let service = try await serviceContext(for: ApptimistService.self)
     let store = try await administeredStore()
-    guard try await store.setDisabled(isDisabled, key, at: service.clock()) else {
-      throw CommandError.refused(
-        "there is no \(isDisabled ? "user" : "disabled user") with this key")
+    let hasChanged = try await store.setDisabled(isDisabled, key, at: service.clock())
+    let account = try await store.administeredAccount(key)
+    // It is in the state that was asked for, so a script may say so twice.
+    guard let account, account.author == nil, hasChanged || account.isDisabled == isDisabled else {
+      throw CommandError.refused("there is no user with this key")
     }
-    try print(json: try await store.administeredAccount(key)) {}
+    try print(json: account) {
+      if !hasChanged { print("the user is \(isDisabled ? "disabled" : "enabled") already") }
+    }
   }
 }
 

@@ -10,10 +10,7 @@ struct UserShowCommand: Command {
 
   static func run(_ context: CommandContext) async throws {
     let name = try context.administeredName()
-    let details: AccountDetails
-    do {
-      details = try await context.administeredStore().details(of: name)
-    } catch RequestRefusal.forbidden { throw CommandError.refused("there is no such account") }
+    let details = try await context.details(of: name, in: try await context.administeredStore())
     try context.print(json: details) {
       context.print("name      \(details.name.printable)")
       if details.isDisabled { context.print("state     disabled") }
@@ -86,7 +83,9 @@ struct TokenListCommand: Command {
       throw CommandError.usage("unexpected argument \(context.arguments.operands[1])")
     }
     let owner = context.arguments.operands.isEmpty ? nil : try context.administeredName()
-    let tokens = try await context.administeredStore().publishers(of: owner)
+    let store = try await context.administeredStore()
+    if let owner { _ = try await context.details(of: owner, in: store) }
+    let tokens = try await store.publishers(of: owner)
     try context.print(json: tokens) {
       for token in tokens {
         context.print(
@@ -133,11 +132,25 @@ extension CommandContext {
   fileprivate func setDisabled(_ isDisabled: Bool) async throws {
     let name = try administeredName()
     let store = try await administeredStore()
-    guard try await store.setDisabled(isDisabled, name) else {
+    let hasChanged = try await store.setDisabled(isDisabled, name)
+    let details = try await details(of: name, in: store)
+    // It is in the state that was asked for, so a script may say so twice.
+    guard hasChanged || details.isDisabled == isDisabled else {
       throw CommandError.refused(
-        "there is no \(isDisabled ? "account" : "disabled account") of this name")
+        "the account \(details.name.printable) has changed meanwhile; try again")
     }
-    try print(json: try await store.details(of: name)) {}
+    try print(json: details) {
+      guard !hasChanged else { return }
+      print("\(details.name.printable) is \(isDisabled ? "disabled" : "enabled") already")
+    }
+  }
+
+  fileprivate func details(
+    of name: UserName, in store: MsgrStore
+  ) async throws -> AccountDetails {
+    do {
+      return try await store.details(of: name)
+    } catch RequestRefusal.forbidden { throw CommandError.refused("there is no such account") }
   }
 
   fileprivate func administeredStore() async throws -> MsgrStore {
