@@ -187,6 +187,44 @@ internal import WalletClient
     #expect(elsewhere.code == 1 && elsewhere.errors.contains("awd backup - > FILE"), "\(elsewhere)")
   }
 
+  // MARK: - Passwords
+
+  @Test func anInterruptedPromptLeavesTheTerminalAsItWas() async throws {
+    let site = try Site()
+    try await site.serving { _ in }
+    let script = """
+      import pty, signal, subprocess, sys, termios, time
+      ours, theirs = pty.openpty()
+      shows = lambda: bool(termios.tcgetattr(theirs)[3] & termios.ECHO)
+      child = subprocess.Popen(sys.argv[1:], stdin=theirs, stdout=theirs, stderr=theirs)
+      end = time.monotonic() + 20
+      while shows() and time.monotonic() < end: time.sleep(0.01)
+      print("shown" if shows() else "hidden")
+      child.send_signal(signal.SIGINT)
+      print(child.wait(20))
+      print("shown" if shows() else "hidden")
+      """
+    let outcome = try await ChildProcess.run(
+      "python3",
+      [
+        "-c", script, try ChildProcess.built("awd"), "user", "add", "anna", "--config",
+        site.configuration,
+      ], home: site.folder)
+    #expect(outcome.output == "hidden\n-2\nshown\n", "\(outcome)")
+  }
+
+  @Test func aFileOfAPasswordHasOneLine() async throws {
+    let site = try Site()
+    let file = "\(site.folder)/password"
+    try await site.serving { _ in
+      try Data("a password\nanother\n".utf8).write(to: URL(filePath: file))
+      let refused = try await site.run("user", "add", "anna", "--password-file", file)
+      #expect(refused.code == 1 && refused.errors.contains("has 2 lines"), "\(refused)")
+      try Data("a password\n".utf8).write(to: URL(filePath: file))
+      #expect(try await site.run("user", "add", "anna", "--password-file", file).code == 0)
+    }
+  }
+
   // MARK: - Backups
 
   @Test func aBackupGoesToStandardOutputAndHoldsNoEarlierOne() async throws {

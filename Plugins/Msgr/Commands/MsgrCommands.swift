@@ -97,7 +97,7 @@ struct PushTestCommand: Command {
 extension CommandParameter {
   fileprivate static let userName = CommandParameter.operand("NAME", "the account's name")
   fileprivate static let passwordFile = CommandParameter.option(
-    "password-file", value: "FILE", "read the password from a file instead")
+    "password-file", value: "FILE", "read the password from a file of one line instead")
 }
 
 extension CommandContext {
@@ -110,12 +110,17 @@ extension CommandContext {
     } catch { throw .usage("NAME \(error.message)") }
   }
 
-  /// Hashes the password, which is the first line of standard input or of a file.
+  /// Hashes the password, which is the first line of standard input or the only one of a file.
   fileprivate func newPasswordHash() throws -> PasswordHash {
     let line: String?
     if let file = arguments["password-file"] {
       let text = String(decoding: try Data(contentsOf: URL(filePath: file)), as: UTF8.self)
-      line = text.split(whereSeparator: \.isNewline).first.map(String.init)
+      let lines = text.split(whereSeparator: \.isNewline)
+      guard lines.count <= 1 else {
+        throw CommandError.refused(
+          "\(file) has \(lines.count) lines: it must hold the password alone, in one line")
+      }
+      line = lines.first.map(String.init)
     } else {
       line = Terminal.hiddenLine(prompt: "password: ")
     }
