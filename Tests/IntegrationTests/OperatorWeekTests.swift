@@ -247,6 +247,8 @@ internal import WalletClient
       #expect(
         try FileManager.default.contentsOfDirectory(atPath: site.data)
           .allSatisfy { !$0.hasSuffix(".tmp") })
+      let folder = try await site.run("backup", site.folder)
+      #expect(folder.code == 1 && folder.errors.contains("is a folder; name a file in it"))
       // A disk that isn't mounted isn't replaced by a folder.
       let unmounted = try await site.run("backup", "\(site.folder)/disk/awd.backup")
       #expect(unmounted.code == 1 && unmounted.errors.contains("there is no folder"))

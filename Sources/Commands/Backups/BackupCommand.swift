@@ -28,6 +28,10 @@ struct BackupCommand: Command {
     guard !isPiped || !context.arguments.has("json") else {
       throw CommandError.usage("--json can't be used with -, as the backup itself is the output")
     }
+    var status = stat()
+    if unsafe !isPiped && stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR {
+      throw CommandError.refused("\(path) is a folder; name a file in it, which must not exist")
+    }
     let configuration = try LoadedConfiguration(context, including: context.services)
     try configuration.prepareForCommand(warn: context.warn)
     let store = configuration.server.store.name
@@ -38,7 +42,7 @@ struct BackupCommand: Command {
     let (files, leftOut) =
       try context.arguments.has("no-keys")
       ? ([], []) : BackupFiles(of: configuration, services: context.services).read()
-    var progress = CopyProgress()
+    var progress = CopyProgress(of: configuration.store)
     defer { Terminal.clearProgress() }
     let target = isPiped ? BackupFiles.temporaryPath(in: configuration.server.data) : path
     if isPiped { UnfinishedFiles.add([target]) }
@@ -273,13 +277,19 @@ struct BackupFiles {
 struct CopyProgress {
   private static let interval = Duration.seconds(1)
   private var next = ContinuousClock.now + interval
+  private let things: String
+
+  /// - Parameter store: the one that is copied, or copied to: of PostgreSQL's, rows are counted.
+  init(of store: StoreLocation) {
+    things = if case .postgreSQL = store { "rows" } else { "pages" }
+  }
 
   /// Shows the progress if the last time is long enough ago.
   ///
-  /// - Parameter done: the number of pages that are copied.
+  /// - Parameter done: the number of things that are copied.
   mutating func show(_ done: Int, of total: Int) {
     guard ContinuousClock.now >= next else { return }
     next = .now + Self.interval
-    Terminal.showProgress(done, of: total, "pages")
+    Terminal.showProgress(done, of: total, things)
   }
 }

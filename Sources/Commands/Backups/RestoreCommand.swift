@@ -129,7 +129,7 @@ struct RestoreCommand: Command {
     let lock = try DataFolderLock(data)
     defer { extendLifetime(lock) }
     try placement.write(files)
-    var progress = CopyProgress()
+    var progress = CopyProgress(of: configuration.store)
     defer { Terminal.clearProgress() }
     do {
       let tables = configuration.unrestoredTables(of: services)
@@ -145,7 +145,8 @@ struct RestoreCommand: Command {
           for name in names { unsafe unlink(name) }
           UnfinishedFiles.forget(names)
         }
-        try backup.restore(to: copy) { progress.show($0, of: $1) }
+        var pages = CopyProgress(of: .file(copy))
+        try backup.restore(to: copy) { pages.show($0, of: $1) }
         let migrations = services.migrations
         try await applyPendingChanges(in: copy, migrations, configuration, services)
         try Backup.move(copy, to: address, migrations: migrations, without: tables) {

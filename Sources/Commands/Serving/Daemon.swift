@@ -109,7 +109,7 @@ struct Daemon: Sendable {
   /// Makes a router that only checks whether the store is writable.
   private static func storeChecks(_ probe: StoreProbe) -> Router {
     var router = Router(service: "store")
-    router.readiness("writable") { await probe.problem }
+    router.readiness("write") { await probe.problem }
     return router
   }
 
