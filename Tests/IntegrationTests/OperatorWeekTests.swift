@@ -259,6 +259,17 @@ internal import WalletClient
     }
   }
 
+  /// The copy that standard output gets lies in the data folder for a while.
+  @Test func aPipedBackupLeavesTheServerItsRoom() async throws {
+    let site = try Site()
+    try await site.serving { _ in }
+    try site.configure(server: "disk_reserve = \"1024TiB\"")
+    let refused = try await site.run("backup", "-")
+    #expect(refused.code == 1 && refused.output.isEmpty, "\(refused.code)")
+    #expect(refused.errors.contains("leave less than server.disk_reserve"), "\(refused.errors)")
+    #expect(try await site.run("backup", "\(site.folder)/awd.backup").code == 0)
+  }
+
   /// Copies of a store are as secret as the store, and as large.
   @Test(arguments: [SIGINT, SIGTERM, SIGHUP])
   func nothingStaysOfACommandThatASignalEnds(_ number: Int32) async throws {

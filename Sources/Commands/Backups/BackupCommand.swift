@@ -48,6 +48,7 @@ struct BackupCommand: Command {
     if isPiped { UnfinishedFiles.add([target]) }
     defer { if isPiped { unsafe unlink(target) } }
     try checkFolder(of: target)
+    if isPiped { try checkRoom(for: configuration) }
     do {
       try Backup.make(
         of: configuration.store, migrations: context.services.migrations, at: target, with: files,
@@ -71,6 +72,25 @@ struct BackupCommand: Command {
       }
       if !files.isEmpty { say("It holds keys: keep it where nobody else can read it.") }
     }
+  }
+
+  /// Refuses to make a copy of the store beside it which would take the room that the server needs. A database of
+  /// PostgreSQL's has no size that would tell the copy's.
+  private static func checkRoom(for configuration: LoadedConfiguration) throws(CommandError) {
+    guard let store = configuration.server.store.path else { return }
+    let size = [store, store + "-wal"].reduce(0) { sum, path in
+      var status = stat()
+      return unsafe stat(path, &status) == 0 ? sum + Int(status.st_size) : sum
+    }
+    let folder = configuration.server.data
+    let reserve = configuration.server.diskReserve
+    guard let free = DiskReserve(of: folder, mark: reserve).freeBytes, free - size < reserve else {
+      return
+    }
+    throw .refused(
+      "standard output gets no backup: a copy is made in \(folder) first, and the store's \(size >> 20) MiB would "
+        + "leave less than server.disk_reserve of the \(free >> 20) MiB that are free there; name a file on another "
+        + "disk instead of -")
   }
 
   /// Refuses a folder that isn't there, such as that of a disk which isn't mounted, or can't be written to.
