@@ -16,14 +16,19 @@ package final class SiteStorage<Site: Hashable & Sendable>: Sendable {
     /// The time that the last count took.
     @usableFromInline var effort = Duration.zero
 
-    /// Adds bytes of a site, if it may have them.
+    /// Returns whether a site may have more bytes.
     @inlinable
-    mutating func add(_ more: Int, of site: Site, upTo limit: Int) -> Bool {
+    func hasRoom(for more: Int, of site: Site, upTo limit: Int) -> Bool {
       let (sum, isTooLarge) = bytes[site, default: 0].addingReportingOverflow(more)
-      guard !isTooLarge, sum <= limit else { return false }
-      bytes[site] = sum
+      return !isTooLarge && sum <= limit
+    }
+
+    /// Adds bytes of a site, whether or not it may have them.
+    @inlinable
+    mutating func record(_ more: Int, of site: Site) {
+      let (sum, isTooLarge) = bytes[site, default: 0].addingReportingOverflow(more)
+      bytes[site] = isTooLarge ? .max : sum
       if counting != nil { added[site, default: 0] += more }
-      return true
     }
   }
 
@@ -66,8 +71,25 @@ package final class SiteStorage<Site: Hashable & Sendable>: Sendable {
 
   /// Counts bytes as ``mayStore(_:of:)`` does, by the sums as they are.
   @inlinable
-  package func add(_ more: Int, of site: Site) -> Bool {
-    state.withLock { $0.add(more, of: site, upTo: limit) }
+  func add(_ more: Int, of site: Site) -> Bool {
+    state.withLock { state in
+      guard state.hasRoom(for: more, of: site, upTo: limit) else { return false }
+      state.record(more, of: site)
+      return true
+    }
+  }
+
+  /// Returns whether a site may store more bytes, by the sums as they are. It counts nothing, so a transaction that may run
+  /// more than once can call it.
+  @inlinable
+  package func hasRoom(for more: Int, of site: Site) -> Bool {
+    state.withLock { $0.hasRoom(for: more, of: site, upTo: limit) }
+  }
+
+  /// Counts bytes of a site that are in the store already, so it doesn't refuse them.
+  @inlinable
+  package func record(_ more: Int, of site: Site) {
+    state.withLock { $0.record(more, of: site) }
   }
 
   @usableFromInline

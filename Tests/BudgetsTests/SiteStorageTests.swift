@@ -32,9 +32,21 @@ import Testing
     #expect(try await storage.mayStore(40, of: "a"))
     #expect(try await !storage.mayStore(1, of: "a"))
     #expect(try await storage.mayStore(100, of: "b"))
-    #expect(!storage.add(1, of: "b"))
-    #expect(storage.add(0, of: "b"))
+    #expect(!storage.hasRoom(for: 1, of: "b"))
+    #expect(storage.hasRoom(for: 0, of: "b"))
     #expect(sums.counts == 1)
+  }
+
+  @Test func whatIsStoredCountsOnceHoweverOftenRoomWasChecked() async throws {
+    let storage = storage(100)
+    #expect(try await storage.mayStore(0, of: "a"))
+    for _ in 0..<3 { #expect(storage.hasRoom(for: 60, of: "a")) }
+    storage.record(60, of: "a")
+    #expect(storage.hasRoom(for: 40, of: "a"))
+    #expect(!storage.hasRoom(for: 41, of: "a"))
+    // What is stored counts even beyond the limit.
+    storage.record(.max, of: "a")
+    #expect(!storage.hasRoom(for: 0, of: "a"))
   }
 
   @Test func whatWasDeletedIsFoundOutAtTheLimit() async throws {

@@ -83,6 +83,8 @@ internal import Testing
     #expect(try await fixture.texts("cleo").count == 4)
     #expect(try await publish() == 200)
     #expect(try await publish() == 200)
+    // The copies count for those who have subscribed.
+    #expect(try await fixture.send(Self.text, from: "cleo", to: "anna").status == 429)
     #expect(try await publish() == 429)
   }
 }

@@ -124,10 +124,16 @@ final class MessageStorage: Sendable {
     return try await storage.mayStore(bytes, of: network.site)
   }
 
-  /// Counts bytes that an account of a site gets because it has asked for them, by the sums as they are.
-  func add(_ bytes: Int, of site: String?) -> Bool {
+  /// Returns whether a site's accounts may have more bytes, by the sums as they are, and counts nothing. What the operator has
+  /// made has no limit.
+  func hasRoom(for bytes: Int, of site: String?) -> Bool {
     guard let site else { return true }
-    return storage.add(bytes, of: site)
+    return storage.hasRoom(for: bytes, of: site)
+  }
+
+  /// Counts bytes by site that accounts got in transactions that are committed.
+  func record(_ bytes: [String: Int]) {
+    for (site, bytes) in bytes { storage.record(bytes, of: site) }
   }
 
   private func site(of account: UserName) async throws -> Site {

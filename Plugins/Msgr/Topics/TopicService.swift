@@ -160,7 +160,7 @@ final class TopicService: Sendable {
 
   /// Counts a message's copies as further messages, some of them as one: more work than its burst nobody causes at once.
   private func chargeCopies(of receipt: TopicReceipt, _ requester: TopicRequester) {
-    let turns = (receipt.inboxes.count + receipt.copiesLeft) / TopicStore.copiesAtOnce
+    let turns = (receipt.copies.receipts.count + receipt.copiesLeft) / TopicStore.copiesAtOnce
     guard turns > 0 else { return }
     publishing.charge(requester.limitKey, at: configuration.publishing, amount: turns)
   }
@@ -198,7 +198,7 @@ final class TopicService: Sendable {
       link.notifyAll(
         [NotificationKind.entries] + NotificationKind.bytes(entry.number.rawValue), of: entry.topic)
     }
-    for inbox in receipt.inboxes { service.publishEffects(inbox) }
+    for inbox in receipt.copies.receipts { service.publishEffects(inbox) }
     guard !receipt.subscribers.isEmpty else { return }
     if store.store.isShared {
       link.notifyAll(TopicRegistry.closing(at: entry.number), of: entry.topic)

@@ -3,6 +3,13 @@ internal import Storage
 
 // The copies of a topic's messages in the inboxes of those who have subscribed.
 
+/// Copies of a topic's message that one transaction has made.
+struct TopicCopies: Sendable {
+  var receipts: [SendReceipt] = []
+  /// The bytes of the copies by the recipient's site. They are counted after the commit, as the transaction may run again.
+  var bytes: [String: Int] = [:]
+}
+
 extension TopicStore {
   /// The messages of one sequence that a topic keeps; a later one replaces the oldest.
   private static let sequenceLength = 20
@@ -29,7 +36,7 @@ extension TopicStore {
     if isBehind {
       last = UserName(stored: "")
     } else {
-      last = try copy(entry, after: UserName(stored: ""), &receipt.inboxes, transaction)
+      last = try copy(entry, after: UserName(stored: ""), &receipt.copies, transaction)
     }
     guard let last else { return }
     let left: Int? = try transaction.value(
@@ -47,7 +54,7 @@ extension TopicStore {
   /// - Parameter name: the last one who has a copy.
   /// - Returns: the last one who has a copy now; nil if all have.
   private func copy(
-    _ entry: TopicEntry, after name: UserName, _ receipts: inout [SendReceipt],
+    _ entry: TopicEntry, after name: UserName, _ copies: inout TopicCopies,
     _ transaction: borrowing Transaction
   ) throws -> UserName? {
     let size = entry.text.utf8.count + MsgrStore.messageOverhead
@@ -63,8 +70,15 @@ extension TopicStore {
     parts.sequence = entry.sequence == entry.id ? nil : entry.sequence
     let sender = entry.topic.sender
     // Who may have no more finds the message in the topic.
-    let mayStore = subscribers.filter { msgr.storage?.add(size, of: $0.site) ?? true }
-    let posts = mayStore.map { name, isPushed, _ in
+    var planned: [String: Int] = [:]
+    let stored = subscribers.filter { subscriber in
+      guard let site = subscriber.site, let storage = msgr.storage else { return true }
+      let sum = planned[site, default: 0] + size
+      guard storage.hasRoom(for: sum, of: site) else { return false }
+      planned[site] = sum
+      return true
+    }
+    let posts = stored.map { name, isPushed, _ in
       var post = InboxPost(
         sender: sender, owner: sender, recipient: name, text: MessageText(stored: entry.text),
         parts: parts)
@@ -73,7 +87,11 @@ extension TopicStore {
       post.isPushed = isPushed
       return post
     }
-    receipts = try msgr.deliver(posts, transaction).compactMap(\.self)
+    for (subscriber, receipt) in zip(stored, try msgr.deliver(posts, transaction)) {
+      guard let receipt else { continue }
+      copies.receipts.append(receipt)
+      if let site = subscriber.site { copies.bytes[site, default: 0] += size }
+    }
     return subscribers.count < count ? nil : subscribers.last?.name
   }
 
@@ -85,7 +103,7 @@ extension TopicStore {
   func copyOn(
     in topic: TopicName, through last: TopicPosition
   ) async throws -> [SendReceipt]? {
-    try await store.write(isolation: .rowLocks) { transaction -> [SendReceipt]? in
+    let copies = try await store.write(isolation: .rowLocks) { transaction -> TopicCopies? in
       _ = try transaction.exists(
         "SELECT 1 FROM msgr_topics WHERE topic = ? /*postgresql FOR NO KEY UPDATE */", topic)
       let place: (number: TopicPosition, name: UserName)? = try transaction.one(
@@ -101,17 +119,20 @@ extension TopicStore {
           is_base64
         FROM msgr_topic_entries WHERE number = ?
         """, number, transform: Self.entry)
-      var receipts: [SendReceipt] = []
+      var copies = TopicCopies()
       // What was deleted meanwhile is copied no further.
-      if let entry, let last = try copy(entry, after: name, &receipts, transaction) {
+      if let entry, let last = try copy(entry, after: name, &copies, transaction) {
         try transaction.execute(
           "UPDATE msgr_topic_copying SET username = ?, started_at = ? WHERE entry = ?", last, now,
           number)
       } else {
         try transaction.execute("DELETE FROM msgr_topic_copying WHERE entry = ?", number)
       }
-      return receipts
+      return copies
     }
+    guard let copies else { return nil }
+    msgr.storage?.record(copies.bytes)
+    return copies.receipts
   }
 
   /// Returns the topics whose copying was left by a node that has ended.

@@ -12,7 +12,7 @@ struct TopicReceipt: Sendable {
   /// The position before it in the topic's log; nil for a message that waits.
   let predecessor: TopicPosition?
   /// The first copies in the inboxes of those who have subscribed.
-  var inboxes: [SendReceipt] = []
+  var copies = TopicCopies()
   /// The number of those who get copies later.
   var copiesLeft = 0
   /// The users whose streams are told that a sequence was deleted or read.
@@ -31,7 +31,7 @@ extension TopicStore {
   ///
   /// - Throws: ``TopicRefusal``, or ``StoreError``.
   func publish(_ post: TopicPost, by requester: TopicRequester) async throws -> TopicReceipt {
-    try await store.write(isolation: .rowLocks) { transaction in
+    let receipt = try await store.write(isolation: .rowLocks) { transaction in
       try requireGood(requester.credential, transaction)
       let topic = try lock(post.topic, for: .write, by: requester, transaction)
       if case .publisher(let token) = requester.caller { try recordUse(of: token, transaction) }
@@ -42,6 +42,8 @@ extension TopicStore {
       if let due = post.due { return try wait(post, until: due, topic, requester, transaction) }
       return try append(post, to: topic, at: now, transaction)
     }
+    msgr.storage?.record(receipt.copies.bytes)
+    return receipt
   }
 
   /// Refuses credentials that were good, and have ended since.
@@ -241,7 +243,7 @@ extension TopicStore {
   ///
   /// - Returns: nil if another node has done it, or it was cancelled.
   func deliver(_ id: String, to name: TopicName) async throws -> TopicReceipt? {
-    try await store.write(isolation: .rowLocks) { transaction in
+    let receipt = try await store.write(isolation: .rowLocks) { transaction -> TopicReceipt? in
       guard let topic = try locked(name, account: nil, transaction) else { return nil }
       let post: (TopicPost, Timestamp)? = try transaction.one(
         """
@@ -260,6 +262,8 @@ extension TopicStore {
       guard let (post, due) = post else { return nil }
       return try append(post, to: topic, at: due, transaction)
     }
+    if let receipt { msgr.storage?.record(receipt.copies.bytes) }
+    return receipt
   }
 
   // MARK: - Reading
