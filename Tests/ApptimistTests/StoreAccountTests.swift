@@ -35,6 +35,37 @@ internal import Platform
     #expect(try await store.makeUser(2, name: "Anna", uid: "a") == .created)
   }
 
+  @Test(arguments: [false, true]) func aUserIsRemoved(_ isDisabled: Bool) async throws {
+    let store = try await open()
+    let key = StoreFixture.key(1)
+    #expect(try await store.makeUser(1, name: "Anna", uid: "a") == .created)
+    if isDisabled {
+      #expect(try await store.setDisabled(true, key, at: ApptimistStore.now))
+    }
+    #expect(try await store.removeUser(key))
+    #expect(try await store.isDeleted(key))
+    #expect(try await !store.isDisabled(uid: "a"))
+    #expect(try await !store.removeUser(key))
+    #expect(try await store.makeUser(1, name: "Anna", uid: "a") == .taken)
+  }
+
+  @Test func aRemovalThatFailsLeavesAUserDisabled() async throws {
+    let store = try await open()
+    let key = StoreFixture.key(1)
+    #expect(try await store.makeUser(1, name: "Anna", uid: "a") == .created)
+    #expect(try await store.setDisabled(true, key, at: ApptimistStore.now))
+    try await store.store.write { transaction in
+      try transaction.execute("ALTER TABLE apptimist_ephemeral_keys RENAME TO elsewhere")
+    }
+    await #expect(throws: StoreError.self) { try await store.removeUser(key) }
+    try await store.store.write { transaction in
+      try transaction.execute("ALTER TABLE elsewhere RENAME TO apptimist_ephemeral_keys")
+    }
+    #expect(try await store.isDisabled(uid: "a"))
+    #expect(try await store.knownAccount(key) == nil)
+    #expect(try await store.removeUser(key))
+  }
+
   @Test func aUidIsComparedByItsBytes() async throws {
     let store = try await open()
     #expect(try await store.makeUser(1, uid: "e\u{301}") == .created)

@@ -46,10 +46,9 @@ struct AccountRemoveCommand: Command {
 
   static func run(_ context: CommandContext) async throws {
     let key = try context.key()
-    let service = try await context.serviceContext(for: ApptimistService.self)
     let store = try await context.administeredStore()
     let account = try await store.administeredAccount(key)
-    guard try await store.removeUser(key, at: service.clock()) else {
+    guard try await store.removeUser(key) else {
       throw CommandError.refused("there is no user with this key")
     }
     try context.print(json: account) {}
@@ -222,7 +221,7 @@ extension ApptimistService: Erasing {
         ErasedPart("forums", account.forums),
       ].filter { $0.count > 0 }
       guard !isTrial, let key = EncryptionPublicKey(hex: account.key) else { continue }
-      _ = try await store.removeUser(key, at: context.clock())
+      _ = try await store.removeUser(key)
     }
     return parts
   }

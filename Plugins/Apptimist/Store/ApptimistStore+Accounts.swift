@@ -379,14 +379,25 @@ extension ApptimistStore {
     typealias Left = (forums: [EncryptionPublicKey], nodes: [NodeID])?
     return try await deliveries.write(isolation: .serializable) { pending, transaction -> Left in
       guard let number = try account(of: login, transaction) else { return nil }
-      let forums = try vacate(login.user, number, &pending, transaction)
-      pending.forgetSender(login.user)
-      try transaction.execute("DELETE FROM apptimist_devices WHERE owner = ?", number)
-      try transaction.execute("DELETE FROM apptimist_queues WHERE owner = ?", number)
-      try transaction.execute("DELETE FROM apptimist_ephemeral_keys WHERE owner = ?", number)
-      try removeAccount(number, transaction)
+      let forums = try remove(login.user, number, &pending, transaction)
       return (forums, try deliveries.nodes(of: number, transaction))
     }
+  }
+
+  /// Deletes a user's account with all that it has; only its key stays, taken.
+  ///
+  /// - Returns: the user's forums.
+  func remove(
+    _ user: EncryptionPublicKey, _ number: AccountNumber, _ pending: inout PendingDeliveries,
+    _ transaction: borrowing Transaction
+  ) throws -> [EncryptionPublicKey] {
+    let forums = try vacate(user, number, &pending, transaction)
+    pending.forgetSender(user)
+    try transaction.execute("DELETE FROM apptimist_devices WHERE owner = ?", number)
+    try transaction.execute("DELETE FROM apptimist_queues WHERE owner = ?", number)
+    try transaction.execute("DELETE FROM apptimist_ephemeral_keys WHERE owner = ?", number)
+    try removeAccount(number, transaction)
+    return forums
   }
 
   /// Deletes all that an account has: its files, its queue, its push addresses, the vouchers that it gave and the forums that it made, which

@@ -177,31 +177,40 @@ extension ApptimistStore {
     _ isDisabled: Bool, _ key: EncryptionPublicKey, at now: Timestamp
   ) async throws -> Bool {
     try await store.write { transaction in
-      let number: AccountNumber? = try transaction.value(
-        "SELECT id FROM apptimist_users WHERE key = ? AND kind = ?", key,
-        isDisabled ? StoredKind.user : .disabled)
-      guard let number else { return false }
-      if isDisabled {
-        try transaction.execute(
-          """
-          INSERT INTO apptimist_disabled (account, search_name, uid, disabled_at)
-          SELECT id, search_name, uid, ? FROM apptimist_users WHERE id = ?
-          """, now.milliseconds, number)
-        try transaction.execute(
-          "UPDATE apptimist_users SET kind = ?, search_name = NULL, uid = NULL WHERE id = ?",
-          StoredKind.disabled, number)
-      } else {
-        try transaction.execute(
-          """
-          UPDATE apptimist_users SET kind = ?1,
-            search_name = (SELECT search_name FROM apptimist_disabled WHERE account = ?2),
-            uid = (SELECT uid FROM apptimist_disabled WHERE account = ?2)
-          WHERE id = ?2
-          """, StoredKind.user, number)
-        try transaction.execute("DELETE FROM apptimist_disabled WHERE account = ?", number)
-      }
-      return true
+      isDisabled ? try disable(key, at: now, transaction) : try enable(key, transaction)
     }
+  }
+
+  private func disable(
+    _ key: EncryptionPublicKey, at now: Timestamp, _ transaction: borrowing Transaction
+  ) throws -> Bool {
+    guard let number = try userNumber(of: key, transaction) else { return false }
+    try transaction.execute(
+      """
+      INSERT INTO apptimist_disabled (account, search_name, uid, disabled_at)
+      SELECT id, search_name, uid, ? FROM apptimist_users WHERE id = ?
+      """, now.milliseconds, number)
+    try transaction.execute(
+      "UPDATE apptimist_users SET kind = ?, search_name = NULL, uid = NULL WHERE id = ?",
+      StoredKind.disabled, number)
+    return true
+  }
+
+  private func enable(
+    _ key: EncryptionPublicKey, _ transaction: borrowing Transaction
+  ) throws -> Bool {
+    let number: AccountNumber? = try transaction.value(
+      "SELECT id FROM apptimist_users WHERE key = ? AND kind = ?", key, StoredKind.disabled)
+    guard let number else { return false }
+    try transaction.execute(
+      """
+      UPDATE apptimist_users SET kind = ?1,
+        search_name = (SELECT search_name FROM apptimist_disabled WHERE account = ?2),
+        uid = (SELECT uid FROM apptimist_disabled WHERE account = ?2)
+      WHERE id = ?2
+      """, StoredKind.user, number)
+    try transaction.execute("DELETE FROM apptimist_disabled WHERE account = ?", number)
+    return true
   }
 
   /// Returns whether an account with a uid is disabled.
@@ -215,16 +224,14 @@ extension ApptimistStore {
   /// Deletes a user with all that the user has, forums included; only the key stays, taken.
   ///
   /// - Returns: whether there was such a user.
-  func removeUser(_ key: EncryptionPublicKey, at now: Timestamp) async throws -> Bool {
-    _ = try await setDisabled(false, key, at: now)
-    let login: AccountLogin? = try await store.read { snapshot in
-      try snapshot.one(
-        "SELECT authentication_key FROM apptimist_users WHERE key = ? AND kind = ?", key,
-        StoredKind.user
-      ) { AccountLogin(user: key, authenticationKey: try $0[0], isVersion1: false) }
+  func removeUser(_ key: EncryptionPublicKey) async throws -> Bool {
+    try await deliveries.write(isolation: .serializable) { pending, transaction in
+      // In the same transaction, so that a failure doesn't leave a disabled user enabled.
+      _ = try enable(key, transaction)
+      guard let number = try userNumber(of: key, transaction) else { return false }
+      _ = try remove(key, number, &pending, transaction)
+      return true
     }
-    guard let login else { return false }
-    return try await leave(login) != nil
   }
 
   /// Deletes a forum with its files; its key stays taken.
