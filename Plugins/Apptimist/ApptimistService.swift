@@ -31,6 +31,8 @@ package struct ApptimistService: Migrating, Commanding, Demonstrating, Presentin
   private let services: SessionUseCases
   private let handshake: SessionHandshake
   private let clock: @Sendable () -> Timestamp
+  /// The public key of pushes to browsers in hexadecimal digits; nil where nobody is woken.
+  private let webKey: String?
   /// The page for people, or nil if there is none.
   private let webApp: WebApp?
 
@@ -39,7 +41,7 @@ package struct ApptimistService: Migrating, Commanding, Demonstrating, Presentin
   /// - Parameters:
   ///   - context: the store, and all else that the service uses.
   ///   - configuration: the section `[apptimist]`.
-  /// - Throws: ``KeyFile/Failure`` if the keys can be neither read nor made.
+  /// - Throws: ``KeyFile/Failure`` if the keys can be neither read nor made, or ``PushSetupError`` if that of pushes can't.
   package init(_ context: ServiceContext, _ configuration: ApptimistConfiguration) async throws {
     self.configuration = configuration
     clock = context.clock
@@ -50,6 +52,7 @@ package struct ApptimistService: Migrating, Commanding, Demonstrating, Presentin
     let (keys, isNew) = try KeyFile(path: configuration.keys).open()
     if isNew { context.log.info("made the service's keys", ["file": configuration.keys]) }
     services = try SessionUseCases(context, configuration, keys: keys)
+    webKey = services.wakes == nil ? nil : Hex.encode(try services.pushes.webKey().bytes)
     try await services.nodes?.registry.checkHistory()
     try await services.store.forgetSessions()
     handshake = SessionHandshake(
@@ -76,7 +79,6 @@ package struct ApptimistService: Migrating, Commanding, Demonstrating, Presentin
 
   /// Registers the sessions' WebSocket, and the document with the service's public keys.
   package func register(on router: inout Router) {
-    let webKey = services.wakes.flatMap { _ in try? Hex.encode(services.pushes.webKey().bytes) }
     router.webSocket(configuration.path) { [handshake] request, _ in
       try await handshake.accept(request)
     }

@@ -18,6 +18,13 @@ struct WalletProof: Sendable {
   let network: ClientNetwork?
 }
 
+/// The secret that logins by wallets depend on can't be read. Without it nodes would refuse each other's nonces.
+struct WalletSetupError: Error, CustomStringConvertible {
+  let description =
+    "the secret of the web push key can't be read, but logins by wallets depend on it; check the "
+    + "file of that key, or set wallet = false in [msgr]"
+}
+
 /// Lets users in by their wallets (ERC-4361).
 struct WalletLogins: Sendable {
   /// The time for which a nonce is good.

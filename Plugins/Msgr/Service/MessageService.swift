@@ -72,9 +72,10 @@ final class MessageService: Sendable {
         store: store, page: (context.publicURL ?? "") + "/msgr/",
         mayBeCritical: configuration.pushServices.apns?.mayBeCritical ?? false), store.pushes)
     wallets = try configuration.siwe.map { rules in
-      try WalletLogins(
-        rules, configuration.chains, context,
-        secret: try context.pushes.webKeyPair().secretNumber ?? context.randomBytes(32))
+      guard let secret = try context.pushes.webKeyPair().secretNumber else {
+        throw WalletSetupError()
+      }
+      return try WalletLogins(rules, configuration.chains, context, secret: secret)
     }
     log = context.log
     disk = context.disk
