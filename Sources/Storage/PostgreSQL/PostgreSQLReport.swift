@@ -59,19 +59,37 @@ package struct PostgreSQLReport: Sendable {
     isReadOnly = settings["transaction_read_only"] == "on"
     unsafeSettings = ["fsync", "full_page_writes"].filter { settings[$0] == "off" }
     connectionLimit = Int(settings["max_connections"] ?? "") ?? 0
-    let (standbys, milliseconds, isOpen): (Int, Int64, Bool) =
-      try connection.one(
+    let state = try ServerState(connection)
+    hasOnlyAsynchronousStandbys =
+      state.standbys > 0 && settings["synchronous_standby_names", default: ""].isEmpty
+    isOpenToAllRoles = state.isOpenToAllRoles
+    time = state.time
+    contents = try Self.contents(connection)
+  }
+
+  private struct ServerState {
+    let standbys: Int
+    let time: Timestamp
+    let isOpenToAllRoles: Bool
+
+    init(_ connection: PostgreSQLConnection) throws {
+      let state = try connection.one(
         """
         SELECT (SELECT count(*) FROM pg_stat_replication),
           (extract(epoch FROM clock_timestamp()) * 1000)::bigint,
           has_database_privilege('public', current_database(), 'CONNECT')
-        """
-      ) { row in (try row[0], try row[1], try row[2]) } ?? (0, 0, false)
-    hasOnlyAsynchronousStandbys =
-      standbys > 0 && settings["synchronous_standby_names", default: ""].isEmpty
-    isOpenToAllRoles = isOpen
-    time = Timestamp(milliseconds: milliseconds)
-    contents = try Self.contents(connection)
+        """, transform: Self.init)
+      guard let state else {
+        throw StoreError(.other, "the server gave no row when it was asked for its state")
+      }
+      self = state
+    }
+
+    private init(_ row: borrowing Row) throws {
+      standbys = try row[0]
+      time = Timestamp(milliseconds: try row[1])
+      isOpenToAllRoles = try row[2]
+    }
   }
 
   private static func contents(_ connection: PostgreSQLConnection) throws -> [NodeContent] {
