@@ -11,7 +11,8 @@ package final class SiteStorage<Site: Hashable & Sendable>: Sendable {
     @usableFromInline var bytes: [Site: Int] = [:]
     /// What was added while the store was counting, of which its sums may lack some.
     @usableFromInline var added: [Site: Int] = [:]
-    @usableFromInline var counting: Task<Void, any Error>?
+    /// The count under way.
+    @usableFromInline var counting: Promise<Result<Void, any Error>>?
     @usableFromInline var countedAt: ContinuousClock.Instant?
     /// The time that the last count took.
     @usableFromInline var effort = Duration.zero
@@ -93,33 +94,38 @@ package final class SiteStorage<Site: Hashable & Sendable>: Sendable {
   }
 
   @usableFromInline
-  func count() async throws { try await beginCount().value }
+  func count() async throws { try await beginCount().value.get() }
 
   /// Begins to count, unless that has begun.
   @usableFromInline
-  func beginCount() -> Task<Void, any Error> {
-    state.withLock { state in
-      if let counting = state.counting { return counting }
+  func beginCount() -> Promise<Result<Void, any Error>> {
+    let (count, isNew) = state.withLock { state in
+      if let counting = state.counting { return (counting, false) }
+      let counting = Promise<Result<Void, any Error>>()
       state.added = [:]
-      let task = Task { try await self.recount() }
-      state.counting = task
-      return task
+      state.counting = counting
+      return (counting, true)
     }
+    // The lock is free by now: others don't wait while a task is made.
+    if isNew { Task { count.fulfill(await recount()) } }
+    return count
   }
 
-  private func recount() async throws {
+  private func recount() async -> Result<Void, any Error> {
     let start = ContinuousClock.now
     do {
       let sums = try await sums()
+      let end = ContinuousClock.now
       state.withLock { state in
         state.bytes = sums.merging(state.added) { $0 + $1 }
-        state.effort = .now - start
-        state.countedAt = .now
+        state.effort = end - start
+        state.countedAt = end
         state.counting = nil
       }
+      return .success(())
     } catch {
       state.withLock { $0.counting = nil }
-      throw error
+      return .failure(error)
     }
   }
 }

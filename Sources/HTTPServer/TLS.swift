@@ -56,17 +56,29 @@ final class TLSIdentity: Sendable {
   /// Uses other credentials for connections that come from now on.
   func replace(by credentials: TLSCredentials) throws(TLSError) {
     let next = try Self.state(for: credentials)
-    state.withLock { $0 = next }
+    // The former state leaves the lock, which each new connection takes, before its context is freed.
+    _ = state.withLock { state in
+      let former = state
+      state = next
+      return former
+    }
   }
 
   private func renew(with credentials: TLSCredentials) {
     do throws(TLSError) {
       let next = try Self.state(for: credentials)
-      // Credentials that were replaced meanwhile have a new context already.
-      state.withLock { if $0.isRenewing { $0 = next } }
+      // As in `replace(by:)`, the former context is freed outside.
+      _ = state.withLock { state -> State? in
+        // Credentials that were replaced meanwhile have a new context already.
+        guard state.isRenewing else { return nil }
+        let former = state
+        state = next
+        return former
+      }
     } catch {
+      let renewal = time(nil) + Self.retryInterval
       state.withLock { state in
-        state.renewal = time(nil) + Self.retryInterval
+        state.renewal = renewal
         state.isRenewing = false
       }
       report("keys of TLS session tickets could not be renewed; the old ones stay: \(error)")

@@ -1,4 +1,5 @@
 /// A value that a thread gives once, and that any number of tasks await.
+@usableFromInline
 package final class Promise<Value: Sendable>: Sendable {
   private enum State {
     case pending([CheckedContinuation<Value, Never>])

@@ -96,7 +96,8 @@ package final class ServiceSupervisor: Sendable {
         do { try await sleep(pause) } catch { return }
         pause = min(pause * 2, Self.longestPause)
         let probation = max(pause, Self.shortestProbation)
-        failing.withLock { $0[name] = Failure(restart: now(), probation: probation) }
+        let restart = now()
+        failing.withLock { $0[name] = Failure(restart: restart, probation: probation) }
       }
     }
   }

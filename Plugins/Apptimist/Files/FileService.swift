@@ -131,7 +131,8 @@ final class FileService: Sendable {
   /// Returns whether no other session has a lock on a file.
   private func isFree(_ file: FileAddress, for session: SessionID) async throws -> Bool {
     guard let holder = holder(session) else {
-      return locks.withLock { $0.isFree(file, for: session, at: clock()) }
+      let now = clock()
+      return locks.withLock { $0.isFree(file, for: session, at: now) }
     }
     // Looked at again when the file is changed.
     return try await store.isFree(file, for: holder)
@@ -149,7 +150,8 @@ final class FileService: Sendable {
       let (lease, limit) = locks.withLock { ($0.lease, $0.limit) }
       return try await store.lock(file, for: holder, lease: lease, limit: limit)
     }
-    switch locks.withLock({ $0.lock(file, for: session, at: clock()) }) {
+    let now = clock()
+    switch locks.withLock({ $0.lock(file, for: session, at: now) }) {
     case .taken: return .refused(.locked)
     case .tooMany: return .refused(.overQuota)
     case .held(let isNew):

@@ -123,14 +123,16 @@ final class IssuerKeys: Sendable {
     let begun = clock()
     do throws(Unavailable) {
       let set = try await fetchKeys()
+      let end = clock()
       cache.withLock {
         $0.keys = (set, begun)
-        $0.attempt = (clock(), nil)
+        $0.attempt = (end, nil)
       }
       return set
     } catch {
       // Keys that are still fresh stay: an issuer that is down for a moment hasn't withdrawn them.
-      cache.withLock { $0.attempt = (clock(), error.reason) }
+      let end = clock()
+      cache.withLock { $0.attempt = (end, error.reason) }
       throw error
     }
   }

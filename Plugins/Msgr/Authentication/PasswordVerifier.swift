@@ -58,7 +58,8 @@ final class PasswordVerifier: Sendable {
   /// The hash that is verified when there is no such account, so that it takes as long as when there is one.
   private let dummy: PasswordHash
   /// The checks under way; each gives the hash that is stored now, or nil if the password is wrong.
-  private let checks = Lock<[VerifiedPasswords.Proof: Task<PasswordHash?, any Error>]>([:])
+  private let checks = Lock<[VerifiedPasswords.Proof: Promise<Result<PasswordHash?, any Error>>]>(
+    [:])
   private let duration: Histogram
 
   /// Makes a verifier that has verified nothing yet.
@@ -129,30 +130,41 @@ final class PasswordVerifier: Sendable {
     }
     let stored = try await store.passwordHash(of: login.name)
     let proof = verified.proof(login.name, password, stored ?? dummy)
-    let check = try check(password, login, stored, proof, isFamiliar: isFamiliar, for: network)
-    guard let hash = try await check.value else { throw RequestRefusal.forbidden }
+    let hash = try await check(
+      password, login, stored, proof, isFamiliar: isFamiliar, for: network)
+    guard let hash else { throw RequestRefusal.forbidden }
     return hash
   }
 
-  /// Returns the check of a password that is under way, or begins one.
+  /// Waits for the check of a password that is under way, or begins one.
+  ///
+  /// - Returns: the stored hash; nil if the password is wrong.
   private func check(
     _ password: Password, _ login: FailedLogins.Login, _ stored: PasswordHash?,
     _ proof: VerifiedPasswords.Proof, isFamiliar: Bool, for network: ClientNetwork?
-  ) throws -> Task<PasswordHash?, any Error> {
-    if let check = checks.withLock({ $0[proof] }) { return check }
+  ) async throws -> PasswordHash? {
+    if let check = checks.withLock({ $0[proof] }) { return try await check.value.get() }
     // Another check may have ended since the store was read.
-    if let hash = verified.hash(of: login.name, password) { return Task { hash } }
+    if let hash = verified.hash(of: login.name, password) { return hash }
     let counted = try failures.begin(login, isFamiliar: isFamiliar)
     let (check, isNew) = checks.withLock { checks in
       if let check = checks[proof] { return (check, false) }
-      let check = Task {
-        try await self.check(password, login, stored, proof, counted, for: network)
-      }
+      let check = Promise<Result<PasswordHash?, any Error>>()
       checks[proof] = check
       return (check, true)
     }
-    if !isNew { failures.refund(counted) }
-    return check
+    if isNew {
+      // In a task of its own, as others may wait for the check when this caller has left. The lock is free by now.
+      Task {
+        do {
+          let hash = try await self.check(password, login, stored, proof, counted, for: network)
+          check.fulfill(.success(hash))
+        } catch { check.fulfill(.failure(error)) }
+      }
+    } else {
+      failures.refund(counted)
+    }
+    return try await check.value.get()
   }
 
   /// Makes the hash of a new account's password, when no login waits.

@@ -8,6 +8,25 @@ internal import ServiceKit
 internal import Storage
 internal import Synchronization
 
+/// Whether the rights of readers have to be compared with the store again.
+private struct RevisionCheck {
+  /// The number of the rights' last change that was seen.
+  private var known: Int64 = 0
+  private var checksLeft = 0
+
+  /// Returns whether a check is due, and counts it as made.
+  mutating func isDue(_ present: Int64) -> Bool {
+    if known != present {
+      known = present
+      // Twice, as where several nodes write, the number rises before the change is there.
+      checksLeft = 2
+    }
+    guard checksLeft > 0 else { return false }
+    checksLeft -= 1
+    return true
+  }
+}
+
 /// The work of topics: publishing, reading, files, and what comes at its time.
 final class TopicService: Sendable {
   /// How often streams are compared with the rights that their readers have.
@@ -392,20 +411,14 @@ final class TopicService: Sendable {
     } catch { log.warning("delayed messages wait", ["cause": "\(error)"]) }
   }
 
-  private let revision = Mutex<(known: Int64, checks: Int)>((0, 0))
+  private let revision = Lock(RevisionCheck())
 
   /// Ends the streams of those who may no longer read.
   private func checkReaders() async throws {
     let streams = openStreams()
     guard !streams.isEmpty else { return }
     let present = try await store.revision()
-    let isDue = revision.withLock { state in
-      // Twice, as where several nodes write, the number rises before the change is there.
-      if state.known != present { state = (present, 2) }
-      defer { state.checks = max(0, state.checks - 1) }
-      return state.checks > 0
-    }
-    guard isDue else { return }
+    guard revision.withLock({ $0.isDue(present) }) else { return }
     for start in stride(from: 0, to: streams.count, by: 500) {
       let some = Array(streams[start...].prefix(500))
       let good = try await store.mayStillRead(some.map { ($0.requester, $0.topics) })

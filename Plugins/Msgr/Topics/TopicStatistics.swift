@@ -1,7 +1,6 @@
 internal import Budgets
 internal import Platform
 internal import Storage
-internal import Synchronization
 
 /// The numbers of topics that clients ask for: what this node has published lately, and what the store keeps.
 final class TopicStatistics: Sendable {
@@ -27,7 +26,7 @@ final class TopicStatistics: Sendable {
   }
 
   private let store: TopicStore
-  private let state = Mutex(State())
+  private let state = Lock(State())
   /// The messages of an account or an address in a day.
   private let ofPublishers: AttemptTable
 

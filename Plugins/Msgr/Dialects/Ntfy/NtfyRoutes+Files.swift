@@ -2,7 +2,6 @@ internal import Formats
 internal import HTTPProtocol
 internal import Routing
 internal import Platform
-internal import Synchronization
 
 // Files beside messages: whoever has the address may fetch them.
 extension NtfyRoutes {
@@ -78,7 +77,7 @@ extension NtfyRoutes {
     of file: TopicFile, in range: Range<Int>
   ) -> AsyncThrowingStream<[UInt8], any Error> {
     let size = TopicFile.pieceSize
-    let position = Mutex(range.lowerBound)
+    let position = Lock(range.lowerBound)
     let owner = WorkOwner.current
     return AsyncThrowingStream { [store = topics.store] in
       let start = position.withLock { $0 }
