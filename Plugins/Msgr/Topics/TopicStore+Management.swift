@@ -151,8 +151,9 @@ extension TopicStore {
     try await store.write(isolation: .rowLocks) { transaction in
       try transaction.execute(
         "DELETE FROM msgr_topic_subscriptions WHERE topic = ? AND username = ?", name, account)
+      let hadSubscribed = transaction.changes > 0
       guard let summary = try summary(of: name, for: account, transaction),
-        summary.Owner == account.text || summary.Access != .deny || transaction.changes > 0
+        summary.Owner == account.text || summary.Access != .deny || hadSubscribed
       else { throw TopicRefusal.forbidden }
       return summary
     }

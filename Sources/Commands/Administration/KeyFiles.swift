@@ -11,10 +11,27 @@ struct KeyFiles: Sendable {
   /// The files by the keys of the configuration that name them, such as `apptimist.keys`.
   let paths: [String: String]
 
-  /// The SHA-256 of each file; nil for one that isn't there or can't be read.
-  var hashes: [String: [UInt8]?] {
-    paths.mapValues { path in
-      FileManager.default.contents(atPath: path).map { SHA256.hash([UInt8]($0)).bytes }
+  /// What is found at a path.
+  private enum FileContent {
+    /// A file with this SHA-256.
+    case readable(hash: [UInt8])
+    /// No file, or one that can't be read.
+    case missing
+
+    init(at path: String) {
+      guard let content = FileManager.default.contents(atPath: path) else {
+        self = .missing
+        return
+      }
+      self = .readable(hash: SHA256.hash([UInt8](content)).bytes)
+    }
+  }
+
+  /// The SHA-256 of each file that is there and can be read.
+  var hashes: [String: [UInt8]] {
+    paths.compactMapValues { path in
+      guard case .readable(let hash) = FileContent(at: path) else { return nil }
+      return hash
     }
   }
 
@@ -23,15 +40,19 @@ struct KeyFiles: Sendable {
   /// - Parameter known: the store's fingerprints.
   /// - Returns: a sentence for each file that is lost or another one, with the way out.
   func problems(comparedWith known: [String: KeyFingerprint]) -> [String] {
-    let hashes = hashes
-    return paths.sorted { $0.key < $1.key }.compactMap { name, path in
-      guard let fingerprint = known[name], let hash = hashes[name], hash != fingerprint.sha256
-      else { return nil }
-      let problem =
-        hash == nil
-        ? "the file \(path) is missing or can't be read, but data in the store depends on its keys"
-        : "the file \(path) isn't the one that data in the store depends on (recorded by node "
+    paths.sorted { $0.key < $1.key }.compactMap { name, path in
+      guard let fingerprint = known[name] else { return nil }
+      let problem: String
+      switch FileContent(at: path) {
+      case .readable(let hash):
+        guard hash != fingerprint.sha256 else { return nil }
+        problem =
+          "the file \(path) isn't the one that data in the store depends on (recorded by node "
           + "\(fingerprint.node))"
+      case .missing:
+        problem =
+          "the file \(path) is missing or can't be read, but data in the store depends on its keys"
+      }
       return
         "\(name): \(problem); put the file back from a backup (awd restore --keys FILE) or from "
         + "another node, or correct the key \(name); if it is lost for good, accept new keys with "

@@ -79,7 +79,7 @@ final class StoreNode: Sendable {
 
   /// Has the store depend on the files of keys that are there, for the first time.
   func recordKeys() async throws {
-    try await store.recordKeys(keys.hashes.compactMapValues(\.self), of: name)
+    try await store.recordKeys(keys.hashes, of: name)
     // Another node may have been faster, with other keys.
     try await verifyKeys()
   }
@@ -88,11 +88,10 @@ final class StoreNode: Sendable {
   ///
   /// - Returns: the files that count from now on, and those that are missing: the next start makes them anew.
   func replaceKeys() async throws -> (kept: [String], missing: [String]) {
-    let hashes = keys.hashes
-    try await store.forgetKeys(Array(hashes.keys))
-    try await store.recordKeys(hashes.compactMapValues(\.self), of: name)
+    let names = keys.paths.keys.sorted()
+    try await store.forgetKeys(names)
+    try await store.recordKeys(keys.hashes, of: name)
     let known = try await store.keyFingerprints()
-    let names = hashes.keys.sorted()
     return (names.filter { known[$0] != nil }, names.filter { known[$0] == nil })
   }
 
