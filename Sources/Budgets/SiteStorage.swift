@@ -33,6 +33,19 @@ package final class SiteStorage<Site: Hashable & Sendable>: Sendable {
     }
   }
 
+  /// How long ago the sums were counted, and how much work that was.
+  @usableFromInline
+  struct LastCount {
+    @usableFromInline let age: Duration
+    @usableFromInline let effort: Duration
+
+    @inlinable
+    init(age: Duration, effort: Duration) {
+      self.age = age
+      self.effort = effort
+    }
+  }
+
   /// The age at which sums are counted anew, unless that was much work.
   @inlinable static var age: Duration { .seconds(600) }
   /// How many times as long as a count takes the sums are left alone: then, and if a site has come to its limit.
@@ -55,17 +68,18 @@ package final class SiteStorage<Site: Hashable & Sendable>: Sendable {
   /// - Throws: the store's error if the sums were never counted, or have to be now.
   @inlinable
   package func mayStore(_ more: Int, of site: Site) async throws -> Bool {
-    let age = state.withLock { state in
-      state.countedAt.map { (ContinuousClock.now - $0, state.effort) }
+    let now = ContinuousClock.now
+    let last = state.withLock { state in
+      state.countedAt.map { LastCount(age: now - $0, effort: state.effort) }
     }
-    guard let age else {
+    guard let last else {
       try await count()
       return add(more, of: site)
     }
     // Nobody waits for a count that is not needed at once.
-    if age.0 > max(Self.age, age.1 * Self.rests.usual) { _ = beginCount() }
+    if last.age > max(Self.age, last.effort * Self.rests.usual) { _ = beginCount() }
     if add(more, of: site) { return true }
-    guard age.0 > max(.seconds(1), age.1 * Self.rests.full) else { return false }
+    guard last.age > max(.seconds(1), last.effort * Self.rests.full) else { return false }
     try await count()
     return add(more, of: site)
   }

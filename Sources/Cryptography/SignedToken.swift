@@ -13,6 +13,14 @@ public struct SignedToken: Sendable {
     case kind
   }
 
+  /// The parameters of a token's header that are looked at.
+  private struct Header {
+    let algorithm: String?
+    let keyID: String?
+    let type: String?
+    let isCritical: Bool
+  }
+
   /// The algorithm of the signature.
   public let algorithm: SignatureAlgorithm
   /// The identifier of the key that verifies the signature, or nil if the token names none.
@@ -25,18 +33,19 @@ public struct SignedToken: Sendable {
   public init(parsing bytes: [UInt8]) throws(Refusal) {
     let pieces = bytes.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
     guard pieces.count == 3, pieces.allSatisfy(Base64URL.isWellFormed) else { throw .malformed }
-    let parts = unsafe Self.withJWS(bytes) { jws -> (String?, String?, String?, Bool)? in
+    let header = unsafe Self.withJWS(bytes) { jws -> Header? in
       let header = unsafe cjose_jws_get_protected(jws)
-      return unsafe (
-        Self.text(header, "alg"), Self.text(header, "kid"), Self.text(header, "typ"),
-        ccjose_has(header, "crit")
-      )
+      return unsafe Header(
+        algorithm: Self.text(header, "alg"), keyID: Self.text(header, "kid"),
+        type: Self.text(header, "typ"), isCritical: ccjose_has(header, "crit"))
     }
-    guard let (name, keyID, type, isCritical) = parts else { throw .malformed }
-    guard let algorithm = name.flatMap(SignatureAlgorithm.init) else { throw .algorithm }
-    guard !isCritical, type?.lowercased() ?? "jwt" == "jwt" else { throw .kind }
+    guard let header else { throw .malformed }
+    guard let algorithm = header.algorithm.flatMap(SignatureAlgorithm.init) else {
+      throw .algorithm
+    }
+    guard !header.isCritical, header.type?.lowercased() ?? "jwt" == "jwt" else { throw .kind }
     self.algorithm = algorithm
-    self.keyID = keyID
+    keyID = header.keyID
     self.bytes = bytes
   }
 
@@ -117,9 +126,12 @@ public struct SignedToken: Sendable {
       unsafe n.withUnsafeMutableBufferPointer { n in
         unsafe e.withUnsafeMutableBufferPointer { e in
           var specification = unsafe cjose_jwk_rsa_keyspec()
-          unsafe (specification.n, specification.nlen) = (n.baseAddress, n.count)
-          unsafe (specification.e, specification.elen) = (e.baseAddress, e.count)
-          unsafe (specification.d, specification.dlen) = (d.baseAddress, d.count)
+          unsafe specification.n = n.baseAddress
+          unsafe specification.nlen = n.count
+          unsafe specification.e = e.baseAddress
+          unsafe specification.elen = e.count
+          unsafe specification.d = d.baseAddress
+          unsafe specification.dlen = d.count
           return unsafe cjose_jwk_create_RSA_spec(&specification, nil)
         }
       }

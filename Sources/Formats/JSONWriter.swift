@@ -190,9 +190,6 @@ package struct JSONObjectWriter {
     writer.append(json: json)
   }
 
-  /// Adds a member that is `null`.
-  package mutating func addNull(_ name: String) { add(name, json: "null".utf8) }
-
   /// Adds a member that is an object.
   package mutating func add(
     _ name: String, object write: (inout JSONObjectWriter) throws -> Void

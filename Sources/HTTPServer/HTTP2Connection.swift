@@ -118,7 +118,8 @@ final class HTTP2Connection: ServedProtocol {
     defer { isPumping = false }
     while connection.isOpen, !isBackedUp {
       let room = HTTP2Connection.outputLimit - connection.backlog
-      var (hadFrames, actions): (Bool, [HTTP2Machine.Action]) = (false, [])
+      var hadFrames = false
+      var actions: [HTTP2Machine.Action] = []
       connection.stage { output in
         (hadFrames, actions) = machine.write(
           into: &output, upTo: output.count + room, now: loop.now)

@@ -140,9 +140,8 @@ extension timespec {
     self.init()
     unsafe clock_gettime(CLOCK_MONOTONIC, &self)
     let sum = tv_nsec.addingReportingOverflow(Int(duration.nanoseconds))
-    let (seconds, rest) = (sum.overflow ? .max : sum.partialValue)
-      .quotientAndRemainder(dividingBy: 1_000_000_000)
-    tv_sec += seconds
-    tv_nsec = rest
+    let nanoseconds = sum.overflow ? .max : sum.partialValue
+    tv_sec += nanoseconds / 1_000_000_000
+    tv_nsec = nanoseconds % 1_000_000_000
   }
 }

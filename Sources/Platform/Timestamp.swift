@@ -100,18 +100,10 @@ extension Timestamp {
   ///   zone the time is UTC.
   package init?(dateTime text: String) {
     var fields = DateTimeFields(text)
-    guard let year = fields.number(digits: 4), fields.skip("-"),
-      let month = fields.number(digits: 2), fields.skip("-"),
-      let day = fields.number(digits: 2), fields.skip("T"),
-      let hour = fields.number(digits: 2), fields.skip(":"),
-      let minute = fields.number(digits: 2), fields.skip(":"),
-      let second = fields.number(digits: 2), fields.skipFraction(),
+    guard let date = fields.date(), fields.skip("T"), let second = fields.timeOfDay(),
       let zone = fields.zone(), fields.isAtEnd
     else { return nil }
-    let isEndOfDay = hour == 24 && minute == 0 && second == 0
-    guard year > 0, hour < 24 || isEndOfDay, minute < 60, second < 60 else { return nil }
-    self.init(
-      year: year, month: month, day: day, second: hour * 3600 + minute * 60 + second - zone)
+    self.init(year: date.year, month: date.month, day: date.day, second: second - zone)
   }
 
   /// The moment as `YYYY-MM-DDThh:mm:ssZ`, or nil outside the years 1 to 9999.
@@ -141,6 +133,24 @@ private struct DateTimeFields {
     guard rest.first == UInt8(ascii: character) else { return false }
     rest = rest.dropFirst()
     return true
+  }
+
+  /// Reads the year, month and day. The month and the day are of two digits each, but need not exist.
+  mutating func date() -> (year: Int64, month: Int64, day: Int64)? {
+    guard let year = number(digits: 4), year > 0, skip("-"),
+      let month = number(digits: 2), skip("-"), let day = number(digits: 2)
+    else { return nil }
+    return (year, month, day)
+  }
+
+  /// Reads the time, with its fraction, in whole seconds since midnight.
+  mutating func timeOfDay() -> Int64? {
+    guard let hour = number(digits: 2), skip(":"), let minute = number(digits: 2), skip(":"),
+      let second = number(digits: 2), skipFraction()
+    else { return nil }
+    let isEndOfDay = hour == 24 && minute == 0 && second == 0
+    guard hour < 24 || isEndOfDay, minute < 60, second < 60 else { return nil }
+    return hour * 3600 + minute * 60 + second
   }
 
   /// Skips a fraction, if there is one.

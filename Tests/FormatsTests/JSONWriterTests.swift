@@ -11,7 +11,6 @@ internal import Testing
       object["Large"] = Int64.max
       object["Truth"] = true
       object["None"] = String?.none
-      object.addNull("Null")
       object.add("Payload", json: #"{"a":1}"#.utf8)
       object.add(
         "Object",
@@ -30,7 +29,7 @@ internal import Testing
     #expect(
       text(json)
         == #"{"Text":"a \"quoted\" \\ text","Number":-7,"Large":9223372036854775807,"Truth":true,"#
-        + #""Null":null,"Payload":{"a":1},"Object":{"x":1,"y":2},"List":["b",{"c":false},null]}"#)
+        + #""Payload":{"a":1},"Object":{"x":1,"y":2},"List":["b",{"c":false},null]}"#)
   }
 
   @Test func emptyOnesAreWhole() {

@@ -63,7 +63,8 @@ internal import Testing
     let waiting = plan(batch, facts, now: Self.now, Self.limits)
     // The second of the same name waits too, as the first may not be stored.
     #expect(ids(waiting).map { $0 == nil } == [true, true, true, false])
-    #expect(waiting.hasRest)
+    let areAlone = waiting.outcomes.map { if case .alone = $0 { true } else { false } }
+    #expect(areAlone == [true, true, true, false])
     #expect(waiting.inbox.map(\.message.text.text) == ["3"])
     // By itself, without room, a message has an identifier and no row.
     let single = SendBatch([try post("1")])

@@ -158,7 +158,8 @@ struct MessageDelivery: Sendable {
         nodes?.notify(notification)
       }
       var updates: [(user: EncryptionPublicKey, update: SessionHub.Update)] = []
-      for ((index, copy), result) in zip(zip(piece.indices, piece), delivered.results) {
+      for (index, result) in zip(piece.indices, delivered.results) {
+        let copy = piece[index]
         outcomes.record(result, of: group.posts[index], isOwn: copy.recipient == login.user)
         guard case .delivered(let position) = result else { continue }
         let entry = MailboxEntry(

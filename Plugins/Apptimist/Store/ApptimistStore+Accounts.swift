@@ -183,12 +183,11 @@ extension ApptimistStore {
   /// Returns whether a connection may use an ephemeral key: it hasn't been used, and is no account's.
   func mayServe(ephemeral key: EncryptionPublicKey, hash: EphemeralKeyHash) async throws -> Bool {
     try await store.read { snapshot in
-      try snapshot.one(
+      try !snapshot.exists(
         """
         SELECT 1 WHERE EXISTS (SELECT 1 FROM apptimist_ephemeral_keys WHERE hash = ?)
           OR EXISTS (SELECT 1 FROM apptimist_users WHERE key = ?)
-        """, hash, key
-      ) { _ in false } ?? true
+        """, hash, key)
     }
   }
 

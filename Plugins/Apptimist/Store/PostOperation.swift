@@ -27,7 +27,7 @@ enum PostOperation: BatchOperation {
 
   /// A copy counts as one, and so do 16 KiB.
   static func size(of input: Input) -> Int {
-    input.request.copies.reduce(0) { $0 + 1 + $1.data.count >> 14 }
+    input.request.copies.reduce(0) { $0 + 1 + ($1.data.count >> 14) }
   }
 
   /// Delivers copies statement by statement, and makes room in full mailboxes.
@@ -63,12 +63,14 @@ enum PostOperation: BatchOperation {
       WakePlan(plan.news, batch.devices, kinds: wakes.queue.kinds, at: batch.now, wakes.limits)
     }
     try batch.write(plan, wakes, transaction)
-    let count = wakes?.wakes.count ?? 0
-    return zip(requests, plan.decisions).enumerated().map { index, request in
-      let outcomes = zip(request.0.copies, request.1).map { copy, decision in
+    var outputs = zip(requests, plan.decisions).map { request, decisions in
+      let outcomes = zip(request.copies, decisions).map { copy, decision in
         batch.outcome(decision, for: copy.recipient)
       }
-      return .success(Output(outcomes: outcomes, wakes: index == 0 ? count : 0))
+      return Output(outcomes: outcomes)
     }
+    // Those of all requests are reported once.
+    if !outputs.isEmpty { outputs[0].wakes = wakes?.wakes.count ?? 0 }
+    return outputs.map { .success($0) }
   }
 }

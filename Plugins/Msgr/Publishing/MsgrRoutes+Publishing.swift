@@ -165,14 +165,12 @@ extension MsgrRoutes {
       reading.fields.notes.append("\(name) was not kept: no files are kept here")
       return nil
     }
-    let scheme = request.origin.isSecure ? "https" : "http"
-    let base = topics.publicURL ?? "\(scheme)://\(request.head.authority)"
     let requester = TopicRequester(
       caller: .publisher(publisher), credential: .publisher(publisher.hash), site: nil)
     let name = PublicationFields.fileName(file.name) ?? "attachment"
     do {
       let outcome = try await topics.keep(
-        file.name, Array(file.content), by: requester, base: base)
+        file.name, Array(file.content), by: requester, base: topics.baseURL(of: request))
       switch outcome {
       case .kept(let attachment):
         if reading.fields.message == nil {

@@ -13,8 +13,10 @@ struct MsgrRoutes: Sendable {
   static let prefix = "/msgr"
   /// The longest message on a stream, in bytes. The longest request is configured.
   static let messageLimit = 64 << 10
-  /// The most messages of a page of history, and as many as there are if nothing else is said.
-  private static let historyLimit = (1...100, default: 50)
+  /// The messages that a page of history may have.
+  private static let historyCounts = 1...100
+  /// The messages of a page of history if the request doesn't say how many.
+  private static let defaultHistoryCount = 50
   private static let noStore = "no-store"
 
   let service: MessageService
@@ -190,7 +192,7 @@ struct MsgrRoutes: Sendable {
     let credentials = try call.credentials()
     let position =
       fields.has(.before) ? try MessageID(try fields.text(.before), in: .before) : .last
-    let count = try fields.number(.limit, in: Self.historyLimit.0) ?? Self.historyLimit.default
+    let count = try fields.number(.limit, in: Self.historyCounts) ?? Self.defaultHistoryCount
     if fields.has(.topic), topics.isOn {
       return try await authenticator.perform(as: credentials) { caller in
         try await history(

@@ -6,11 +6,6 @@ struct StreamingDevices: Sendable {
   var starts: [DeviceID: MessageID] = [:]
   /// The nodes that have the streams, if several share the store.
   var nodes: Set<NodeID> = []
-
-  /// Returns whether a device gets a message by its stream.
-  func delivers(_ message: MessageID, to device: DeviceID) -> Bool {
-    starts[device].map { $0 < message } ?? false
-  }
 }
 
 /// How a transaction keeps others from the rows that it goes by, and finds out who has streams: the part of ``MsgrStore``
@@ -108,7 +103,8 @@ struct SharedInboxStrategy: InboxStrategy {
       FROM msgr_devices d JOIN msgr_streams s USING (device_id) WHERE d.username = ?
       """, name
     ) { row in
-      let (device, start): (DeviceID, MessageID) = (try row[0], try row[1])
+      let device: DeviceID = try row[0]
+      let start: MessageID = try row[1]
       streams.starts[device] = min(streams.starts[device] ?? start, start)
       streams.nodes.insert(try row[2])
     }

@@ -189,11 +189,6 @@ struct SendPlan: Sendable {
       outcomes[post] = .sent(receipt)
     }
   }
-
-  /// True if some messages have to be sent by themselves.
-  var hasRest: Bool {
-    outcomes.contains { if case .alone = $0 { true } else { false } }
-  }
 }
 
 /// Decides about messages, in order.
@@ -212,6 +207,14 @@ private struct SendPlanner {
     let clientID: ClientID
   }
 
+  /// What became of the messages of the batch that have a name.
+  private enum NameUse {
+    /// One of them is sent; others are the same message.
+    case sent(SendFacts.EarlierSend)
+    /// They have to be sent by themselves.
+    case alone
+  }
+
   private let batch: SendBatch
   private let facts: SendFacts
   private let now: Timestamp
@@ -220,8 +223,8 @@ private struct SendPlanner {
   private var accounts: [SendFacts.Account?]
   /// The inboxes that the next messages can't go into before a former one has been sent by itself.
   private var closed: Set<Int> = []
-  /// The names that messages of the batch have; nil where a message has to be sent by itself.
-  private var named: [NameKey: SendFacts.EarlierSend?] = [:]
+  /// The names that messages of the batch have.
+  private var named: [NameKey: NameUse] = [:]
   private var pushedDevices: Set<DeviceID> = []
   private var plan = SendPlan()
 
@@ -238,7 +241,7 @@ private struct SendPlanner {
     let outcome = outcome(of: index)
     plan.outcomes.append(outcome)
     guard case .alone = outcome, let key = nameKey(of: index), named[key] == nil else { return }
-    named[key] = .some(nil)
+    named[key] = .alone
   }
 
   private func nameKey(of index: Int) -> NameKey? {
@@ -253,8 +256,13 @@ private struct SendPlanner {
     guard fact.isConfirmed else { return .refused(OutdatedCaller()) }
     let key = nameKey(of: index)
     if let key {
-      if case .some(.none) = named[key] { return .alone }
-      if let earlier = fact.earlier ?? named[key] ?? nil {
+      var earlier = fact.earlier
+      switch named[key] {
+      case .alone: return .alone
+      case .sent(let send): earlier = earlier ?? send
+      case nil: break
+      }
+      if let earlier {
         guard earlier.digest == post.personal?.digest else {
           return .refused(RequestRefusal.otherMessage)
         }
@@ -373,8 +381,8 @@ private struct SendPlanner {
       SendPlan.NameRow(
         sender: post.sender, clientID: key.clientID, number: account.named,
         digest: personal.digest, id: receipt.id, own: receipt.own))
-    named[key] = SendFacts.EarlierSend(
-      digest: personal.digest, id: receipt.id, own: receipt.own)
+    named[key] = .sent(
+      SendFacts.EarlierSend(digest: personal.digest, id: receipt.id, own: receipt.own))
   }
 
   /// Adds what follows from all messages together.

@@ -54,6 +54,13 @@ extension TopicCredential {
 }
 
 extension TopicService {
+  /// Returns the server's address as people type it: the configured one, else that of a request.
+  func baseURL(of request: Request) -> String {
+    if let publicURL, !publicURL.isEmpty { return publicURL }
+    let scheme = request.origin.isSecure ? "https" : "http"
+    return "\(scheme)://\(request.head.authority)"
+  }
+
   /// Finds out who publishes.
   ///
   /// The owner of a token that was shown before is remembered: whether the token is still good is checked by the transaction

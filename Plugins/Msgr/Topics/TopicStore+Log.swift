@@ -368,8 +368,9 @@ extension TopicStore {
 
   /// Returns the positions after which a reader gets what it asks for, by topic.
   func start(of topics: [TopicName], since: TopicSince) async throws -> [TopicName: TopicPosition] {
-    let (store, isShared) = (self, store.isShared)
-    return try await self.store.read { snapshot in
+    let isShared = store.isShared
+    let now = now
+    return try await store.read { snapshot in
       let anchor: (topic: TopicName, number: TopicPosition, stored: Timestamp)?
       if case .id(let id) = since {
         anchor = try snapshot.one(
@@ -390,7 +391,7 @@ extension TopicStore {
             """
             SELECT max(number) FROM msgr_topic_entries
             WHERE topic = ? AND event = 0 AND is_transient = 0 AND expires_at > ?
-            """, topic, store.now)
+            """, topic, now)
           start[topic] =
             try latest.map { TopicPosition(rawValue: $0.rawValue - 1) }
             ?? Self.last(of: topic, snapshot)
@@ -426,8 +427,7 @@ extension TopicStore {
   ) throws -> TopicPosition {
     let first: TopicPosition?? = try snapshot.value(
       "SELECT min(number) FROM msgr_topic_entries WHERE topic = ? AND time >= ?", topic, moment)
-    guard let first = first ?? nil else { return try last(of: topic, snapshot) }
-    return TopicPosition(rawValue: first.rawValue - 1)
+    return try position(beforeFirst: first ?? nil, in: topic, snapshot)
   }
 
   private static func position(
@@ -436,7 +436,14 @@ extension TopicStore {
     let first: TopicPosition?? = try snapshot.value(
       "SELECT min(number) FROM msgr_topic_entries WHERE topic = ? AND stored_at >= ?", topic, moment
     )
-    guard let first = first ?? nil else { return try last(of: topic, snapshot) }
+    return try position(beforeFirst: first ?? nil, in: topic, snapshot)
+  }
+
+  /// Returns the position before an entry; that of the last one if there is none.
+  private static func position(
+    beforeFirst first: TopicPosition?, in topic: TopicName, _ snapshot: borrowing Snapshot
+  ) throws -> TopicPosition {
+    guard let first else { return try last(of: topic, snapshot) }
     return TopicPosition(rawValue: first.rawValue - 1)
   }
 

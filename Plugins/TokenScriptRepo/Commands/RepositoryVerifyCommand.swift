@@ -65,8 +65,12 @@ struct FileReport: Sendable {
       self.name = name
       self.rule = rule
       switch finding {
-      case .passed: (outcome, reason) = ("holds", nil)
-      case .failed(let refusal): (outcome, reason) = ("fails", refusal.words)
+      case .passed:
+        outcome = "holds"
+        reason = nil
+      case .failed(let refusal):
+        outcome = "fails"
+        reason = refusal.words
       case .unchecked:
         outcome = "not checked"
         reason = rule == .off ? off : "the signature does not hold"

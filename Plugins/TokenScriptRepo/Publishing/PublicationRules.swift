@@ -241,7 +241,8 @@ struct PublicationRules: Sendable {
         "\(PublicationQuota.digests) files without a signing time were accepted here; "
           + "sign one with a time, as awd repo sign does")
     }
-    return max(now.wholeSecond, newest.map { ($0 + .seconds(1)).wholeSecond } ?? now.wholeSecond)
+    guard let newest else { return now.wholeSecond }
+    return max(now.wholeSecond, (newest + .seconds(1)).wholeSecond)
   }
 
   private func checkQuota(

@@ -90,8 +90,9 @@ struct DeviceMachine {
 
   /// Records that the connection is gone. Requests that may be repeated will be, behind the next login.
   mutating func disconnected() -> [Action] {
-    defer { (state, sent) = (.offline, SentRequests()) }
     let awaited = sent.awaited
+    state = .offline
+    sent = SentRequests()
     waiting.insert(contentsOf: awaited.filter { $0.request.isRepeatable }, at: 0)
     return awaited.filter { !$0.request.isRepeatable }
       .map { .complete($0.id, .failure(.interrupted)) }

@@ -363,8 +363,7 @@ struct GotifyRoutes: Sendable {
   }
 
   private func next(_ request: Request, limit: Int, since: Int64) -> String {
-    let scheme = request.origin.isSecure ? "https" : "http"
-    let base = topics.publicURL ?? "\(scheme)://\(request.head.authority)"
+    let base = topics.baseURL(of: request)
     let path = String(decoding: request.head.path, as: UTF8.self)
     return "\(base)\(path)?limit=\(limit)&since=\(since)"
   }

@@ -29,7 +29,7 @@ extension NtfyRoutes {
     guard let json = JSONValue(parsing: request.body),
       let key = json["notification"]?["devices"]?.elements?.first?["pushkey"]?.string
     else { throw NtfyError.badJSON }
-    let prefix = base(request) + "/"
+    let prefix = topics.baseURL(of: request) + "/"
     guard key.hasPrefix(prefix) else { return Self.rejected([key]) }
     let path = key.dropFirst(prefix.count).prefix { $0 != "?" }
     guard let name = TopicName(String(path)) else { return Self.rejected([key]) }

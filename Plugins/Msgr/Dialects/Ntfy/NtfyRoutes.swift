@@ -91,10 +91,10 @@ struct NtfyRoutes: Sendable {
         ]))
     }
     onV1(.get, "config", &router) { request, _ in
-      Self.json(configuration(base: base(request)))
+      Self.json(configuration(base: topics.baseURL(of: request)))
     }
     on([.get], "/config.js", &router) { request, _ in
-      let script = "var config = \(configuration(base: base(request)).json);\n"
+      let script = "var config = \(configuration(base: topics.baseURL(of: request)).json);\n"
       return Response(.ok, type: "text/javascript; charset=utf-8", text: script)
     }
     onV1(.get, "version", &router) { request, _ in
@@ -224,13 +224,6 @@ struct NtfyRoutes: Sendable {
     return GivenCredentials(authorization: value)
   }
 
-  /// The server's address as people type it: the configured one, else that of the request.
-  func base(_ request: Request) -> String {
-    if let url = topics.publicURL, !url.isEmpty { return url }
-    let scheme = request.origin.isSecure ? "https" : "http"
-    return "\(scheme)://\(request.head.authority)"
-  }
-
   // MARK: - Publishing
 
   private func publish(
@@ -257,7 +250,7 @@ struct NtfyRoutes: Sendable {
     let length: Int? = if case .length(let length) = request.head.framing { length } else { nil }
     let published = try await topics.publish(
       publication.fields, file: publication.fileName, beginning: start, body, length: length,
-      to: name, by: requester, base: base(request), hasText: publication.hasText)
+      to: name, by: requester, base: topics.baseURL(of: request), hasText: publication.hasText)
     return Self.line(NtfyMessage.json(of: published.entry, notes: published.notes))
   }
 
@@ -290,7 +283,7 @@ struct NtfyRoutes: Sendable {
     let publication = NtfyPublishRequest(json, request.head)
     let published = try await topics.publish(
       publication.fields, file: nil, beginning: [], RequestBody(whole: []), length: nil, to: name,
-      by: requester, base: base(request), hasText: true)
+      by: requester, base: topics.baseURL(of: request), hasText: true)
     return Self.line(NtfyMessage.json(of: published.entry, notes: published.notes))
   }
 
@@ -414,7 +407,7 @@ struct NtfyRoutes: Sendable {
       return acceptance
     } catch {
       guard let failure = NtfyError(refusing: error) else { throw error }
-      throw NtfyHandshakeRefusal(failure)
+      throw HTTPError(beforeStream: failure)
     }
   }
 
@@ -544,10 +537,11 @@ extension NtfyPublishRequest {
   }
 }
 
-/// The refusal of a stream before it has begun.
-func NtfyHandshakeRefusal(_ failure: NtfyError) -> HTTPError {
-  var error = HTTPError(failure.status, failure.text)
-  error.members["code"] = "\(failure.code)"
-  if let seconds = failure.retryAfter { error.fields.append(.retryAfter, "\(seconds)") }
-  return error
+extension HTTPError {
+  /// The refusal of a stream before it has begun.
+  fileprivate init(beforeStream failure: NtfyError) {
+    self.init(failure.status, failure.text)
+    members["code"] = "\(failure.code)"
+    if let seconds = failure.retryAfter { fields.append(.retryAfter, "\(seconds)") }
+  }
 }

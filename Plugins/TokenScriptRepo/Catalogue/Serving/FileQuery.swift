@@ -20,7 +20,9 @@ struct FileQuery: Hashable, Sendable {
 
   /// Returns whether a file matches the query.
   func selects(_ candidate: Candidate) -> Bool {
-    signer.map(candidate.isSigned) ?? true && chain.map(candidate.chains.contains) ?? true
+    if let signer, !candidate.isSigned(by: signer) { return false }
+    guard let chain else { return true }
+    return candidate.chains.contains(chain)
   }
 }
 
