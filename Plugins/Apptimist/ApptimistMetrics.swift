@@ -43,7 +43,7 @@ final class ApptimistMetrics: Sendable {
     metrics.gauge("awd_apptimist_sessions", "Established sessions") { Double(hub.count) }
   }
 
-  /// Counts something that a session tells.
+  /// Counts something that a session reports.
   func count(_ counted: SessionAction.Counted) {
     switch counted {
     case .received(let type): received.add(Int(type))

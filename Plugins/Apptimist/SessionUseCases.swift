@@ -35,7 +35,7 @@ final class SessionUseCases: Sendable {
   let node: NodeID
   let log: Log
   private let directory: AccountDirectory
-  /// Tells the time by which rows may be deleted for their age.
+  /// Returns the time by which rows may be deleted for their age.
   private let expiry: @Sendable () -> Timestamp
   private let lastSession = Atomic<UInt64>(0)
   /// The number of the newest change by another program that was applied.
@@ -242,45 +242,45 @@ extension SessionUseCases {
 
   private func attempt(_ query: Query, for requester: Requester) async throws {
     switch query {
-    case .claim(let key, let reply): reply.fulfil(ephemeralKeys.claim(key))
-    case .register(let new, let reply): reply.fulfil(try await register(new, from: requester))
+    case .claim(let key, let reply): reply.fulfill(ephemeralKeys.claim(key))
+    case .register(let new, let reply): reply.fulfill(try await register(new, from: requester))
     case .start(let origin, let reply):
       let isFirst = try await ephemeralKeys.record(origin.ephemeralKey, usedBy: origin.user)
       let start =
         isFirst
         ? try await store.start(of: origin.user, head: origin.head, max: origin.max) : nil
-      reply.fulfil(start)
+      reply.fulfill(start)
     case .post(let posts, let reply):
-      reply.fulfil(try await messages.deliver(posts, from: requester).outcomes)
+      reply.fulfill(try await messages.deliver(posts, from: requester).outcomes)
     case .truncate(let id, let reply):
-      reply.fulfil(try await messages.truncate(id, from: requester))
+      reply.fulfill(try await messages.truncate(id, from: requester))
     case .vouchers(let subject, let reply):
-      reply.fulfil(try await store.vouchers(of: subject))
+      reply.fulfill(try await store.vouchers(of: subject))
     case .find(let search, let reply):
       let found = try await accounts.search(
         search, behind: nil, max: search.count(upTo: store.limits.found), from: requester.network)
-      reply.fulfil(found.map(\.user))
+      reply.fulfill(found.map(\.user))
     case .file(let request, let reply):
       if case .write(let content?) = request.act, try await !mayStore(content, for: requester) {
-        return reply.fulfil(.refused(.overQuota))
+        return reply.fulfill(.refused(.overQuota))
       }
-      reply.fulfil(
+      reply.fulfill(
         try await files.reply(to: request, by: requester.loggedIn(), in: requester.session))
     case .makeForum(let new, let reply):
-      reply.fulfil(try await makeForum(new, author: requester.loggedIn()))
+      reply.fulfill(try await makeForum(new, author: requester.loggedIn()))
     case .deleteForum(let key, let reply):
-      reply.fulfil(try await files.deleteForum(key, by: requester.loggedIn()))
+      reply.fulfill(try await files.deleteForum(key, by: requester.loggedIn()))
     case .vouch(let subject, let signature, let reply):
-      reply.fulfil(
+      reply.fulfill(
         try await store.vouch(for: subject, by: requester.loggedIn(), signature: signature))
     case .revoke(let subject, let reply):
       try await store.revokeVouch(for: subject, by: requester.loggedIn())
-      reply.fulfil(.done)
-    case .account(let key, let reply): reply.fulfil(try await store.knownAccount(key))
+      reply.fulfill(.done)
+    case .account(let key, let reply): reply.fulfill(try await store.knownAccount(key))
     case .begin(let request, let reply):
-      reply.fulfil(try await begin(request, in: requester.session))
+      reply.fulfill(try await begin(request, in: requester.session))
     case .truncation(let id, let reply):
-      reply.fulfil(try await store.truncation(of: id, user: requester.loggedIn().user))
+      reply.fulfill(try await store.truncation(of: id, user: requester.loggedIn().user))
     case .acknowledge(let position, let id, let isAnswered, let reply):
       let device = Acknowledgement.Device(user: try requester.loggedIn().user, id: id)
       let acknowledgement = Acknowledgement(device: device, position: position)
@@ -289,16 +289,16 @@ extension SessionUseCases {
       } else {
         acknowledgements.record(acknowledgement)
       }
-      reply.fulfil(.done)
-    case .leave(let reply): reply.fulfil(try await leave(requester))
-    case .join(let forum, let reply): reply.fulfil(try await gates.join(forum, requester))
+      reply.fulfill(.done)
+    case .leave(let reply): reply.fulfill(try await leave(requester))
+    case .join(let forum, let reply): reply.fulfill(try await gates.join(forum, requester))
     case .push(let push, let data, let device, let reply):
-      reply.fulfil(try await bind(push, data, device, requester))
+      reply.fulfill(try await bind(push, data, device, requester))
     case .exists(let key, let reply):
-      reply.fulfil(try await store.exists(key) ? .done : .notFound)
-    case .voucherPage(let query, let reply): reply.fulfil(try await lists.vouchers(query))
+      reply.fulfill(try await store.exists(key) ? .done : .notFound)
+    case .voucherPage(let query, let reply): reply.fulfill(try await lists.vouchers(query))
     case .search(let search, let reply):
-      reply.fulfil(try await lists.accounts(search, for: requester.network))
+      reply.fulfill(try await lists.accounts(search, for: requester.network))
     }
   }
 }

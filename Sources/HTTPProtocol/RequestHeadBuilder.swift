@@ -141,7 +141,7 @@ struct RequestHeadBuilder: Sendable {
       name: line.lowerBound..<colon, value: bytes.trimmed(colon + 1..<line.upperBound))
   }
 
-  /// Takes a field: keeps its position and notes what matters for framing and routing.
+  /// Takes a field: keeps its position and records what matters for framing and routing.
   mutating func add(_ field: RequestHead.Field, in head: [UInt8]) throws(RequestFailure) {
     let bytes = head.span
     if fields.isEmpty { fields.reserveCapacity(12) }
@@ -271,7 +271,7 @@ struct RequestHeadBuilder: Sendable {
 
 /// Gathers the head of an HTTP/2 request, field by field (RFC 9113 section 8.3).
 ///
-/// Faults are kept and told at the end: the fields of a header block must all be decoded, or the next block can't be.
+/// Faults are kept and reported at the end: the fields of a header block must all be decoded, or the next block can't be.
 public struct RequestHeadCollector: Sendable {
   private let limits: RequestParser.Limits
   private var bytes: [UInt8] = []

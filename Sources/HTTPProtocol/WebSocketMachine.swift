@@ -217,12 +217,12 @@ public struct WebSocketMachine: Sendable {
   /// True if the peer is known not to read.
   public var isBackedUp: Bool { if case .backedUp = output { true } else { false } }
 
-  /// Takes note that the peer reads too slowly.
+  /// Records that the peer reads too slowly.
   public mutating func becameBackedUp() {
     if case .flowing = output { output = .backedUp(owedPong: nil) }
   }
 
-  /// Takes note that all that was to be sent has been.
+  /// Records that all that was to be sent has been.
   ///
   /// - Returns: the pong that is owed to the peer, if there is one.
   public mutating func drained() -> Action? {
@@ -272,9 +272,9 @@ public struct WebSocketMachine: Sendable {
     return .end(.failed(code), closeFrame: closeFrame, isLast: true)
   }
 
-  /// Takes note that the peer sends nothing more.
+  /// Records that the peer sends nothing more.
   ///
-  /// - Returns: the end, or nil if it has been told before.
+  /// - Returns: the end, or nil if it has been reported before.
   public mutating func peerEnded() -> Action? {
     switch state {
     case .open, .closing:
@@ -385,15 +385,15 @@ extension WebSocketMachine {
     case deliver(WebSocketMessage)
     /// Writes a ping, a pong or a close frame with ``append(_:_:to:)``.
     case write(WebSocketFrame.Opcode, [UInt8])
-    /// Tells the user that the peer has answered the last ping: all that was sent before has arrived.
+    /// Notifies the user that the peer has answered the last ping: all that was sent before has arrived.
     case confirm
-    /// Tells the user that the session is over, after writing a close frame with a payload, if there is one.
+    /// Notifies the user that the session is over, after writing a close frame with a payload, if there is one.
     ///
     /// The driver ends the TCP connection in order if `isLast`; otherwise the machine asks for that later.
     case end(Outcome, closeFrame: [UInt8]?, isLast: Bool)
-    /// Ends the TCP connection in order; the user has been told before.
+    /// Ends the TCP connection in order; the user has been notified before.
     case finish
-    /// Drops the TCP connection; the user is told that the peer does not respond.
+    /// Drops the TCP connection; the user is notified that the peer does not respond.
     case abort
   }
 }

@@ -2,10 +2,10 @@ internal import CNghttp2
 internal import HTTPProtocol
 internal import Transport
 
-/// HTTP/2 on one connection, without I/O (RFC 9113): takes bytes, tells of requests, takes responses, gives bytes.
+/// HTTP/2 on one connection, without I/O (RFC 9113): takes bytes, reports requests, accepts responses, returns bytes.
 ///
 /// nghttp2 reads and writes frames, compresses heads, and keeps streams and their windows. What it lets a peer do beyond its
-/// share is judged here: floods, long heads, responses that aren't taken, requests that don't end.
+/// share is decided here: floods, long heads, responses that aren't taken, requests that don't end.
 final class HTTP2Machine {
   /// The limits and times of a connection; times are in milliseconds.
   struct Limits {
@@ -41,9 +41,9 @@ final class HTTP2Machine {
   /// The progress of the connection's end (RFC 9113 section 6.8).
   enum Departure {
     case none
-    /// The peer was told that the end is near.
+    /// The peer was notified that the end is near.
     case announced(Int64)
-    /// The peer was told the last stream that is served.
+    /// The peer was notified of the last stream that is served.
     case complete
   }
 
@@ -182,7 +182,7 @@ extension HTTP2Machine {
     if taken < 0 {
       switch nghttp2_error(Int32(clamping: taken)) {
       case NGHTTP2_ERR_FLOODED, NGHTTP2_ERR_TOO_MANY_CONTINUATIONS: enhanceYourCalm()
-      // The peer has been told by the callback that refused.
+      // The peer has been notified by the callback that refused.
       case NGHTTP2_ERR_CALLBACK_FAILURE: break
       default: session.terminate(NGHTTP2_PROTOCOL_ERROR)
       }
@@ -250,16 +250,16 @@ extension HTTP2Machine {
     return size <= 4 * max(limits.request.head, 16 << 10) || enhanceYourCalm()
   }
 
-  /// Takes note of a frame that nghttp2 refused.
+  /// Records a frame that nghttp2 refused.
   func receivedFault(_ price: HTTP2Allowance.Charge) -> Bool {
     block = nil
     return charge(price)
   }
 
-  /// Takes note of a frame whose type is unknown.
+  /// Records a frame whose type is unknown.
   func receivedUnknownFrame() -> Bool { charge(.idleFrame) }
 
-  /// Takes note that a frame has come whole; with its CONTINUATIONs, if it was a head.
+  /// Records that a frame has come whole; with its CONTINUATIONs, if it was a head.
   func received(_ header: nghttp2_frame_hd, isHead: Bool) -> Bool {
     if header.type == UInt8(NGHTTP2_HEADERS.rawValue) { block = nil }
     if header.type == UInt8(NGHTTP2_PING.rawValue),
@@ -409,7 +409,7 @@ extension HTTP2Machine {
     stream.isCounted = true
   }
 
-  /// Takes note that a stream has nothing to be sent.
+  /// Records that a stream has nothing to be sent.
   func refund(_ stream: HTTP2Stream) {
     if stream.isCounted { responding -= 1 }
     stream.isCounted = false
@@ -453,7 +453,7 @@ extension HTTP2Machine {
     return true
   }
 
-  /// Takes note that a frame was sent.
+  /// Records that a frame was sent.
   func sent(_ header: nghttp2_frame_hd) {
     if header.type == UInt8(NGHTTP2_GOAWAY.rawValue), case .announced = departure {
       // Its acknowledgement tells that the peer knows. Queued together with the notice it would overtake that.

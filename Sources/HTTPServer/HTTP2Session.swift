@@ -90,7 +90,7 @@ final class HTTP2Session {
     }
   }
 
-  /// Notes that more of a body can be sent, or that it has ended.
+  /// Records that more of a body can be sent, or that it has ended.
   func resume(_ stream: Int32) { unsafe nghttp2_session_resume_data(pointer, stream) }
 
   /// Asks for the body (RFC 9110 section 15.2.1).
@@ -121,7 +121,7 @@ final class HTTP2Session {
     unsafe nghttp2_submit_rst_stream(pointer, HTTP2Session.noFlags, stream, code.rawValue)
   }
 
-  /// Ends the session: the peer is told the last stream that is served, and nothing more is taken.
+  /// Ends the session: the peer is notified of the last stream that is served, and nothing more is taken.
   func terminate(_ code: nghttp2_error_code) {
     unsafe nghttp2_session_terminate_session(pointer, code.rawValue)
   }
@@ -132,7 +132,7 @@ final class HTTP2Session {
   /// Pings the peer, before all else that waits to be sent.
   func ping() { unsafe nghttp2_submit_ping(pointer, HTTP2Session.noFlags, nil) }
 
-  /// Tells the peer the last stream that is served.
+  /// Notifies the peer of the last stream that is served.
   func refuseFurtherStreams() {
     let last = unsafe nghttp2_session_get_last_proc_stream_id(pointer)
     unsafe nghttp2_submit_goaway(

@@ -47,7 +47,7 @@ final class Peer {
     }
   }
 
-  /// Takes note that the peer has sent something.
+  /// Records that the peer has sent something.
   func used() { place.used(at: loop.now) }
 
   /// Returns the origin of a request, as proxies tell it.

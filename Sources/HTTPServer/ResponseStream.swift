@@ -35,11 +35,11 @@ package struct ResponseStreamOpening: Sendable {
 ///
 /// An idle body has no task: it is written to when something happens.
 package protocol ResponseStreamHandler: AnyObject {
-  /// Takes note that all that waited is sent.
+  /// Called when all that waited is sent.
   func drained()
-  /// Takes note that the time given to ``ResponseStream/setTimer(after:)`` is over.
+  /// Called when the time given to ``ResponseStream/setTimer(after:)`` is over.
   func timerFired()
-  /// Takes note that the client has gone, or that the body has ended; nothing is called after this.
+  /// Called when the client has gone, or when the body has ended; nothing is called after this.
   func closed()
 }
 

@@ -69,7 +69,7 @@ final class ServerLoop: @unchecked Sendable {
     guard let connection else { return }
     statistics.accepted.bump()
     guard let peer = Peer(of: connection, core) else { return connection.abort() }
-    connection.companion = peer
+    connection.owner = peer
     connection.turnOwner = peer.isProxy ? nil : WorkOwner(client: peer.network)
     guard isSecure else { return connection.start(HTTP1Connection(connection, peer, self)) }
     connection.start(TLSHandshake(connection, peer, self))
@@ -108,7 +108,7 @@ final class ServerLoop: @unchecked Sendable {
     return true
   }
 
-  /// Takes note of the end of a request.
+  /// Records the end of a request.
   func endRequest(of client: ClientNetwork?) {
     // A task that outlives the loop ends elsewhere.
     guard let client, loop.isCurrent, let count = requests[client] else { return }
@@ -135,9 +135,9 @@ final class ServerLoop: @unchecked Sendable {
 
 /// A protocol that a server speaks on a connection.
 protocol ServedProtocol: ConnectionProtocol {
-  /// Takes note that the server is about to stop.
+  /// Called when the server is about to stop.
   func drain()
-  /// Takes note that memory was given to somebody else, because its owner had most: it is to be freed.
+  /// Records that memory was given to somebody else, because its owner had most: it is to be freed.
   func lostMemory(of owner: ClientNetwork?)
 }
 

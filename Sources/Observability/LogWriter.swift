@@ -165,7 +165,7 @@ private final class LineQueue: Sendable {
         var ready = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
         unsafe poll(&ready, 1, -1)
       } else if errno != EINTR {
-        // Nobody is left who could be told.
+        // Nobody is left to report to.
         return
       }
     }

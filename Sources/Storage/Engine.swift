@@ -14,8 +14,8 @@ struct StoreWork: Sendable {
   let reads: JobQueue<Job<Snapshot>>
   /// Jobs that can be done together; on SQLite none is queued here.
   let batches: JobQueue<Job<Transaction>>
-  /// The signs of life of a node to others by PostgreSQL, in a queue of their own.
-  let signs: JobQueue<Job<Transaction>>
+  /// The heartbeats of a node to others by PostgreSQL, in a queue of their own.
+  let heartbeats: JobQueue<Job<Transaction>>
   let fence = Fence()
   let recorder = StatisticsRecorder()
 
@@ -26,7 +26,7 @@ struct StoreWork: Sendable {
     writes = JobQueue(limit: limit)
     reads = JobQueue(limit: limit)
     batches = JobQueue(limit: limit)
-    signs = JobQueue(limit: limit)
+    heartbeats = JobQueue(limit: limit)
   }
 
   /// Refuses new jobs. Those that are queued are still done.
@@ -34,6 +34,6 @@ struct StoreWork: Sendable {
     reads.close()
     writes.close()
     batches.close()
-    signs.close()
+    heartbeats.close()
   }
 }

@@ -107,13 +107,13 @@ internal import Platform
   }
 
   /// Changes this node's row among the nodes, on a connection of PostgreSQL's that is for nothing else.
-  nonisolated(nonsending) func sign<Value: Sendable>(
+  nonisolated(nonsending) func writeHeartbeat<Value: Sendable>(
     _ body: @escaping @Sendable (borrowing Transaction) throws -> Value
   ) async throws -> Value {
     try await unsafe withUnsafeThrowingContinuation { continuation in
       _ = Self.queue(
         Operation(body, isolation: .rowLocks) { unsafe continuation.resume(with: $0) },
-        in: work.signs, for: nil)
+        in: work.heartbeats, for: nil)
     }
   }
 

@@ -36,7 +36,7 @@ package final class Connection {
   /// True if bytes that the peer sent before a write failed are still read for a while, such as a server's close frame.
   package var readsAfterFailedWrite = false
   /// An object that lives as long as the connection has its descriptor, such as its place in a budget.
-  package var companion: AnyObject?
+  package var owner: AnyObject?
   /// The owner of the connection's turns; nil if all its turns are its own, as those of a proxy.
   package var turnOwner: WorkOwner?
 
@@ -281,7 +281,7 @@ package final class Connection {
     shutdown(descriptor, Int32(SHUT_WR))
   }
 
-  /// Takes note that the socket takes nothing more.
+  /// Called when the socket takes nothing more.
   func writingFailed() {
     guard readsAfterFailedWrite, isReading, isReceiving else { return close() }
     if life == .open { lingerDeadline = loop.now + Connection.lingerTime }
@@ -381,21 +381,21 @@ package protocol ConnectionProtocol: AnyObject {
   ///
   /// - Parameter input: the bytes, valid during the call.
   func received(_ input: RawSpan)
-  /// Takes note that the peer sends nothing more.
+  /// Called when the peer sends nothing more.
   func peerEnded()
-  /// Takes note that all that waited to be sent is sent.
+  /// Called when all that waited to be sent is sent.
   func drained()
-  /// Notes that the socket did not take all. It may be called many times until ``drained()``.
+  /// Called when the socket did not take all. It may be called many times until ``drained()``.
   func outputWaits()
-  /// Takes note that the turn has come which ``Connection/awaitTurn()`` asked for.
+  /// Called when the turn has come which ``Connection/awaitTurn()`` asked for.
   func turnCame()
   /// Looks at the clock, several times a second.
   func tick()
-  /// Takes note that the connection is over; nothing is called after this.
+  /// Called when the connection is over; nothing is called after this.
   func ended()
-  /// Takes note that the TLS handshake is complete.
+  /// Called when the TLS handshake is complete.
   func secured()
-  /// Takes note that TLS has failed; the connection is finished afterwards.
+  /// Called when TLS has failed; the connection is finished afterwards.
   func tlsFailed(_ failure: TLSFailure)
 }
 
@@ -509,7 +509,7 @@ package struct RateWindow: Sendable {
     self.count = count
   }
 
-  /// Judges the window if it is long enough, and begins the next one.
+  /// Evaluates the window if it is long enough, and begins the next one.
   ///
   /// - Parameters:
   ///   - count: the number of bytes that have moved by now, since the same beginning as before.

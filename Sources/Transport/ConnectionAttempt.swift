@@ -107,7 +107,7 @@ package final class ConnectionAttempt {
     unsafe Unmanaged.passUnretained(self).release()
     unsafe request.deallocate()
     state = .unresolvable
-    // Told by the timer, not before the caller has the attempt.
+    // Reported by the timer, not before the caller has the attempt.
     timer?.start(after: .zero)
   }
 
@@ -204,7 +204,7 @@ func socketError(of socket: Int32) -> Int32 {
   return code
 }
 
-/// Tells when a descriptor can be read or written; touched on its loop's thread only.
+/// Reports when a descriptor can be read or written; touched on its loop's thread only.
 @safe
 package final class SocketWatch {
   /// The events that are watched for, or have come.

@@ -413,7 +413,7 @@ struct TurnRecord {
   /// The duration of the longest turn, in milliseconds.
   var longest: Int { Int(max(present, previous)) }
 
-  /// Takes note of a turn.
+  /// Records a turn.
   ///
   /// - Parameters:
   ///   - duration: its duration in milliseconds.

@@ -158,7 +158,7 @@ package final class TLSEndpoint {
     return true
   }
 
-  /// Tells the peer that nothing more will be sent.
+  /// Notifies the peer that nothing more will be sent.
   func shutDown() {
     guard !isShut else { return }
     isShut = true

@@ -60,7 +60,7 @@ internal import TestSupport
       let refused = try TestDevice(TestUser(), to: server)
       try refused.send(try refused.user.new())
       #expect(try await refused.next() == .closed(1008))
-      // Who has an account comes in as ever.
+      // A user with an account logs in as before.
       try await TestDevice.established(user, on: server).settle()
     }
   }

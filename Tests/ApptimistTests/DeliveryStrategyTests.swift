@@ -280,7 +280,7 @@ private struct Side: Sendable {
     store = ApptimistStore(
       store: database, limits: limits, wakes: .test(database, clock))
     if database.isShared {
-      try await NodeRegistry(node, named: "test", version: "1", in: database).stay()
+      try await NodeRegistry(node, named: "test", version: "1", in: database).sendHeartbeat()
     }
     directory = AccountDirectory(store)
     let hub = SessionHub(limit: 1)

@@ -398,7 +398,7 @@ private final class TokenEndpoint: Responder {
       #expect(try await parts.join(2) == .internalError)
       try await parts.recheckGates()
       #expect(try await parts.readers() == [4, 5])
-      // Who becomes a moderator meanwhile stays, and who joins.
+      // Users who became moderators or joined meanwhile stay.
       endpoint.state.withLock {
         $0.first = {
           _ = try await parts.store.write(keys: [4], to: "moderators", of: Self.forum, by: 1)

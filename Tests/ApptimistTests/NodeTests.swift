@@ -136,7 +136,7 @@ internal import Testing
       try await waitUntil { try await Self.sessions(nodes[1]) == 1 }
       try await nodes[1].store.write { try $0.execute("DELETE FROM store_nodes") }
       #expect(try await Self.sessions(nodes[1]) == 0)
-      for node in nodes { try await node.stay() }
+      for node in nodes { try await node.sendHeartbeat() }
       try await waitUntil { try await Self.sessions(nodes[1]) == 1 }
       session.socket.cut()
       try await waitUntil { try await Self.sessions(nodes[1]) == 0 }

@@ -165,7 +165,7 @@ struct OIDCTests {
     }
     #expect(reason.contains(words), "\(reason)")
     try await issuer.control("mode", ["is": "good"])
-    // Who comes next is told the same at once, and the one after the pause is served.
+    // The next client gets the same answer at once, and the one after the pause is served.
     let again = try await issuer.decision("RS256", by: provider)
     #expect(again == .unavailable(reason: reason))
     #expect(try await issuer.requests == 0)

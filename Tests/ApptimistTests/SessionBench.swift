@@ -101,7 +101,7 @@ final class Bench {
   }
 
   func reply(_ reply: SessionReply) throws -> [Did] {
-    if isAsking { open.removeFirst().fulfil(reply) }
+    if isAsking { open.removeFirst().fulfill(reply) }
     return try handle(.replied)
   }
 

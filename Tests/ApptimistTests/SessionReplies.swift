@@ -26,25 +26,25 @@ enum SessionReply {
 
 extension Query {
   /// Fills in the reply; one of another kind is none.
-  func fulfil(_ reply: SessionReply) {
+  func fulfill(_ reply: SessionReply) {
     switch (self, reply) {
-    case (.claim(_, let promise), .claimed(let isClaimed)): promise.fulfil(isClaimed)
-    case (.account(_, let promise), .account(let account)): promise.fulfil(account)
-    case (.start(_, let promise), .started(let position)): promise.fulfil(position)
-    case (.start(_, let promise), .claimed(false)): promise.fulfil(nil)
+    case (.claim(_, let promise), .claimed(let isClaimed)): promise.fulfill(isClaimed)
+    case (.account(_, let promise), .account(let account)): promise.fulfill(account)
+    case (.start(_, let promise), .started(let position)): promise.fulfill(position)
+    case (.start(_, let promise), .claimed(false)): promise.fulfill(nil)
     case (.post(_, let promise), .posted(let positions)):
-      promise.fulfil(positions.map { .queued(isKnown: false, own: $0, isOwnNew: true) })
-    case (.post(_, let promise), .outcomes(let outcomes)): promise.fulfil(outcomes)
-    case (.truncate(_, let promise), .truncated(let truncation)): promise.fulfil(truncation)
-    case (.vouchers(_, let promise), .vouchers(let keys)): promise.fulfil(keys)
-    case (.find(_, let promise), .found(let users)): promise.fulfil(users)
-    case (.file(_, let promise), .file(let reply)): promise.fulfil(reply)
-    case (.begin(_, let promise), .began(let start)): promise.fulfil(start)
-    case (.truncation(_, let promise), .position(let position)): promise.fulfil(position)
+      promise.fulfill(positions.map { .queued(isKnown: false, own: $0, isOwnNew: true) })
+    case (.post(_, let promise), .outcomes(let outcomes)): promise.fulfill(outcomes)
+    case (.truncate(_, let promise), .truncated(let truncation)): promise.fulfill(truncation)
+    case (.vouchers(_, let promise), .vouchers(let keys)): promise.fulfill(keys)
+    case (.find(_, let promise), .found(let users)): promise.fulfill(users)
+    case (.file(_, let promise), .file(let reply)): promise.fulfill(reply)
+    case (.begin(_, let promise), .began(let start)): promise.fulfill(start)
+    case (.truncation(_, let promise), .position(let position)): promise.fulfill(position)
     case (.voucherPage(_, let promise), .voucherPage(let items, let next)):
-      promise.fulfil(.success(ListPage(items: items, next: next)))
+      promise.fulfill(.success(ListPage(items: items, next: next)))
     case (.search(_, let promise), .accountPage(let items, let next)):
-      promise.fulfil(.success(ListPage(items: items, next: next)))
+      promise.fulfill(.success(ListPage(items: items, next: next)))
     case (.register(_, let promise), .outcome(let code)),
       (.makeForum(_, let promise), .outcome(let code)),
       (.deleteForum(_, let promise), .outcome(let code)),
@@ -54,9 +54,9 @@ extension Query {
       (.push(_, _, _, let promise), .outcome(let code)),
       (.exists(_, let promise), .outcome(let code)), (.leave(let promise), .outcome(let code)),
       (.join(_, let promise), .outcome(let code)):
-      promise.fulfil(code)
-    case (.voucherPage(_, let promise), .outcome(let code)): promise.fulfil(.failure(code))
-    case (.search(_, let promise), .outcome(let code)): promise.fulfil(.failure(code))
+      promise.fulfill(code)
+    case (.voucherPage(_, let promise), .outcome(let code)): promise.fulfill(.failure(code))
+    case (.search(_, let promise), .outcome(let code)): promise.fulfill(.failure(code))
     default: break
     }
   }

@@ -234,7 +234,7 @@ internal import Platform
     #expect(try await store.account(key)?.user.flags == .signed)
     #expect(try await store.accounts(uid: vectors.uid, behind: nil, max: 5).count == 1)
 
-    // Who is disabled makes no other account with the same wallet.
+    // A disabled user makes no other account with the same wallet.
     #expect(try await store.setDisabled(true, key, at: Self.now))
     let disabled = await #expect(throws: AccountService.Refusal.self) {
       try await register(wallets, token, uid: vectors.uid)

@@ -47,7 +47,7 @@ struct TestServer: Sendable {
     let (made, configuration) = try Self.context(toml, folder, store, publicURL: publicURL)
     var context = made
     if case .postgreSQL(let address) = location {
-      try await stay(context.node, store)
+      try await sendHeartbeat(context.node, store)
       context.bus =
         polls
         ? PollingBus(every: .milliseconds(100))
@@ -90,11 +90,11 @@ struct TestServer: Sendable {
     return (context, configuration)
   }
 
-  /// Says that the node is there.
-  func stay() async throws { try await Self.stay(node, store) }
+  /// Records that the node is alive.
+  func sendHeartbeat() async throws { try await Self.sendHeartbeat(node, store) }
 
-  private static func stay(_ node: NodeID, _ store: Store) async throws {
-    try await registry(node, store).stay()
+  private static func sendHeartbeat(_ node: NodeID, _ store: Store) async throws {
+    try await registry(node, store).sendHeartbeat()
   }
 
   private static func registry(_ node: NodeID, _ store: Store) -> NodeRegistry {

@@ -98,7 +98,7 @@ final class Version2Bench {
   }
 
   func reply(_ reply: SessionReply) throws -> [Did] {
-    open?.fulfil(reply)
+    open?.fulfill(reply)
     return try handle(.replied)
   }
 

@@ -105,7 +105,7 @@ extension Version2.DeviceID {
     let store = ApptimistStore(
       store: plain.store, limits: plain.limits, wakes: .test(plain.store, clock, limits))
     if store.store.isShared {
-      try await NodeRegistry(node, named: "test", version: "1", in: store.store).stay()
+      try await NodeRegistry(node, named: "test", version: "1", in: store.store).sendHeartbeat()
     }
     return store
   }

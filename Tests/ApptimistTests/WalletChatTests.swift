@@ -162,7 +162,7 @@ internal import Testing
     #expect(!bob.output.contains("unseen"))
   }
 
-  /// Who fills slots, or knows the code only, gets nothing.
+  /// Somebody who fills slots, or knows the code only, gets nothing.
   @Test func linksAreForTheirTwoDevices() async throws {
     let service = try await ChatService()
     let ann = try service.chat("ann", ["--name", "Ann"])

@@ -18,7 +18,7 @@ internal import Testing
     try anna.say("hello")
     try anna.waitUntilSent()
 
-    // Who isn't known yet asks, and is allowed.
+    // A stranger asks, and is allowed.
     try bert.open(anna, in: "Requests")
     #expect(try bert.isShown("#answer"))
     #expect(try !bert.isShown("#compose"))

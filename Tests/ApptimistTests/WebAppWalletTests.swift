@@ -117,7 +117,7 @@ extension WebAppBrowserTests {
     try bert.say("hello")
     try anna.sees(["before", "hello, holder", "hello"])
 
-    // Who holds it no more is told, and comes back.
+    // A user who no longer holds it is notified, and comes back.
     #expect(try bert.browser.evaluate("document.querySelector('#warning').textContent") == "")
     try await chain.set(holder, to: "0")
     try await Task.sleep(for: .seconds(5))

@@ -145,7 +145,7 @@ struct SignInTests {
         one.message, one.signature, rules, one.nonce, try Self.moment(one.time))
     }
     for one in all.verified {
-      // That one is judged two years before it was made, which only we look at.
+      // That one is evaluated two years before it was made, which only we look at.
       #expect(try refusal(one) == (one.name == "expired message" ? "future" : nil), "\(one.name)")
       let message = try SignInMessage(parsing: Array(one.message.utf8))
       let signature = try #require(Hex.decode(one.signature.utf8))

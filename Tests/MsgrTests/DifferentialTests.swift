@@ -166,7 +166,8 @@ private struct Site {
     let node = Self.nodes[0]
     if store.isShared {
       for (index, node) in Self.nodes.enumerated() {
-        try await NodeRegistry(node, named: "test \(index)", version: "1", in: store).stay()
+        try await NodeRegistry(node, named: "test \(index)", version: "1", in: store)
+          .sendHeartbeat()
       }
     }
     var pushes = PushFixture.queue

@@ -38,7 +38,7 @@ struct Fixture: Sendable {
       location ?? TestStore.location("\(folder.path)/awd.sqlite3"),
       migrations: MsgrService.migrations)
     let registry = NodeRegistry(node, named: "test", version: "1", in: store)
-    if store.isShared { try await registry.stay() }
+    if store.isShared { try await registry.sendHeartbeat() }
     if case .postgreSQL(let address) = location {
       bus =
         polls

@@ -217,7 +217,7 @@ internal import Platform
             }
           }
         }
-        // Three outboxes take and settle what there is meanwhile.
+        // Three outboxes lease and complete what there is meanwhile.
         for node in nodes {
           group.addTask {
             let service = node.fixture.service.service
@@ -293,7 +293,8 @@ internal import Platform
       try await store.write { try $0.execute("DELETE FROM store_nodes") }
       #expect(try await streams() == 0)
       for node in nodes {
-        try await NodeRegistry(node.fixture.node, named: "test", version: "1", in: store).stay()
+        try await NodeRegistry(node.fixture.node, named: "test", version: "1", in: store)
+          .sendHeartbeat()
       }
       try await waitUntil { try await streams() == 1 }
       stream.cut()

@@ -212,7 +212,7 @@ internal import Platform
     }
     #expect(try await wallet.login(at: fixture, on: "z").status == 429)
     #expect(metrics.render().contains(#"awd_msgr_refused_logins_total{reason="forbidden"} 3"#))
-    // Who needs no signature goes on, and so do other networks.
+    // Users who need no signature go on, and so do other networks.
     #expect(try await fixture.post("/msgr/wallet", [:], token: bert).status == 200)
     var fields = try await wallet.proof(at: fixture)
     fields["DeviceID"] = Fixture.device("z")

@@ -21,18 +21,18 @@ internal import Platform
     let database = try databases.make()
     let store = try await database.open()
     let (a, b) = (node("a", store), node("b", store))
-    #expect(try await !a.stay())
-    #expect(try await !b.stay())
-    #expect(try await a.stay())
+    #expect(try await !a.sendHeartbeat())
+    #expect(try await !b.sendHeartbeat())
+    #expect(try await a.sendHeartbeat())
     #expect(try await names(store) == ["a", "b"])
     try await age("b", store)
     try await a.markDead()
     #expect(try await names(store) == ["a"])
-    #expect(try await !b.stay())
+    #expect(try await !b.sendHeartbeat())
     // Nobody buries it, but it wasn't seen for too long.
     try await age("b", store)
-    #expect(try await !b.stay())
-    #expect(try await b.stay())
+    #expect(try await !b.sendHeartbeat())
+    #expect(try await b.sendHeartbeat())
     #expect(try await names(store) == ["a", "b"])
     await a.leave()
     await b.leave()
@@ -63,7 +63,7 @@ internal import Platform
     // One that the old node can live with, and one that it can't.
     let expanded = first + [Self.step(highest + 1, needs: highest)]
     try await database.open(expanded).close()
-    #expect(try await node.stay())
+    #expect(try await node.sendHeartbeat())
     let contracted = expanded + [Self.step(highest + 2)]
     let refusal = await #expect(throws: StoreError.self) { try await database.open(contracted) }
     #expect(refusal?.code == .incompatibleSchema)
@@ -71,7 +71,7 @@ internal import Platform
     // Another one takes it for dead, and migrates; it comes back, and writes nothing.
     try await age("old", old)
     try await database.open(contracted).close()
-    await #expect(throws: NodeRegistry.Mismatch.self) { try await node.stay() }
+    await #expect(throws: NodeRegistry.Mismatch.self) { try await node.sendHeartbeat() }
     let fenced = await #expect(throws: StoreError.self) {
       try await old.write { try $0.execute("DELETE FROM store_probe") }
     }
@@ -89,7 +89,7 @@ internal import Platform
     async let write: Void = store.writeProbe()
     try await Task.sleep(for: .milliseconds(200))
     #expect(store.statistics.writesCommitted == before)
-    try await node.stay()
+    try await node.sendHeartbeat()
     try await write
     #expect(store.statistics.writesCommitted > before)
     await store.close()

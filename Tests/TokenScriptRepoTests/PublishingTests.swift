@@ -68,7 +68,7 @@ internal import XMLSecurity
     // A certificate with the shop's name is no key of the shop's.
     #expect(try await send(server, sign(.impostor, at: Self.now + 5)).status == .forbidden)
     #expect(try await server.get(Self.place).bytes == present)
-    // Who signed what is served may replace it, here and in another version.
+    // The signer of what is served may replace it, here and in another version.
     let newer = try sign(at: Self.now + 5)
     #expect(try await send(server, newer).status == .ok)
     #expect(try await server.get(Self.place).bytes == newer)

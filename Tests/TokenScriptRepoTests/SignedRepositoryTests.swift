@@ -29,7 +29,7 @@ internal import XMLSecurity
     let tolerant = try await fixture.server("signature = \"warn\"")
     #expect(try await tolerant.get("/2019/06/\(alice)").status == .ok)
     #expect(try await tolerant.get("/2019/07/\(alice)").status == .ok)
-    // A verdict under one setting does not count under another.
+    // A result under one setting does not count under another.
     let strict = try await fixture.server()
     #expect(try await strict.get("/2019/06/\(alice)").status == .notFound)
   }
@@ -241,7 +241,7 @@ internal import XMLSecurity
     }
     let store = try await fixture.store()
     _ = try await fixture.server(store: store)
-    // A stored verdict that no check would give shows that no check was made.
+    // A stored result that no check would give shows that no check was made.
     try await store.write { transaction in
       try transaction.execute("UPDATE tokenscript_files SET signer = 'remembered.example'")
     }

@@ -171,7 +171,7 @@ internal import XMLSecurity
     }
   }
 
-  /// Who has a role is refused until the chain has been asked, and then taken.
+  /// Holders of a role are refused until the chain has been asked, and then accepted.
   @Test func aRefusedKeyIsAskedFor() async throws {
     try fixture.write("a.tsml", bytes: Signer.rival.sign(text(), at: 1_600_000_000))
     try await withChain("[tokenscript.publish]\npolicy = \"known\"") { chain, server, ask in

@@ -38,7 +38,7 @@ final class ClientAccounting: Sendable {
   let joining: Budget<ClientAccount>
   /// The sessions that are logged in.
   let sessions: Budget<ClientAccount>
-  /// Tells the time.
+  /// Returns the time.
   let now: @Sendable () -> Timestamp
   private let limits: ClientLimits
   private let lastHour: AttemptTable

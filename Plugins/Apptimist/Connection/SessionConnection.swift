@@ -76,7 +76,7 @@ final class SessionConnection: WebSocketHandler, HubMember, @unchecked Sendable 
     if queries == 0 { released = received }
   }
 
-  /// Takes note that a query is done, and with it all that had come when it began but what waits for it.
+  /// Records that a query is done, and with it all that had come when it began but what waits for it.
   private func finishQuery(begunAt mark: Int) {
     queries -= 1
     let done = session.isWaiting ? min(mark, received - lastReceived) : mark

@@ -249,7 +249,7 @@ struct SharedSessions: Sendable {
     link.notify(notification.position, of: notification.user, on: notification.nodes)
   }
 
-  /// Tells other nodes that an account has no version 1 any more. Their sessions of version 1 find out when they read, too.
+  /// Notifies other nodes that an account has no version 1 any more. Their sessions of version 1 find out when they read, too.
   func closedVersion1(of user: EncryptionPublicKey) async {
     guard let nodes = try? await store.nodes(of: user) else { return }
     link.notify(SessionRegistry.Message.closedVersion1.content, of: user, on: nodes)

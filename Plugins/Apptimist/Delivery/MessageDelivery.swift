@@ -6,7 +6,7 @@ internal import Observability
 internal import Platform
 internal import ServiceKit
 
-/// Delivers posts to mailboxes, and tells the recipients' sessions.
+/// Delivers posts to mailboxes, and notifies the recipients' sessions.
 struct MessageDelivery: Sendable {
   /// The bytes of copies for forums after which they are delivered before those of further posts are
   /// made.
@@ -34,7 +34,7 @@ struct MessageDelivery: Sendable {
 
   /// Delivers a user's posts, in order, to all who get them: on disk, and then to their sessions.
   ///
-  /// - Parameter requester: the session that sent them, which is not told of them.
+  /// - Parameter requester: the session that sent them, which is not notified of them.
   /// - Returns: what became of each post.
   func deliver(_ posts: [Post], from requester: Requester) async throws -> PostOutcomes {
     var outcomes = PostOutcomes(count: posts.count)
@@ -76,7 +76,7 @@ struct MessageDelivery: Sendable {
     return outcomes
   }
 
-  /// Records whom a user has written to, before the user is told that it was sent.
+  /// Records whom a user has written to, before the user is notified that it was sent.
   private func recordContact(
     _ contact: EncryptionPublicKey, of login: AccountLogin
   ) async throws {
@@ -92,7 +92,7 @@ struct MessageDelivery: Sendable {
     guard let readers = forum.readers(for: post.message.from),
       !forum.isClosed || post.origin != .version1
     else { return .failure(.notPermitted) }
-    // Nobody is told, and nothing need be opened.
+    // Nobody is notified, and nothing need be opened.
     if readers.isEmpty, post.origin == .version1 { return .success([]) }
     if try await isRefusedNewcomer(post.message.from) { return .failure(.overQuota) }
     if !readers.isEmpty, !clients.mayPost(post.size * readers.count, by: post.message.from) {
@@ -148,12 +148,12 @@ struct MessageDelivery: Sendable {
     for (piece, results) in zip(pieces, await store.deliver(pieces, from: login)) {
       let delivered: DeliveredPiece
       do { delivered = try results.get() } catch {
-        // Sessions are told of the pieces behind it all the same: those are on the disk.
+        // Sessions are notified of the pieces behind it all the same: those are on the disk.
         failure = failure ?? error
         continue
       }
       for notification in delivered.notifications {
-        // Sessions that a closing on another node has ended are closed before this node's are told.
+        // Sessions that a closing on another node has ended are closed before this node's are notified.
         if notification.isClosed { await hub.closeVersion1(of: notification.user) }
         nodes?.notify(notification)
       }
@@ -198,7 +198,7 @@ struct MessageDelivery: Sendable {
     return pieces + [copies[start...]]
   }
 
-  /// Deletes the content of a message in the requester's mailbox, and tells the user's other sessions.
+  /// Deletes the content of a message in the requester's mailbox, and notifies the user's other sessions.
   func truncate(_ id: MessageID, from requester: Requester) async throws -> Truncation {
     let login = try requester.loggedIn()
     let (truncation, others) = try await store.truncate(id, of: login)
@@ -294,8 +294,8 @@ struct PostOutcomes {
   }
 }
 
-/// Logins of users with those whom they are known to have written to: the store need not be asked at each message. Who takes an
-/// account over has another login, and the contacts of the one before are none of theirs.
+/// Logins of users with those whom they are known to have written to: the store need not be asked at each message. Somebody who
+/// takes an account over has another login, and the contacts of the one before are none of theirs.
 final class RecentContacts: Sendable {
   private struct Pair: Hashable {
     let login: AccountLogin

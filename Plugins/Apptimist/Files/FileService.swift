@@ -28,7 +28,7 @@ final class FileService: Sendable {
   ///   - node: this node, or nil if the store is this process's own.
   ///   - gateChains: the chains on which somebody's tokens can be asked for.
   ///   - locks: an empty table, with its limits.
-  ///   - clock: tells the time by which leases end.
+  ///   - clock: returns the time by which leases end.
   init(
     _ store: ApptimistStore, _ directory: AccountDirectory, keys: ServiceKeys, node: NodeID?,
     gateChains: Set<ChainID>, locks: LockTable,

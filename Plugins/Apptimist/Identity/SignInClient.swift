@@ -73,7 +73,7 @@ struct SignInClient: Sendable {
   /// - Parameters:
   ///   - body: JSON with `address`, `chain`, `encryptionKey` and `authenticationKey`, or with `message` and `signature`.
   ///   - network: the client's, whose site takes turns with others at a chain's endpoint.
-  ///   - isKnown: tells whether there is an account with a uid for which its wallet has signed.
+  ///   - isKnown: returns whether there is an account with a uid for which its wallet has signed.
   ///   - mayQuery: says whether a chain's endpoint may be asked.
   func respond(
     to body: [UInt8], from network: ClientNetwork?, isKnown: (String) async throws -> Bool,

@@ -254,10 +254,10 @@ enum SessionAction: Sendable {
   case send([UInt8], Sent)
   /// Find out the reply to a query.
   case perform(Query)
-  /// Tell the session of further entries in the mailbox of the user who has logged in, ask what follows in that user's
+  /// Notify the session of further entries in the mailbox of the user who has logged in, ask what follows in that user's
   /// name, and take long messages from now on.
   indirect case join(AccountLogin)
-  /// Tell the session when some time is over; an earlier such time is forgotten.
+  /// Notify the session when some time is over; an earlier such time is forgotten.
   case wait(Duration)
   /// Begin the close handshake with a code.
   case close(UInt16)

@@ -11,7 +11,7 @@ final class QueryReply<Value: Sendable>: Sendable {
   /// The reply, or nil if the query failed; nothing was changed then.
   var value: Value? { state.withLock { $0 } }
 
-  func fulfil(_ value: Value) { state.withLock { $0 = value } }
+  func fulfill(_ value: Value) { state.withLock { $0 = value } }
 }
 
 /// Something that a session needs to know, or to have done, before it goes on.

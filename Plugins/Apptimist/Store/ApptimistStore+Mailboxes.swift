@@ -8,7 +8,7 @@ extension ApptimistStore {
     _ pieces: [ArraySlice<MessageCopy>], from login: AccountLogin
   ) async -> [Result<DeliveredPiece, any Error>] { await deliveries.deliver(pieces, from: login) }
 
-  /// Deletes a message's content from a user's mailbox; its place stays, and the stream tells it.
+  /// Deletes a message's content from a user's mailbox; its place stays, and the stream reports it.
   ///
   /// - Parameter login: of the user who asks for it; nothing is changed if it holds no more.
   /// - Returns: the result, and the nodes to be notified of a new truncation.
@@ -297,7 +297,7 @@ extension ApptimistStore {
     UInt64(bitPattern: try snapshot.history())
   }
 
-  /// Looks up the position at which a user's stream tells of a truncation; zero if it is not known.
+  /// Looks up the position at which a user's stream reports a truncation; zero if it is not known.
   func truncation(of id: MessageID, user: EncryptionPublicKey) async throws -> MailboxPosition {
     try await store.read { snapshot in
       guard let number = try userNumber(of: user, snapshot) else { return .zero }

@@ -11,8 +11,8 @@ extension ApptimistStore {
     let isClosed: Bool
   }
 
-  /// Looks up how far the mailboxes of users have got, and which of them have no version 1 any more. Who can't log in any more
-  /// is left out.
+  /// Looks up how far the mailboxes of users have got, and which of them have no version 1 any more. Users who
+  /// can't log in any more are left out.
   func states(of users: [EncryptionPublicKey]) async throws -> [UserState] {
     let keys = users.flatMap(\.bytes)
     return try await store.read { snapshot in

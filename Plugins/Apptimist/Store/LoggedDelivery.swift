@@ -80,7 +80,7 @@ final class LoggedDelivery: DeliveryStrategy {
     // Taken out while it is changed: shared it would be copied, and a failure leaves nothing of the changes.
     var deliveries = try pending.withLock { $0.take() } ?? mailboxes.pending(transaction)
     let value = try body(&deliveries, transaction)
-    // Before anybody can be told of it.
+    // Before anybody can be notified of it.
     let added = deliveries.removeAdded()
     lacking.withLock { $0?.formUnion(added) }
     pending.withLock { $0 = deliveries }

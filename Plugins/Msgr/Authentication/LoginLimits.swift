@@ -63,7 +63,7 @@ final class FailedLogins: Sendable {
     case site(String)
   }
 
-  /// A failed login, as nodes tell each other.
+  /// A failed login, as nodes send it to each other.
   struct Failure: Hashable, Sendable {
     let login: Login
     let isFamiliar: Bool
@@ -160,7 +160,7 @@ final class FailedLogins: Sendable {
 extension FailedLogins.Place {
   private static let devicePrefix = "device "
 
-  /// The place in words, as nodes tell each other.
+  /// The place in words, as nodes send it to each other.
   var words: String {
     switch self {
     case .network(let network): network?.description ?? ""

@@ -52,7 +52,7 @@ final class PasswordVerifier: Sendable {
   private let verified: VerifiedPasswords
   private let threads: ThreadPool
   private let failures: FailedLogins
-  /// Tells other nodes of a failed login.
+  /// Notifies other nodes of a failed login.
   private let publishFailure: @Sendable (FailedLogins.Failure) -> Void
   private let report: RefusalReport
   /// The hash that is verified when there is no such account, so that it takes as long as when there is one.

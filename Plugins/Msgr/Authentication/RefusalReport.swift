@@ -3,7 +3,7 @@ internal import Budgets
 internal import Observability
 internal import Platform
 
-/// Tells the operator of failed logins and refused registrations: by reason in the metrics, and as lines of the log.
+/// Reports failed logins and refused registrations to the operator: by reason in the metrics, and as lines of the log.
 ///
 /// A network causes some lines a minute at most, so that one that knocks all the time doesn't fill the log. The metrics
 /// count what the log leaves out.

@@ -155,7 +155,7 @@ struct MessageText: Hashable, Sendable {
   /// Takes a stored text, which was checked before it was stored.
   init(stored text: String) { self.text = text }
 
-  /// The message that tells the recipient of an add request about it.
+  /// The message that notifies the recipient of an add request.
   static func addRequest(from name: UserName) -> MessageText {
     MessageText(stored: "\(name.text) wants to add you")
   }

@@ -192,7 +192,7 @@ extension MsgrRoutes {
     }
   }
 
-  /// Returns whether a program gives a message up for good when it is told that it sends too often.
+  /// Returns whether a program gives a message up for good when it learns that it sends too often.
   static func givesUpTooSoon(_ head: RequestHead) -> Bool {
     head.value(userAgent)?.hasPrefix("Alertmanager/") ?? false
   }

@@ -84,13 +84,13 @@ enum PublicationReader {
     return TextEncoding.decode(body, as: charset).flatMap { JSONValue(parsing: Array($0.utf8)) }
   }
 
-  /// Returns the media type of a request's body in lower case, without parameters; empty if none is told.
+  /// Returns the media type of a request's body in lower case, without parameters; empty if there is none.
   static func mediaType(of head: RequestHead) -> String {
     let value = head.value(.contentType) ?? ""
     return value.prefix { $0 != ";" && $0 != " " }.lowercased()
   }
 
-  /// Returns the charset that a request tells of its body.
+  /// Returns the charset that a request states for its body.
   static func charset(of head: RequestHead) -> String? {
     let parameters = (head.value(.contentType) ?? "").split(separator: ";").dropFirst()
     for parameter in parameters {

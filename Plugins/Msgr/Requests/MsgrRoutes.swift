@@ -218,7 +218,7 @@ struct MsgrRoutes: Sendable {
     }
   }
 
-  /// Carries out a request. Only a caller with good credentials is told of faults in the other fields.
+  /// Carries out a request. Only a caller with good credentials gets to know faults in the other fields.
   private func answer<Value>(
     _ request: Request, name field: FieldID = .username, _ act: (FieldRequest) async throws -> Value
   ) async throws -> Value {

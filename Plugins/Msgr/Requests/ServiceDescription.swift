@@ -14,7 +14,7 @@ struct ServiceDescription: Sendable {
 
   /// Takes the description that is built into the program.
   ///
-  /// - Parameter clock: tells the time; the present time counts as the time of modification, as the program may have been
+  /// - Parameter clock: returns the time; the present time counts as the time of modification, as the program may have been
   ///   replaced.
   init(clock: @escaping @Sendable () -> Timestamp) {
     let digest = SHA256.hash(Resource(msgr_openapi_json()).bytes)

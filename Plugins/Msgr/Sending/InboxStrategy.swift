@@ -119,7 +119,8 @@ struct SharedInboxStrategy: InboxStrategy {
       """, name)
   }
 
-  /// A sender waits for this, and then finds the stream: a message is read when the stream begins, or told to it.
+  /// A sender waits for this, and then finds the stream: a message is read when the stream begins, or the stream is
+  /// notified of it.
   func begin(
     _ stream: Int64, of token: BoundToken, after start: MessageID,
     _ transaction: borrowing Transaction

@@ -52,7 +52,7 @@ final class MessageService: Sendable {
   let signup: Signup
   let randomBytes: @Sendable (Int) -> [UInt8]
   let accepted: Counter
-  /// Tells the time by which rows may be deleted for their age.
+  /// Returns the time by which rows may be deleted for their age.
   private let expiry: @Sendable () -> Timestamp
 
   init(_ context: ServiceContext, _ configuration: MsgrConfiguration) throws {
@@ -212,7 +212,7 @@ final class MessageService: Sendable {
     }
   }
 
-  /// Notes that the caller has read everything from another user up to a message, and tells the caller's other streams.
+  /// Records that the caller has read everything from another user up to a message, and notifies the caller's other streams.
   func read(from sender: UserName, upTo last: MessageID, by credentials: Credentials) async throws {
     try await authenticator.perform(as: credentials) { caller in
       let read = try await store.markRead(from: sender, upTo: last, by: caller)

@@ -201,7 +201,7 @@ extension MsgrStore {
     }
   }
 
-  /// Notes that tokens are in use, if that was last noted longer than a day ago.
+  /// Records that tokens are in use, if that was last recorded longer than a day ago.
   func recordUse(of tokens: [TokenHash]) async throws {
     let now = now
     try await store.write { transaction in

@@ -26,7 +26,7 @@ extension MsgrStore {
       ?? .zero
   }
 
-  /// Notes a stream of this node, so that nobody has messages pushed that it brings.
+  /// Records a stream of this node, so that nobody has messages pushed that it brings.
   func begin(_ stream: Int64, of token: BoundToken, after start: MessageID) async throws {
     try await store.write(isolation: .rowLocks) { transaction in
       try strategy.begin(stream, of: token, after: start, transaction)
@@ -38,7 +38,7 @@ extension MsgrStore {
     try await store.write(isolation: .rowLocks) { try strategy.end(stream, $0) }
   }
 
-  /// Notes a stream's deliveries.
+  /// Records a stream's deliveries.
   ///
   /// - Parameters:
   ///   - token: the token that the stream was opened with.

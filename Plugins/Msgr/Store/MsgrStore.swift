@@ -41,7 +41,7 @@ struct MsgrStore: Sendable {
   /// What each site has stored; nil for a command, whose operator has no limit.
   var storage: MessageStorage?
 
-  /// The time after which a token's use is noted again, so that not every request writes.
+  /// The time after which a token's use is recorded again, so that not every request writes.
   static let tokenUseStep = Duration.seconds(86_400)
 
   /// The time.
@@ -99,7 +99,7 @@ extension MsgrStore {
 
   /// Confirms that a caller's password or token still stands.
   ///
-  /// - Returns: the caller's token if its use is to be noted again.
+  /// - Returns: the caller's token if its use is to be recorded again.
   /// - Throws: ``OutdatedCaller`` if it doesn't.
   private func confirm(
     _ caller: Caller, _ database: borrowing some Queryable & ~Copyable

@@ -350,7 +350,7 @@ extension MessageService {
     }
   }
 
-  /// Notes which messages a stream's peer has, so that they need no push.
+  /// Records which messages a stream's peer has, so that they need no push.
   func confirm(_ progress: MessageStreamProgress, of token: BoundToken) {
     Task { await recordProgress(progress, of: token) }
   }

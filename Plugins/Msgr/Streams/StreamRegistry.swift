@@ -23,7 +23,7 @@ extension Hub where User == UserName, Member == MessageStream {
     for (name, _) in members { end(tokens, of: name) }
   }
 
-  /// Tells all streams of a user, but for those of one device, that the user has read messages.
+  /// Notifies all streams of a user, but for those of one device, that the user has read messages.
   func showRead(
     from sender: UserName, upTo last: MessageID, to name: UserName, besides device: DeviceID?
   ) {

@@ -14,7 +14,7 @@ enum DelayWords {
   /// The longest words that are read, in bytes.
   private static let longest = 64
 
-  /// Returns the moment that words tell.
+  /// Returns the moment that words mean.
   ///
   /// - Parameters:
   ///   - text: the words.

@@ -65,7 +65,7 @@ extension TopicStore {
     }
   }
 
-  /// Tells the length of a file that has come whole.
+  /// Returns the length of a file that has come whole.
   ///
   /// - Returns: whether its owner may keep so much.
   func resize(_ name: String, to size: Int, by requester: TopicRequester) async throws -> Bool {

@@ -184,7 +184,7 @@ final class TopicService: Sendable {
     publishing.charge(requester.limitKey, at: configuration.publishing, amount: turns)
   }
 
-  /// Tells streams and outboxes of an entry, and makes the copies that it lacks.
+  /// Notifies streams and outboxes of an entry, and makes the copies that it lacks.
   private func finish(_ receipt: TopicReceipt) async {
     publishEffects(receipt)
     guard receipt.copiesLeft > 0 else { return }
@@ -203,7 +203,7 @@ final class TopicService: Sendable {
     }
   }
 
-  /// Tells streams and outboxes of an entry.
+  /// Notifies streams and outboxes of an entry.
   private func publishEffects(_ receipt: TopicReceipt) {
     guard let predecessor = receipt.predecessor else { return }
     let entry = receipt.entry
@@ -225,7 +225,7 @@ final class TopicService: Sendable {
     showClosing(by: entry, to: receipt.subscribers)
   }
 
-  /// Tells the streams that users have on this node that a sequence was deleted or read.
+  /// Notifies the streams that users have on this node that a sequence was deleted or read.
   private func showClosing(by entry: TopicEntry, to users: [UserName]) {
     let name = entry.event == .deletion ? "Deleted" : "Cleared"
     let notice = JSONValue.object([
@@ -236,7 +236,8 @@ final class TopicService: Sendable {
     }
   }
 
-  /// Tells the streams on this node what another node has told of; without the store's help they are told nothing.
+  /// Notifies the streams on this node of what another node has announced. Where the store can't be read,
+  /// they aren't notified.
   func showClosing(of topic: TopicName, at position: TopicPosition) async {
     guard service.hub.count > 0,
       let (entry, users) = try? await store.closing(of: topic, at: position)

@@ -24,7 +24,7 @@ extension TopicStore {
 
   // MARK: - Copying
 
-  /// Copies an entry into the first inboxes of those who have subscribed, and notes that others are to follow.
+  /// Copies an entry into the first inboxes of those who have subscribed, and records that others are to follow.
   func beginCopying(
     _ entry: TopicEntry, into receipt: inout TopicReceipt, _ transaction: borrowing Transaction
   ) throws {
@@ -69,7 +69,7 @@ extension TopicStore {
     var parts = entry.parts
     parts.sequence = entry.sequence == entry.id ? nil : entry.sequence
     let sender = entry.topic.sender
-    // Who may have no more finds the message in the topic.
+    // A subscriber without room finds the message in the topic.
     var planned: [String: Int] = [:]
     let stored = subscribers.filter { subscriber in
       guard let site = subscriber.site, let storage = msgr.storage else { return true }
@@ -95,8 +95,8 @@ extension TopicStore {
     return subscribers.count < count ? nil : subscribers.last?.name
   }
 
-  /// Makes some of the copies that a topic's oldest entry lacks. Who changes the topic waits meanwhile, so that each copy is
-  /// made once.
+  /// Makes some of the copies that a topic's oldest entry lacks. Others who change the topic wait meanwhile, so that each
+  /// copy is made once.
   ///
   /// - Parameter last: the last entry whose copies are made.
   /// - Returns: the copies; nil if none is lacking.

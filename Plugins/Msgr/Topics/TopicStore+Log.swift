@@ -15,7 +15,7 @@ struct TopicReceipt: Sendable {
   var copies = TopicCopies()
   /// The number of those who get copies later.
   var copiesLeft = 0
-  /// The users whose streams are told that a sequence was deleted or read.
+  /// The users whose streams are notified that a sequence was deleted or read.
   var subscribers: [UserName] = []
 }
 

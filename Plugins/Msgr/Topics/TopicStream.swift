@@ -87,7 +87,7 @@ struct TopicStreamStart: Sendable {
 
 /// A reader of some topics.
 ///
-/// It has a cursor in each topic, and reads on from there; what it is told is only faster. So each entry comes once, in the
+/// It has a cursor in each topic, and reads on from there; notifications only make it faster. So each entry comes once, in the
 /// order of its topic's log, whatever happens meanwhile. What was there before comes in one order over all topics, as a client
 /// that is cut off goes on behind the last one it has got. While the client doesn't read, nothing is kept for it: it is read
 /// from the log later.
@@ -288,7 +288,7 @@ struct TopicRegistry: MemberRegistry {
   func entries(
     at places: [(user: TopicName, position: TopicPosition)]
   ) async throws -> [(user: TopicName, entry: Entry<TopicPosition, StreamedTopicEntry>)] {
-    // The streams read on themselves, as a notice tells nothing of what was before.
+    // The streams read on themselves, as a notification says nothing of what was before.
     []
   }
 

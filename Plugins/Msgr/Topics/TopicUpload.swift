@@ -65,7 +65,7 @@ extension TopicService {
   ///   - given: its name as the client gave it.
   ///   - start: its beginning, which was read already.
   ///   - source: the rest.
-  ///   - length: the length of the whole, if the client has told it.
+  ///   - length: the length of the whole, if the client has stated it.
   /// - Throws: ``TopicRefusal`` `.tooLarge` if there is more than is read and thrown away.
   func receive(
     _ given: String, beginning start: [UInt8], _ source: RequestBody, length: Int?,

@@ -52,7 +52,7 @@ package struct Cursor<Position: EntryPosition>: Sendable {
     return nil
   }
 
-  /// Takes note of an entry that needs no sending, because the device has made it.
+  /// Records an entry that needs no sending, because the device has made it.
   package mutating func skip(_ entry: Position, after predecessor: Position) {
     known = max(known, entry)
     guard entry > position else { return }

@@ -68,7 +68,7 @@ package struct Program: Sendable {
     Task(priority: .medium) {
       let failure = Lock<SystemError?>(nil)
       let complain = { @Sendable (line: String) in
-        // If that fails, nobody is left to be told.
+        // If that fails, nobody is left to report to.
         _ = try? Self.write(line, to: STDERR_FILENO)
       }
       var code = await run(

@@ -102,7 +102,7 @@ final class StoreNode: Sendable {
     var shown: [String: [UInt8]] = [:]
     while (try? await Task.sleep(for: failures == 0 ? NodeRegistry.interval : .seconds(1))) != nil {
       do {
-        if try await !registry.stay() {
+        if try await !registry.sendHeartbeat() {
           log.warning("node was declared dead and has rejoined", ["node": name])
           try await verifyKeys()
           shown = [:]

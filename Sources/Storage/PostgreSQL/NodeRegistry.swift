@@ -11,7 +11,7 @@ package struct NodeRegistry: Sendable {
     package let description: String
   }
 
-  /// The time between two calls of ``stay()``.
+  /// The time between two calls of ``sendHeartbeat()``.
   package static let interval = Duration.seconds(5)
   /// The time after which a node that wasn't seen counts as dead.
   package static let lifetime = Duration.seconds(20)
@@ -34,26 +34,26 @@ package struct NodeRegistry: Sendable {
     self.version = version
   }
 
-  /// Becomes one of the nodes. From now on nothing is written to the store unless ``stay()`` says often enough that the node is
-  /// there.
+  /// Becomes one of the nodes. From now on nothing is written to the store unless ``sendHeartbeat()`` is called often
+  /// enough.
   ///
   /// - Throws: ``Mismatch`` if the database is a newer release's.
   package nonisolated(nonsending) func join() async throws {
     store.work.fence.open(until: .now + Self.lifetime)
-    try await stay()
+    try await sendHeartbeat()
   }
 
-  /// Says that the node is there.
+  /// Records that the node is alive.
   ///
   /// - Returns: whether the node's row was there. If not, others have declared it dead, and all that referred to the row is
   ///   gone.
   /// - Throws: ``Mismatch`` if a newer release has changed the schema so that this one can't go on beside it; then it writes
   ///   nothing any more.
-  @discardableResult package nonisolated(nonsending) func stay() async throws -> Bool {
+  @discardableResult package nonisolated(nonsending) func sendHeartbeat() async throws -> Bool {
     let start = ContinuousClock.now
-    let (wasThere, needs) = try await store.sign { transaction in
+    let (wasThere, needs) = try await store.writeHeartbeat { transaction in
       (
-        try sign(transaction),
+        try recordHeartbeat(transaction),
         try transaction.all("SELECT owner, max(needs) FROM store_migrations GROUP BY owner") {
           (owner: try $0[0] as String, step: try $0[1] as Int)
         }
@@ -71,7 +71,7 @@ package struct NodeRegistry: Sendable {
     return wasThere
   }
 
-  private func sign(_ transaction: borrowing Transaction) throws -> Bool {
+  private func recordHeartbeat(_ transaction: borrowing Transaction) throws -> Bool {
     try transaction.execute(
       """
       UPDATE store_nodes SET seen_at = clock_timestamp()

@@ -21,7 +21,7 @@ struct PostgreSQLEngine: Engine {
       recorder: work.recorder, fence: work.fence, connect: connectLane
     ) { Transaction($0) }
     let signers = WorkerPool(
-      name: "awd-heartbeat", queue: work.signs, recorder: work.recorder, connect: connect
+      name: "awd-heartbeat", queue: work.heartbeats, recorder: work.recorder, connect: connect
     ) { Transaction($0) }
     // The first of each kind, so that there is one of each even where the server has no room for all.
     let writer = try writers.connect()

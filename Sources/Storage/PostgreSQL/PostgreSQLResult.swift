@@ -6,7 +6,7 @@ internal import CPostgreSQL
 
   /// Takes a result of libpq's.
   ///
-  /// - Throws: the failure that it tells.
+  /// - Throws: the failure that it states.
   init(_ handle: OpaquePointer?) throws(StoreError) {
     guard let handle = unsafe handle else {
       throw StoreError(sqlState: nil, message: "there is no answer")

@@ -256,7 +256,7 @@ final class Availability: Sendable {
 
   private let state = Lock(State())
 
-  /// Notes that a worker has a connection.
+  /// Records that a worker has a connection.
   func connected() {
     state.withLock { state in
       state.connected += 1
@@ -264,7 +264,7 @@ final class Availability: Sendable {
     }
   }
 
-  /// Notes that a worker has lost its connection.
+  /// Records that a worker has lost its connection.
   func lost() {
     state.withLock { state in
       state.connected -= 1
@@ -272,7 +272,7 @@ final class Availability: Sendable {
     }
   }
 
-  /// Notes that a worker couldn't connect.
+  /// Records that a worker couldn't connect.
   ///
   /// - Returns: the time since the last of all had a connection, or nil if one has.
   func failed() -> Duration? {

@@ -225,13 +225,13 @@ struct GroupTarget {
   /// The longest time to wait for further jobs of a group.
   var patience: Duration { hasOneProcessor ? commitCost : commitCost / 4 }
 
-  /// Takes note of the time for which the writer has waited for jobs.
+  /// Records the time for which the writer has waited for jobs.
   mutating func recordIdle(_ duration: Duration) {
     // A single task prepares its next job when it has been answered, however it is committed.
     if !isSingle, !hasOneProcessor { idle += duration }
   }
 
-  /// Takes note of the end of a group.
+  /// Records the end of a group.
   ///
   /// - Parameters:
   ///   - duration: the duration of the commit, or nil if nothing was committed.

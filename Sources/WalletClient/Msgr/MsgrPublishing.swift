@@ -47,14 +47,14 @@ extension MsgrSession {
     let fields = [
       "Endpoint": subscription.endpoint, "P256dh": subscription.p256dh, "Auth": subscription.auth,
     ]
-    _ = try await request("/subscribe", fields, Done.self)
+    _ = try await request("/subscribe", fields, EmptyReply.self)
   }
 
   /// Has nothing more pushed to the session's device.
   ///
   /// - Throws: ``MsgrError``.
   public func unsubscribe() async throws(MsgrError) {
-    _ = try await request("/unsubscribe", [:], Done.self)
+    _ = try await request("/unsubscribe", [:], EmptyReply.self)
   }
 }
 

@@ -67,7 +67,7 @@ public struct MsgrSession: Sendable {
   /// - Parameter name: the user; one that is no friend changes nothing.
   /// - Throws: ``MsgrError``.
   public func unfriend(_ name: String) async throws(MsgrError) {
-    _ = try await request("/unfriend", ["User": name], Done.self)
+    _ = try await request("/unfriend", ["User": name], EmptyReply.self)
   }
 
   /// Blocks a user, whose messages don't arrive any more. The user isn't notified.
@@ -75,7 +75,7 @@ public struct MsgrSession: Sendable {
   /// - Parameter name: the user.
   /// - Throws: `.forbidden` if there is no such user, or another ``MsgrError``.
   public func block(_ name: String) async throws(MsgrError) {
-    _ = try await request("/block", ["User": name], Done.self)
+    _ = try await request("/block", ["User": name], EmptyReply.self)
   }
 
   /// Unblocks a user.
@@ -83,7 +83,7 @@ public struct MsgrSession: Sendable {
   /// - Parameter name: the user; one that isn't blocked changes nothing.
   /// - Throws: ``MsgrError``.
   public func unblock(_ name: String) async throws(MsgrError) {
-    _ = try await request("/unblock", ["User": name], Done.self)
+    _ = try await request("/unblock", ["User": name], EmptyReply.self)
   }
 
   // MARK: - Messages
@@ -164,7 +164,7 @@ public struct MsgrSession: Sendable {
   ///   - last: the last message that was read.
   /// - Throws: ``MsgrError``.
   public func markRead(from name: String, upTo last: MsgrMessageID) async throws(MsgrError) {
-    _ = try await request("/read", ["With": name, "Id": last.text], Done.self)
+    _ = try await request("/read", ["With": name, "Id": last.text], EmptyReply.self)
   }
 
   // MARK: - The account
@@ -176,7 +176,7 @@ public struct MsgrSession: Sendable {
   ///   - new: the new one, as long as the server demands.
   /// - Throws: `.forbidden` if the old one is wrong, `.invalid` if the new one is too short, or another ``MsgrError``.
   public func changePassword(from old: String, to new: String) async throws(MsgrError) {
-    _ = try await request("/password", ["Password": old, "NewPassword": new], Done.self)
+    _ = try await request("/password", ["Password": old, "NewPassword": new], EmptyReply.self)
   }
 
   /// Lists the account's sessions, the newest first.
@@ -206,20 +206,22 @@ public struct MsgrSession: Sendable {
   ///
   /// - Throws: `.forbidden` if the token has ended before, or the account is used by name and
   ///   password; or another ``MsgrError``.
-  public func logout() async throws(MsgrError) { _ = try await request("/logout", [:], Done.self) }
+  public func logout() async throws(MsgrError) {
+    _ = try await request("/logout", [:], EmptyReply.self)
+  }
 
   /// Deletes the account with its contacts, inbox, devices and tokens.
   ///
   /// - Parameter password: the account's password, which the user has to type again.
   /// - Throws: `.forbidden` if the password is wrong, or another ``MsgrError``.
   public func delete(password: String) async throws(MsgrError) {
-    _ = try await request("/delete", ["Password": password], Done.self)
+    _ = try await request("/delete", ["Password": password], EmptyReply.self)
   }
 
   // MARK: - Asking
 
   /// The reply that says nothing but that something is done.
-  struct Done: Decodable {}
+  struct EmptyReply: Decodable {}
 
   private struct Added: Decodable { let Status: Friendship }
 

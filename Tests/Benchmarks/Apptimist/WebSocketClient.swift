@@ -25,7 +25,7 @@ class WebSocketClient: Client {
     outgoing += Array(request.utf8)
   }
 
-  /// Takes note of the upgrade.
+  /// Records the upgrade.
   func upgraded() {}
 
   /// Takes a message.

@@ -23,7 +23,7 @@ internal import Platform
       id = .random()
       store = try await Store.open(.postgreSQL(address))
       registry = NodeRegistry(id, named: "test", version: "1", in: store)
-      try await registry.stay()
+      try await registry.sendHeartbeat()
       bus = try await PostgreSQLBus(
         address, seal: registry.seal { .now() }, poll: poll,
         log: Log(level: .error, descriptor: -1))

@@ -200,35 +200,35 @@ private struct SessionRun: ~Copyable {
     switch (query, choice) {
     // It fails.
     case (_, 253...): break
-    case (.claim(_, let reply), _): reply.fulfil(choice != 0)
-    case (.register(_, let reply), _): reply.fulfil(choice != 0 ? .done : .notPermitted)
+    case (.claim(_, let reply), _): reply.fulfill(choice != 0)
+    case (.register(_, let reply), _): reply.fulfill(choice != 0 ? .done : .notPermitted)
     case (.account(_, let reply), _):
-      reply.fulfil(
+      reply.fulfill(
         AccountCredentials(
           isForum: choice == 0, authenticationKey: Keys.userAuthentication.publicKey))
     case (.start(_, let reply), _):
       let position = Int64(choice) % Int64(queue.count + 1)
       start = position
-      reply.fulfil(MailboxPosition(rawValue: position))
+      reply.fulfill(MailboxPosition(rawValue: position))
     case (.post(_, let reply), _):
-      reply.fulfil(made.map { .queued(isKnown: false, own: $0, isOwnNew: true) })
+      reply.fulfill(made.map { .queued(isKnown: false, own: $0, isOwnNew: true) })
     case (.truncate(_, let reply), _):
-      reply.fulfil(made.first.map { .first($0) } ?? (choice == 0 ? .never : .again))
+      reply.fulfill(made.first.map { .first($0) } ?? (choice == 0 ? .never : .again))
     case (.vouchers(_, let reply), _):
-      reply.fulfil([EncryptionPublicKey](repeating: Keys.other, count: Int(choice)))
+      reply.fulfill([EncryptionPublicKey](repeating: Keys.other, count: Int(choice)))
     case (.find(_, let reply), _):
-      reply.fulfil(
+      reply.fulfill(
         [Version2.User](
           repeating: Version2.User(
             key: Keys.other, authenticationKey: Keys.userAuthentication.publicKey, kind: .user,
             flags: [], name: ShortBytes("name") ?? .empty, uid: ShortBytes("uid") ?? .empty),
           count: Int(choice % 4)))
     case (.file(_, let reply), 0...9):
-      reply.fulfil(.refused(ErrorCode(rawValue: UInt16(choice % 9))))
-    case (.file(_, let reply), _): reply.fulfil(.done(bytes(Int(choice % 64))))
+      reply.fulfill(.refused(ErrorCode(rawValue: UInt16(choice % 9))))
+    case (.file(_, let reply), _): reply.fulfill(.done(bytes(Int(choice % 64))))
     case (.makeForum(_, let reply), _), (.deleteForum(_, let reply), _),
       (.vouch(_, _, let reply), _), (.revoke(_, let reply), _):
-      reply.fulfil(.done)
+      reply.fulfill(.done)
     default: preconditionFailure("version 1 asks for what version 2 has")
     }
     handle(.replied)

@@ -5,7 +5,7 @@ internal import XMLSecurity
 
 @testable import TokenScriptRepo
 
-/// Reads a file of the repository of these bytes with the checks of signature and chain, and judges it by every rule:
+/// Reads a file of the repository of these bytes with the checks of signature and chain, and evaluates it by every rule:
 /// nothing a file holds may crash, overrun or hang.
 @main enum TokenScriptFuzzer: Fuzzer {
   static let maximumLength = 8192

@@ -199,18 +199,18 @@ private struct SessionRun: ~Copyable {
     // It fails.
     case (_, 254...): break
     case (.account(_, let reply), _):
-      reply.fulfil(
+      reply.fulfill(
         choice == 0
           ? nil : AccountCredentials(isForum: choice == 1, authenticationKey: Keys.signer.publicKey)
       )
     case (.begin(_, let reply), _):
       let last = MailboxPosition(rawValue: position)
-      reply.fulfil(
+      reply.fulfill(
         choice == 0
           ? nil
           : StreamStart(epoch: 1, first: last.next, last: last, start: last, isClosed: false))
     case (.post(let posts, let reply), _):
-      reply.fulfil(
+      reply.fulfill(
         posts.map { _ in
           guard choice % 3 != 0 else { return .refused(.notPermitted) }
           position += 1
@@ -218,20 +218,20 @@ private struct SessionRun: ~Copyable {
             isKnown: choice % 2 == 0, own: MailboxPosition(rawValue: position),
             isOwnNew: choice % 4 < 2)
         })
-    case (.truncate(_, let reply), _): reply.fulfil(choice % 2 == 0 ? .again : .never)
+    case (.truncate(_, let reply), _): reply.fulfill(choice % 2 == 0 ? .again : .never)
     case (.truncation(_, let reply), _):
-      reply.fulfil(MailboxPosition(rawValue: Int64(choice)))
+      reply.fulfill(MailboxPosition(rawValue: Int64(choice)))
     case (.file(_, let reply), _):
-      reply.fulfil(choice == 0 ? .refused(.locked) : .done(bytes(Int(choice))))
+      reply.fulfill(choice == 0 ? .refused(.locked) : .done(bytes(Int(choice))))
     case (.voucherPage(_, let reply), _):
-      reply.fulfil(.success(ListPage(items: [], next: Version2.Cursor())))
+      reply.fulfill(.success(ListPage(items: [], next: Version2.Cursor())))
     case (.search(_, let reply), _):
-      reply.fulfil(.success(ListPage(items: [], next: Version2.Cursor())))
+      reply.fulfill(.success(ListPage(items: [], next: Version2.Cursor())))
     case (.register(_, let reply), _), (.makeForum(_, let reply), _),
       (.deleteForum(_, let reply), _), (.vouch(_, _, let reply), _), (.revoke(_, let reply), _),
       (.acknowledge(_, _, _, let reply), _), (.push(_, _, _, let reply), _),
       (.exists(_, let reply), _), (.leave(let reply), _), (.join(_, let reply), _):
-      reply.fulfil(outcome)
+      reply.fulfill(outcome)
     default: preconditionFailure("version 2 asks for what version 1 has")
     }
     handle(.replied)

@@ -400,7 +400,7 @@ internal import Testing
     #expect(history.array.count == 2)
     _ = try await site.request(.delete, "/alerts/s")
     #expect(try await fixture.inbox("bert").isEmpty)
-    // Who loses access loses the subscription.
+    // A user who loses access loses the subscription.
     let denied = anna.merging(["User": "bert", "Access": "deny"]) { $1 }
     #expect(try await fixture.post("/msgr/topics/access", denied).status == 200)
     _ = try await site.request(.post, "/alerts", "secret")
@@ -593,7 +593,7 @@ internal import Testing
     let site = try await Site("access = \"open\"")
     #expect(try await site.request(.post, "/anything", "x", as: nil).status == 200)
     #expect(try await site.request(.get, "/anything/json?poll=1", as: nil).status == 200)
-    // Who logs in with wrong credentials is told so even here.
+    // A client with wrong credentials is told so even here.
     let wrong = try await site.request(
       .get, "/anything/auth", "", [Site.basic("anna", "no")], as: nil)
     #expect(wrong.status == 401)

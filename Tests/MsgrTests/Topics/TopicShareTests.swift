@@ -234,7 +234,7 @@ internal import Testing
     await #expect(throws: TopicRefusal.tooManySubscribers) { try await subscribe("free3") }
     // Both sites would have two.
     await #expect(throws: TopicRefusal.tooManySubscribers) { try await subscribe("cleo") }
-    // Who has a place keeps it.
+    // A subscriber with a place keeps it.
     try await subscribe("bert")
     #expect(try await isSubscribed("free1"))
   }

@@ -43,7 +43,7 @@ struct NtfyError: Error, Hashable, Sendable {
 }
 
 extension NtfyError {
-  /// Returns the failure as a program is told it: one that gives a message up at 429 gets 503.
+  /// Returns the failure as a program gets it: one that gives a message up at 429 gets 503.
   func answering(_ head: RequestHead) -> NtfyError {
     guard code == 42901, MsgrRoutes.givesUpTooSoon(head) else { return self }
     return NtfyError(code: 50301, text: text, retryAfter: retryAfter)

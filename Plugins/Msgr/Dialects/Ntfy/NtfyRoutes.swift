@@ -309,7 +309,7 @@ struct NtfyRoutes: Sendable {
     return Self.line(NtfyMessage.json(of: entry))
   }
 
-  /// Sends a browser to the web app's page of a topic, and tells UnifiedPush's programs that they may push here.
+  /// Sends a browser to the web app's page of a topic, and confirms to UnifiedPush's programs that they may push here.
   private func page(_ request: Request, _ parameters: RouteParameters) throws -> Response {
     if PublishingParameters(request.head).isTrue(.unifiedPush) {
       return Self.json(.object(["unifiedpush": .object(["version": .integer(1)])]))
