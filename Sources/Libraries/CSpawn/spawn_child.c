@@ -18,7 +18,13 @@ int spawn_child(
   sigset_t none;
   sigemptyset(&none);
   posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  // Whoever started the tests may have these ignored, as nohup and shells without job control do.
+  sigset_t ending;
+  sigemptyset(&ending);
+  const int numbers[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM };
+  for (int index = 0; index < 4; index++) sigaddset(&ending, numbers[index]);
+  posix_spawnattr_setsigdefault(&attributes, &ending);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
   const int error = posix_spawnp(process, program, &actions, &attributes, arguments, environment);
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
