@@ -308,9 +308,12 @@ final class ForgeryGuard: Sendable {
   ///
   /// - Parameter network: the address; nil, which is a Unix socket, counts as one.
   func refuses(_ network: ClientNetwork?) -> Bool {
-    failed.wait(for: network, upTo: Self.failures) != nil
-      && proven.wait(for: network, upTo: 1) == nil
-      && tried.count(network, upTo: Self.tries) != nil
+    let hasFailed = failed.wait(for: network, upTo: Self.failures) != nil
+    let isProven = proven.wait(for: network, upTo: 1) != nil
+    guard hasFailed, !isProven else { return false }
+    // Each message that is still read counts as a try.
+    let wait = tried.count(network, upTo: Self.tries)
+    return wait != nil
   }
 
   /// Records a message with a wrong proof.

@@ -13,16 +13,27 @@ final class PushIdentifiers: Sendable {
 
   /// Returns an identifier in lower case.
   func next() -> String {
-    var bytes = random.withLock { random in
-      if random.isEmpty { random = SecureRandom.bytes(Self.fetched) }
-      let bytes = Array(random.suffix(Self.length))
-      random.removeLast(Self.length)
-      return bytes
-    }
+    var bytes = removeFetched() ?? fetch()
     // Version 4, and the variant of the standard.
     bytes[6] = bytes[6] & 0x0f | 0x40
     bytes[8] = bytes[8] & 0x3f | 0x80
     return Self.text(of: bytes)
+  }
+
+  private func removeFetched() -> [UInt8]? {
+    random.withLock { random in
+      guard !random.isEmpty else { return nil }
+      let bytes = Array(random.suffix(Self.length))
+      random.removeLast(Self.length)
+      return bytes
+    }
+  }
+
+  /// Fetches bytes, of which those that aren't returned wait for others. Threads that do so at once each add theirs.
+  private func fetch() -> [UInt8] {
+    let fetched = SecureRandom.bytes(Self.fetched)
+    random.withLock { $0.append(contentsOf: fetched.dropFirst(Self.length)) }
+    return Array(fetched.prefix(Self.length))
   }
 
   private static func text(of bytes: [UInt8]) -> String {

@@ -13,16 +13,23 @@ private struct RevisionCheck {
   /// The number of the rights' last change that was seen.
   private var known: Int64 = 0
   private var checksLeft = 0
+  private var looksSinceCheck = 0
+
+  /// The looks after which a check is due in any case.
+  private static let mostLooks = 30
 
   /// Returns whether a check is due, and counts it as made.
   mutating func isDue(_ present: Int64) -> Bool {
+    looksSinceCheck += 1
     if known != present {
       known = present
-      // Twice, as where several nodes write, the number rises before the change is there.
+      // Twice, as where several nodes write, the number rises before the change is there; and from time to time besides, as a
+      // transaction may take longer than that.
       checksLeft = 2
     }
-    guard checksLeft > 0 else { return false }
-    checksLeft -= 1
+    guard checksLeft > 0 || looksSinceCheck >= Self.mostLooks else { return false }
+    checksLeft = max(0, checksLeft - 1)
+    looksSinceCheck = 0
     return true
   }
 }

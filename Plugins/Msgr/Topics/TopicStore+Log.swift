@@ -34,8 +34,8 @@ extension TopicStore {
     let receipt = try await store.write(isolation: .rowLocks) { transaction in
       try requireGood(requester.credential, transaction)
       let topic = try lock(post.topic, for: .write, by: requester, transaction)
-      if case .publisher(let token) = requester.caller { try recordUse(of: token, transaction) }
       if post.isUnifiedPush, topic.subscribedAt == nil { throw TopicRefusal.noSubscriber }
+      if case .publisher(let token) = requester.caller { try recordUse(of: token, transaction) }
       if let sequence = post.sequence {
         try cancelWaiting(sequence, in: post.topic, transaction)
       }
