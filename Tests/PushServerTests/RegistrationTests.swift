@@ -94,8 +94,10 @@ internal import Platform
         try transaction.execute("UPDATE push_outbox SET lease_owner = x'01', lease_end = 1")
       }
       if change == "delete" {
-        let path = "/clients/\(wallet.id)"
-        #expect(try await fixture.request(.delete, path).status == 200)
+        let token = wallet.jwt(at: fixture.clock.now, claims: ["aud": Fixture.url + "/"])
+        let answer = try await fixture.request(
+          .delete, "/clients/\(wallet.id)", "", ["Authorization": "Bearer \(token)"])
+        #expect(answer.status == 200)
       } else {
         try await fixture.register(wallet, ["token": apple, "type": "apns-sandbox"])
       }

@@ -133,6 +133,42 @@ internal import Testing
     }
   }
 
+  /// They go in steps, of which a wallet's proof may confirm the first alone.
+  @Test(arguments: ["account", "topic"]) func manyMessagesGoWithTheir(owner: String) async throws {
+    try await withNodes(1) { nodes in
+      let fixture = nodes[0].fixture
+      try await fixture.register("anna")
+      _ = try await publish("x", at: nodes[0])
+      let topics = fixture.service.topics
+      try await topics.store.store.write { transaction in
+        for number in 0..<1100 {
+          try transaction.execute(
+            """
+            INSERT INTO msgr_topic_entries (topic, id, event, time, stored_at, expires_at,
+              is_transient, sequence, text, parts, is_base64)
+            SELECT topic, ?, event, time, stored_at, expires_at, is_transient, ?, text, parts,
+              is_base64
+            FROM msgr_topic_entries LIMIT 1
+            """, "m\(number)", "m\(number)")
+        }
+        try transaction.execute("UPDATE msgr_topics SET entries = 1101")
+      }
+      if owner == "account" {
+        #expect(
+          try await fixture.post("/delete", ["Username": "anna", "Password": "pw"]).status == 200)
+      } else {
+        try await topics.store.remove(name, by: UserName(stored: "anna"))
+      }
+      let left: Int? = try await topics.store.store.read { snapshot in
+        try snapshot.value(
+          """
+          SELECT (SELECT count(*) FROM msgr_topic_entries) + (SELECT count(*) FROM msgr_topics)
+          """)
+      }
+      #expect(left == 0)
+    }
+  }
+
   @Test func anAccountsTopicsGoWithItAndTheirNamesAreBarred() async throws {
     try await withNodes(1) { nodes in
       let fixture = nodes[0].fixture
