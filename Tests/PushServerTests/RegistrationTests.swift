@@ -91,7 +91,8 @@ internal import Platform
       try await fixture.register(wallet)
       #expect(try await fixture.push(Fixture.raw(change), to: wallet).status == 202)
       try await fixture.store.write { transaction in
-        try transaction.execute("UPDATE push_outbox SET lease_owner = x'01', lease_end = 1")
+        try transaction.execute(
+          "UPDATE push_outbox SET lease_owner = ?, lease_end = 1", [UInt8](arrayLiteral: 1))
       }
       if change == "delete" {
         let token = wallet.jwt(at: fixture.clock.now, claims: ["aud": Fixture.url + "/"])
