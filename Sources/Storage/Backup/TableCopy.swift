@@ -162,13 +162,17 @@ extension SQLiteConnection {
     return columns.sorted { $0.key < $1.key }.map { CopiedTable(name: $0.key, columns: $0.value) }
   }
 
-  private func remembersIdentifiers() throws -> Bool {
-    try prepare(text: "SELECT 1 FROM sqlite_schema WHERE name = 'sqlite_sequence'").step()
+  private func remembersIdentifiers(of table: CopiedTable) throws -> Bool {
+    try prepare(
+      text: """
+        SELECT 1 FROM sqlite_schema WHERE name = '\(table.name)' AND sql LIKE '%AUTOINCREMENT%'
+        """
+    ).step()
   }
 
   /// Returns the greatest identifier that a row of a table has ever had, where SQLite remembers it (AUTOINCREMENT); 0 elsewhere.
   fileprivate func lastIdentifier(of table: CopiedTable) throws -> Int {
-    guard try remembersIdentifiers() else { return 0 }
+    guard try remembersIdentifiers(of: table) else { return 0 }
     let statement = try prepare(
       text: "SELECT seq FROM sqlite_sequence WHERE name = '\(table.name)'")
     guard try statement.step() else { return 0 }
@@ -177,14 +181,8 @@ extension SQLiteConnection {
 
   /// Has the identifiers of a table go on behind one, where SQLite remembers it.
   fileprivate func setSequence(of table: CopiedTable, to identifier: Int) throws {
-    guard identifier > 0, try remembersIdentifiers() else { return }
+    guard identifier > 0, try remembersIdentifiers(of: table) else { return }
     try execute("DELETE FROM sqlite_sequence WHERE name = ?", table.name)
-    let isRemembered = try prepare(
-      text: """
-        SELECT 1 FROM sqlite_schema WHERE name = '\(table.name)' AND sql LIKE '%AUTOINCREMENT%'
-        """
-    ).step()
-    guard isRemembered else { return }
     try execute("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", table.name, identifier)
   }
 
