@@ -20,13 +20,31 @@ private func events(
   return events
 }
 
+/// The bytes in which a frame gives a length behind its second byte.
+private func lengthBytes(for length: UInt64) -> Int {
+  switch length {
+  case ..<126: 0
+  case ..<65536: 2
+  default: 8
+  }
+}
+
+/// The length in a frame's second byte, which says how many bytes of it follow.
+private func shortLength(_ length: UInt64, form: Int) -> UInt8 {
+  switch form {
+  case 0: UInt8(length)
+  case 2: 126
+  default: 127
+  }
+}
+
 /// A masked frame with any first byte, and any length and form of the length.
 private func frame(
   _ first: UInt8, _ payload: [UInt8] = [], length: UInt64? = nil, form: Int? = nil
 ) -> [UInt8] {
   let length = length ?? UInt64(payload.count)
-  let form = form ?? (length < 126 ? 0 : length < 65536 ? 2 : 8)
-  var bytes: [UInt8] = [first, 0x80 | (form == 0 ? UInt8(length) : form == 2 ? 126 : 127)]
+  let form = form ?? lengthBytes(for: length)
+  var bytes: [UInt8] = [first, 0x80 | shortLength(length, form: form)]
   for shift in (0..<form).reversed() {
     bytes.append(UInt8(truncatingIfNeeded: length >> (8 * shift)))
   }
