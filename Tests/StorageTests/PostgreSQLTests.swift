@@ -191,6 +191,21 @@ internal import Testing
     await store.close()
   }
 
+  /// A program that stood still in a transaction finds that its session has been ended, by an error of the transaction's.
+  @Test func aSessionThatTheServerHasEndedIsALostConnection() throws {
+    let server = try PostgreSQLServer.shared.get()
+    let database = try databases.make()
+    let connection = try PostgreSQLConnection(
+      PostgreSQLAddress(server.url(of: database.name)), lockTimeout: .seconds(1))
+    try connection.run("SET idle_in_transaction_session_timeout = 20; BEGIN")
+    usleep(500_000)
+    let error = #expect(throws: StoreError(.ioError, "")) {
+      try connection.stream("SELECT 1") { _ in }
+    }
+    #expect(error?.sqlState == "25P03")
+    #expect(error?.isUnavailable == true)
+  }
+
   // MARK: - Addresses
 
   @Test(arguments: [

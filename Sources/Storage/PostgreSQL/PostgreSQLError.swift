@@ -4,15 +4,17 @@ extension StoreError {
   /// - Parameters:
   ///   - sqlState: the SQLSTATE, or nil if the connection was lost.
   ///   - message: the primary message, or libpq's words. It isn't shown where it may quote a value.
-  init(sqlState: String?, message: String) {
+  ///   - endsSession: whether the server has ended the session by it, whatever the SQLSTATE: the same call succeeds in
+  ///     another session.
+  init(sqlState: String?, message: String, endsSession: Bool = false) {
     guard let sqlState else {
       self.init(.ioError, "the connection to PostgreSQL was lost: \(message)")
       return
     }
     let quotes = sqlState.hasPrefix("22")
     self.init(
-      Code(sqlState: sqlState), quotes ? "PostgreSQL refuses a value" : message,
-      resultCode: .sqlState(sqlState))
+      endsSession ? .ioError : Code(sqlState: sqlState),
+      quotes ? "PostgreSQL refuses a value" : message, resultCode: .sqlState(sqlState))
   }
 
   /// Makes the error of a connection that was lost before the answer to a COMMIT came.

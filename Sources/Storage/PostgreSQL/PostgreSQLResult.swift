@@ -18,7 +18,9 @@ internal import CPostgreSQL
     default:
       // The details and hints of a failure quote rows. One of libpq's own has neither, and no fields.
       let words = unsafe String(cString: PQresultErrorMessage(handle)).firstLine
-      throw StoreError(sqlState: field("C"), message: field("M") ?? words)
+      throw StoreError(
+        sqlState: field("C"), message: field("M") ?? words,
+        endsSession: ["FATAL", "PANIC"].contains(field("V")))
     }
   }
 
