@@ -61,7 +61,8 @@ package struct PushQueue: Sendable {
   ///   - position: the service's own number, by which it finds the push again.
   ///   - due: the moment before which it isn't sent.
   ///   - expires: the moment from which it isn't sent.
-  ///   - most: the pushes that may wait for the device, of which the oldest go first; nil to look at none.
+  ///   - most: the pushes that may wait for the device, of which the oldest go first and are counted at once; nil to look at
+  ///     none, as ``trim(_:toAtMost:_:)`` does it for whoever counts them after the commit.
   ///   - mayLease: whether the push may be leased at once. The caller hands it to ``Pushes/send(_:)`` after the commit.
   /// - Returns: the push if it was leased.
   @discardableResult package func queue(
@@ -79,7 +80,16 @@ package struct PushQueue: Sendable {
     } else {
       try insert(push, created, expires, transaction)
     }
-    guard let most else { return leased }
+    if let most { countDropped(try trim(device, toAtMost: most, transaction)) }
+    return leased
+  }
+
+  /// Drops the oldest pushes of a device for which too many wait.
+  ///
+  /// - Returns: the number of pushes, for ``countDropped(_:)`` after the commit: the transaction may be rolled back, or run again.
+  package func trim(
+    _ device: [UInt8], toAtMost most: Int, _ transaction: borrowing Transaction
+  ) throws -> Int {
     try transaction.execute(
       """
       DELETE FROM push_outbox
@@ -87,8 +97,7 @@ package struct PushQueue: Sendable {
         SELECT id FROM push_outbox WHERE service = ?1 AND device = ?2
         ORDER BY id /*postgresql + 0 */ DESC LIMIT 1 OFFSET ?3)
       """, service, device, most)
-    countDropped(transaction.changes)
-    return leased
+    return transaction.changes
   }
 
   /// Writes a push.
@@ -254,8 +263,10 @@ package struct PushQueue: Sendable {
 
   /// Makes the statement of PostgreSQL's that drops the oldest pushes of devices for which too many wait. They are found for each
   /// device by itself: a join that was planned while the outbox was empty would begin with all that waits.
+  ///
+  /// - Parameter dropped: receives the number of pushes once the statement has run, for ``countDropped(_:)`` after the commit.
   package func trimming(
-    of devices: [[UInt8]], atMost most: Int
+    of devices: [[UInt8]], toAtMost most: Int, dropped: @escaping (Int) -> Void
   ) throws(StoreError) -> PipelinedStatement {
     var parameters = PostgreSQLParameters()
     try parameters.append(service)
@@ -274,7 +285,7 @@ package struct PushQueue: Sendable {
         RETURNING 1)
       SELECT count(*) FROM dropped
       """, parameters
-    ) { row in countDropped(try row[0]) }
+    ) { row in dropped(try row[0]) }
   }
 
   /// Counts pushes that went because too many waited for their devices.

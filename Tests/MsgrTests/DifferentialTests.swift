@@ -327,14 +327,20 @@ private struct Site {
   ) async -> [String] {
     do {
       return try await store.publish(publication, by: publisher, to: recipients).receipts
-        .map { description(of: $0) }
+        .map { apply($0) }
     } catch { return ["\(error)"] }
   }
 
   private func outcome(of draft: Draft, by sender: Caller) async -> String {
-    do { return description(of: try await store.send(draft, by: sender)) } catch {
+    do { return apply(try await store.send(draft, by: sender)) } catch {
       return "\(error)"
     }
+  }
+
+  /// Counts the pushes that went, as the service does after a commit, and describes a receipt.
+  private func apply(_ receipt: SendReceipt) -> String {
+    store.pushes.countDropped(receipt.droppedPushes)
+    return description(of: receipt)
   }
 
   private func description(of delivery: SendReceipt) -> String {

@@ -58,6 +58,8 @@ struct SendReceipt: Sendable {
   var pushes: Set<PushKind> = []
   /// The pushes that were leased as they were queued.
   var leased: [LeasedPush] = []
+  /// The number of pushes that went because too many waited.
+  var droppedPushes = 0
   /// The identifier of the sender's own copy, if there is one.
   var own: MessageID?
   /// The number by which Gotify's clients know the message.

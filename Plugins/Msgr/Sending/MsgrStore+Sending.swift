@@ -251,10 +251,10 @@ extension MsgrStore {
 
   /// Writes a plan, row by row.
   ///
-  /// - Returns: the pushes that were leased, by their indices.
+  /// - Returns: what became of the pushes.
   private func write(
     _ plan: SendPlan, _ transaction: borrowing Transaction
-  ) throws -> [Int: LeasedPush] {
+  ) throws -> SendPlan.QueuedPushes {
     for (name, counters) in plan.accounts {
       try transaction.execute(
         """
@@ -265,10 +265,10 @@ extension MsgrStore {
         counters.number, name)
     }
     for row in plan.inbox { try insert(row, transaction) }
-    var leased: [Int: LeasedPush] = [:]
+    var queued = SendPlan.QueuedPushes()
     for (index, push) in plan.pushes.enumerated() {
-      guard let push = try enqueue(push, transaction) else { continue }
-      leased[index] = push
+      queued.leased[index] = try enqueue(push, transaction)
+      queued.dropped += try trim(push, transaction)
     }
     for copy in plan.copies {
       try transaction.execute(
@@ -306,7 +306,7 @@ extension MsgrStore {
       try transaction.execute(
         "DELETE FROM msgr_client_ids WHERE sender = ? AND number <= ?", sender, number)
     }
-    return leased
+    return queued
   }
 
   private func insert(_ row: SendPlan.InboxRow, _ transaction: borrowing Transaction) throws {
@@ -323,18 +323,28 @@ extension MsgrStore {
   private func enqueue(
     _ push: SendPlan.PushRow, _ transaction: borrowing Transaction
   ) throws -> LeasedPush? {
-    var mostWaiting: Int?
-    if push.device.address.kind == .web {
-      mostWaiting = webPushLimit
-    } else if push.isFull {
-      mostWaiting = limits.inbox
-    }
-    return try pushes.queue(
+    try pushes.queue(
       push.content, to: push.device.address, of: Array(push.device.id.text.utf8),
       for: Array(push.recipient.text.utf8), urgency: push.urgency,
       position: push.message.id.rawValue, created: push.message.time, due: push.due,
-      expires: push.message.time + limits.messageAge,
-      atMost: mostWaiting, mayLease: true, transaction)
+      expires: push.message.time + limits.messageAge, atMost: nil, mayLease: true, transaction)
+  }
+
+  /// Drops pushes that wait for a device, if there are too many with a new one.
+  ///
+  /// - Returns: their number.
+  private func trim(
+    _ push: SendPlan.PushRow, _ transaction: borrowing Transaction
+  ) throws -> Int {
+    let most: Int
+    if push.device.address.kind == .web {
+      most = webPushLimit
+    } else if push.isFull {
+      most = limits.inbox
+    } else {
+      return 0
+    }
+    return try pushes.trim(Array(push.device.id.text.utf8), toAtMost: most, transaction)
   }
 }
 

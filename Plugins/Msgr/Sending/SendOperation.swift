@@ -39,10 +39,11 @@ enum SendOperation: BatchOperation {
     var reading = SendReading(SendBatch(posts), callers, store, at: now)
     try reading.read(transaction)
     var plan = plan(reading.batch, reading.facts, now: now, store.sendLimits)
-    var leased: [Int: LeasedPush] = [:]
-    let statements = try SendWriting(plan, store, at: now).statements { leased[$0] = $1 }
+    var queued = SendPlan.QueuedPushes()
+    let statements = try SendWriting(plan, store, at: now).statements(
+      leased: { queued.leased[$0] = $1 }, dropped: { queued.dropped += $0 })
     if !statements.isEmpty { try transaction.pipeline(statements, commits: commits) }
-    plan.record(leased)
+    plan.record(queued)
     return plan.outcomes
   }
 }
@@ -308,9 +309,11 @@ private struct SendWriting {
 
   /// Returns the statements of all tables that change. The accounts' counters come before what triggers count.
   ///
-  /// - Parameter leased: receives the pushes that were leased, with their indices.
+  /// - Parameters:
+  ///   - leased: receives the pushes that were leased, with their indices.
+  ///   - dropped: receives the number of pushes that went because too many waited.
   func statements(
-    leased: @escaping (Int, LeasedPush) -> Void
+    leased: @escaping (Int, LeasedPush) -> Void, dropped: @escaping (Int) -> Void
   ) throws -> [PipelinedStatement] {
     var statements: [PipelinedStatement] = []
     if !plan.tokens.isEmpty { statements.append(try tokens()) }
@@ -326,7 +329,8 @@ private struct SendWriting {
     if !browsers.isEmpty {
       statements.append(
         try store.pushes.trimming(
-          of: browsers.map { Array($0.device.id.text.utf8) }, atMost: store.webPushLimit))
+          of: browsers.map { Array($0.device.id.text.utf8) }, toAtMost: store.webPushLimit,
+          dropped: dropped))
     }
     return statements
   }

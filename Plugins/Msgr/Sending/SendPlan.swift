@@ -148,6 +148,14 @@ struct SendPlan: Sendable {
     let own: MessageID?
   }
 
+  /// What became of the pushes as they were queued.
+  struct QueuedPushes {
+    /// Those that were leased, by their indices: the outbox need not look for these.
+    var leased: [Int: LeasedPush] = [:]
+    /// The number of earlier ones that went because too many waited.
+    var dropped = 0
+  }
+
   /// That a person has written to another one for the first time.
   struct Acquaintance: Sendable, Hashable {
     let sender: UserName
@@ -170,8 +178,22 @@ struct SendPlan: Sendable {
   /// The senders who have too many names, and the last one to forget.
   var namesToDrop: [(sender: UserName, upTo: Int)] = []
 
-  /// Records which pushes were leased as they were queued, by their indices: the outbox need not look for these.
-  mutating func record(_ leased: [Int: LeasedPush]) {
+  /// Records in the receipts what became of the pushes.
+  mutating func record(_ queued: QueuedPushes) {
+    recordDropped(queued.dropped)
+    recordLeased(queued.leased)
+  }
+
+  /// Records how many pushes went for those of all messages, which is counted once.
+  private mutating func recordDropped(_ count: Int) {
+    guard count > 0, let post = pushes.first?.post, case .sent(var receipt) = outcomes[post] else {
+      return
+    }
+    receipt.droppedPushes = count
+    outcomes[post] = .sent(receipt)
+  }
+
+  private mutating func recordLeased(_ leased: [Int: LeasedPush]) {
     guard !leased.isEmpty else { return }
     var direct: [Int: [LeasedPush]] = [:]
     var waiting: [Int: Set<PushKind>] = [:]

@@ -141,6 +141,7 @@ extension MessageService {
   func publishEffects(_ delivery: SendReceipt) {
     if delivery.isStored { accepted.add() }
     for entry in delivery.entries { publish(entry) }
+    store.pushes.countDropped(delivery.droppedPushes)
     pushes.send(delivery.leased)
     pushes.wake(delivery.pushes)
   }
