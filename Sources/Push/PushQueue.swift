@@ -175,15 +175,15 @@ package struct PushQueue: Sendable {
   ///   - created: the time.
   ///   - expires: the moment from which they aren't sent.
   ///   - leased: receives the pushes that were leased at once, each with its index, once the statement has run. The caller hands
-  ///     them to ``Pushes/send(_:)`` after the commit.
+  ///     them to ``Pushes/send(_:)`` after the commit. Nil to lease none.
   package func insertion(
     of pushes: [QueuedPush], created: Timestamp, expires: Timestamp,
-    leased: @escaping (Int, LeasedPush) -> Void
+    leased: ((Int, LeasedPush) -> Void)? = nil
   ) throws(StoreError) -> PipelinedStatement {
     let identifiers = pushes.map { _ in Self.newIdentifier() }
     let owners = pushes.map { push -> [UInt8]? in
-      guard push.isFirst, push.due <= created, let direct = direct[push.address.kind],
-        direct.claim()
+      guard leased != nil, push.isFirst, push.due <= created,
+        let direct = direct[push.address.kind], direct.claim()
       else { return nil }
       return direct.owner
     }
@@ -202,7 +202,7 @@ package struct PushQueue: Sendable {
     try parameters.append(integers: pushes.map(\.position))
     try parameters.append(integers: pushes.map(\.due.milliseconds))
     try parameters.append(booleans: pushes.map(\.isFirst))
-    guard owners.contains(where: { $0 != nil }) else { return insertion(parameters) }
+    guard let leased, owners.contains(where: { $0 != nil }) else { return insertion(parameters) }
     // The pushes of its account that are before it, and may be leased with it.
     var before: [[UInt8]: Int64] = [:]
     var ranks: [Int64] = []

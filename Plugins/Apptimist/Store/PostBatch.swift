@@ -387,31 +387,14 @@ struct PostBatch {
     let sorted = plan.wakes.sorted {
       $0.device.outbox.lexicographicallyPrecedes($1.device.outbox)
     }
-    var pushes = PostgreSQLParameters()
-    try pushes.append(wakes.queue.service)
-    try pushes.append(now)
-    try pushes.append(now + Wakes.life)
-    try pushes.append(blobs: sorted.map(\.device.outbox))
-    try pushes.append(blobs: sorted.map(\.device.owner.bytes))
-    try pushes.append(integers: sorted.map { Int64($0.device.address.kind.rawValue) })
-    try pushes.append(blobs: sorted.map(\.device.address.bytes))
-    try pushes.append(blobs: sorted.map(\.device.tag))
-    try pushes.append(integers: sorted.map(\.last.rawValue))
-    try pushes.append(integers: sorted.map(\.due.milliseconds))
+    let pushes = sorted.map { wake in
+      QueuedPush(
+        wake.device.tag, to: wake.device.address, of: wake.device.outbox,
+        for: wake.device.owner.bytes, collapseKey: Hex.encode(wake.device.tag),
+        position: wake.last.rawValue, due: wake.due, isFirst: true)
+    }
     statements.append(
-      PipelinedStatement(
-        """
-        INSERT INTO push_outbox (
-          service, device, account, kind, address, push_id, content, urgency, collapse_key, position,
-          created_at, expires_at, due_at, is_next)
-        SELECT ?1, w.device, w.account, w.kind, w.address, gen_random_uuid()::text, w.tag, 1,
-          encode(w.tag, 'hex'), w.position, ?2, ?3, w.due,
-          CASE WHEN EXISTS (
-            SELECT 1 FROM push_outbox o WHERE o.service = ?1 AND o.device = w.device
-            ORDER BY o.id + 0 DESC LIMIT 1 FOR KEY SHARE) THEN 0 ELSE 1 END
-        FROM unnest(?4, ?5, ?6, ?7, ?8, ?9, ?10)
-          AS w (device, account, kind, address, tag, position, due)
-        """, pushes))
+      try wakes.queue.insertion(of: pushes, created: now, expires: now + Wakes.life))
     return statements
   }
 }
