@@ -336,4 +336,7 @@ enum SessionEnd: Error {
   case close(UInt16)
   /// The device broke the protocol.
   case refuse
+
+  /// The store failed, and nothing else can say so (RFC 6455 section 7.4.1).
+  static let failed = SessionEnd.close(1011)
 }

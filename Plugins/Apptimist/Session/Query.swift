@@ -11,6 +11,14 @@ final class QueryReply<Value: Sendable>: Sendable {
   /// The reply, or nil if the query failed; nothing was changed then.
   var value: Value? { state.withLock { $0 } }
 
+  /// Returns the reply to a query whose failure no PDU can report.
+  ///
+  /// - Throws: ``SessionEnd/failed`` if the query failed.
+  func required() throws(SessionEnd) -> Value {
+    guard let value else { throw .failed }
+    return value
+  }
+
   func fulfill(_ value: Value) { state.withLock { $0 = value } }
 }
 

@@ -147,7 +147,7 @@ extension StreamState where Self: ~Copyable {
 
   /// Sends a part of the mailbox that was read.
   mutating func apply(_ page: MailboxPage?, _ context: inout SessionContext) throws(SessionEnd) {
-    guard let page else { throw .close(1011) }
+    guard let page else { throw .failed }
     guard !page.isForbidden else { throw .close(1008) }
     guard !cursor.isPaused else { return cursor.finishRead(end: nil, isLast: false) }
     for entry in page.entries where cursor.wants(entry.position) {

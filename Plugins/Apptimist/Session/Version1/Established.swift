@@ -106,7 +106,7 @@ extension EstablishedState {
     switch request.take() {
     case nil: return
     case .posts(let posting):
-      guard let outcomes = posting.outcomes.value else { throw .close(1011) }
+      let outcomes = try posting.outcomes.required()
       for case .queued(_, let own?, isOwnNew: true) in outcomes { cursor.recordOwn(own) }
       cursor.release()
       if let next = posting.next(&context) {
@@ -115,19 +115,17 @@ extension EstablishedState {
         begin(postponed, &context)
       }
     case .truncation(let id, let reply):
-      guard let truncation = reply.value else { throw .close(1011) }
+      let truncation = try reply.required()
       if case .first(let position) = truncation { cursor.recordOwn(position) }
       cursor.release()
       if truncation != .never { try channel.send(.truncate(PDU.Truncate(message: id)), &context) }
     case .vouchers(let subject, let reply):
-      guard let keys = reply.value else { throw .close(1011) }
+      let keys = try reply.required()
       try channel.send(.vouchers(PDU.Vouchers(subject: subject, vouchers: keys)), &context)
-    case .search(let reply):
-      guard let accounts = reply.value else { throw .close(1011) }
-      try send(accounts, &context)
+    case .search(let reply): try send(try reply.required(), &context)
     case .file(let pdu, let reply):
       try send(reply.value ?? .refused(.internalError), to: pdu, &context)
-    case .change(let reply): guard reply.value != nil else { throw .close(1011) }
+    case .change(let reply): _ = try reply.required()
     }
     if request == nil { try channel.endIfWornOut(&context) }
   }
@@ -157,7 +155,7 @@ extension EstablishedState {
       content = [UInt8](code.description.utf8)
       error = code
     }
-    guard let pdu = request.fileReply(error) else { throw .close(1011) }
+    guard let pdu = request.fileReply(error) else { throw .failed }
     try channel.send(pdu, data: content.map { user.seal($0, context.setup) } ?? [], &context)
   }
 }

@@ -81,18 +81,15 @@ struct JoiningState: ~Copyable {
     switch request.take() {
     case nil: break
     case .claim(let first, let reply):
-      guard let isClaimed = reply.value else { throw .close(1011) }
-      guard isClaimed else { throw .close(1008) }
+      guard try reply.required() else { throw .close(1008) }
       self.isClaimed = true
       try receive(first, &context)
     case .registration(let key, let reply):
-      guard let outcome = reply.value else { throw .close(1011) }
-      guard outcome == .done else { throw .refuse }
+      guard try reply.required() == .done else { throw .refuse }
       registered = key
       try channel.endIfWornOut(&context)
     case .login(let login, let reply):
-      guard let found = reply.value else { throw .close(1011) }
-      guard let account = found, !account.isForum, !account.isClosed,
+      guard let account = try reply.required(), !account.isForum, !account.isClosed,
         account.authenticationKey.verifies(login.signature, over: login.user)
       else { throw .refuse }
       let position = QueryReply<MailboxPosition?>()
@@ -103,8 +100,7 @@ struct JoiningState: ~Copyable {
         max: Int(login.max))
       context.perform(.start(origin, position))
     case .start(let user, let reply):
-      guard let found = reply.value else { throw .close(1011) }
-      guard let position = found else { throw .close(1008) }
+      guard let position = try reply.required() else { throw .close(1008) }
       try channel.endIfWornOut(&context)
       // Not before: a connection that is played again must not close the user's oldest session. What is
       // queued until now is read with all others.
