@@ -124,17 +124,23 @@ extension MsgrStore {
       try emptyTopics(of: name, transaction) ? nil : remove(name, transaction)
     }
     if let ended { return ended }
-    while try await store.write({ try emptyTopics(of: name, $0) }) {}
-    return try await store.write { try remove(name, $0) }
+    return try await removeInPieces(name) ?? []
   }
 
   /// Deletes an account.
   ///
   /// - Throws: `.forbidden` if there is no such account.
   func remove(_ name: UserName) async throws {
+    guard try await removeInPieces(name) != nil else { throw RequestRefusal.forbidden }
+  }
+
+  /// Deletes the messages of an account's topics, some at a time, and then the account.
+  ///
+  /// - Returns: the tokens that end with it; nil if there is no such account.
+  private func removeInPieces(_ name: UserName) async throws -> [BoundToken]? {
     while try await store.write({ try emptyTopics(of: name, $0) }) {}
-    _ = try await store.write { transaction in
-      guard try exists(name, transaction) else { throw RequestRefusal.forbidden }
+    return try await store.write { transaction in
+      guard try exists(name, transaction) else { return nil }
       return try remove(name, transaction)
     }
   }
