@@ -104,13 +104,13 @@ struct PreviewResponder: Sendable {
             throw FileRefusal(reason: "it names no contract as its origin")
           }
           return Preview(submission, rules)
-        } catch { throw PublicationRefusal(.badRequest, error.words) }
+        } catch { throw PublicationRefusal(.invalid, error.words) }
       }
       let name = Preview.randomName()
       let expires = (now + Preview.lifetime).wholeSecond
       let client = request.origin.client?.subscriber
       guard !repository.context.disk.refusesStrangers else {
-        throw PublicationRefusal(.insufficientStorage, "the disk is nearly full; try another day")
+        throw PublicationRefusal(.noRoom, "the disk is nearly full; try another day")
       }
       // Counted apart: a preview that finds no room has cost as much.
       if let wait = try await repository.store.count(.preview, from: client, at: now) {
@@ -120,7 +120,7 @@ struct PreviewResponder: Sendable {
         try await repository.store.add(
           preview, named: name, request.body, until: expires, from: client, at: now)
       } catch let error as StoreError where error.code == .full {
-        throw PublicationRefusal(.insufficientStorage, "there is no room left")
+        throw PublicationRefusal(.noRoom, "there is no room left")
       }
       repository.log.info("preview", ["sha256": preview.sha256, "peer": request.origin.peer])
       let url = "\(base)/preview/\(name)"

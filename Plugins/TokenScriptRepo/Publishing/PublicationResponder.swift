@@ -47,7 +47,7 @@ final class PublicationResponder: Sendable {
     do {
       let submission = try await queue.run(for: request) { body in
         do throws(FileRefusal) { return try verification.submission(body, now: now) } catch {
-          throw PublicationRefusal(.badRequest, error.words)
+          throw PublicationRefusal(.invalid, error.words)
         }
       }
       return try await publish(submission, at: target, request, now)
@@ -73,7 +73,7 @@ final class PublicationResponder: Sendable {
         try await repository.store.publish(
           submission, at: target, from: request.origin.client?.subscriber, by: rules)
       }
-    } catch var refusal as PublicationRefusal where refusal.status == .forbidden {
+    } catch var refusal as PublicationRefusal where refusal.cause == .notAuthorized {
       // The signer may stand for the contract, which the chain has not said yet.
       if requestChain(about: submission.file, first: target, by: catalogue, for: request) {
         refusal.reason += "; the chain is being queried for its owner"
@@ -158,8 +158,8 @@ final class PublicationResponder: Sendable {
     do { value = try await body() } catch let error as StoreError where error.isUnavailable {
       repository.log.error("publication failed", ["cause": "\(error)"])
       throw error.code == .full
-        ? PublicationRefusal(.insufficientStorage, "there is no room left")
-        : PublicationRefusal(.serviceUnavailable, "the file can't be stored now")
+        ? PublicationRefusal(.noRoom, "there is no room left")
+        : PublicationRefusal(.unavailable, "the file can't be stored now")
     }
     repository.context.bus.publish([NodeNotification(Topic(TokenScriptService.name))])
     try await indexer.indexPublications()
@@ -301,7 +301,7 @@ final class PublicationResponder: Sendable {
       if isSigned, let publication = file.file.publication { return publication }
     }
     throw PublicationRefusal(
-      .forbidden, "no key with a file here has signed the statement",
+      .notAuthorized, "no key with a file here has signed the statement",
       known: Set(files.compactMap { $0.signer?.publisher }).sorted())
   }
 }

@@ -1,8 +1,6 @@
 internal import Cryptography
 internal import Ethereum
-internal import HTTPProtocol
 internal import Platform
-internal import Routing
 
 /// Decides whether a file is published, from its meaning, the operator's files and the stored ones, without I/O.
 struct PublicationRules: Sendable {
@@ -71,22 +69,22 @@ struct PublicationRules: Sendable {
   ) throws(PublicationRefusal) -> Decision {
     let file = submission.file
     if case .failed(let refusal) = file.signature {
-      throw PublicationRefusal(.badRequest, refusal.words)
+      throw PublicationRefusal(.invalid, refusal.words)
     }
     guard let signer = file.signer else {
-      throw PublicationRefusal(.badRequest, "its signer is unknown")
+      throw PublicationRefusal(.invalid, "its signer is unknown")
     }
     let published = Origin(target.contract, on: try chain(of: file, at: target))
     let origins = file.namedOrigins.map(\.origin)
     guard origins.count <= PublicationQuota.originsOfFile else {
       throw PublicationRefusal(
-        .badRequest,
+        .invalid,
         "the file names more than \(PublicationQuota.originsOfFile) contracts as its origins")
     }
     for origin in origins {
       guard !origin.isNativeCurrency else {
         throw PublicationRefusal(
-          .forbidden,
+          .notAuthorized,
           "\(origin.contract) stands for the chain's own currency, for which nobody publishes over HTTP",
           signer: signer.publisher, known: [])
       }
@@ -94,7 +92,7 @@ struct PublicationRules: Sendable {
     for origin in origins { try authorize(signer, for: origin, known) }
     try checkTime(of: signer, submission)
     if let refusal = catalogue.evaluate(file).refusal {
-      throw PublicationRefusal(.badRequest, refusal.words)
+      throw PublicationRefusal(.invalid, refusal.words)
     }
     let isOwn = { (publication: Publication) in
       publication.slot.schema == target.schema && publication.slot.signer == signer.publisher
@@ -103,7 +101,7 @@ struct PublicationRules: Sendable {
     if known.isWithdrawn == true
       || own.contains(where: { $0.isWithdrawn && $0.digest == submission.digest })
     {
-      throw PublicationRefusal(.gone, "this file was withdrawn by its signer")
+      throw PublicationRefusal(.withdrawn, "this file was withdrawn by its signer")
     }
     let here = (known.publications[published] ?? []).filter { isOwn($0) && !$0.isWithdrawn }
     if let same = here.first(where: { $0.digest == submission.digest }) {
@@ -124,7 +122,7 @@ struct PublicationRules: Sendable {
       accepted: accepted, origins: file.namedOrigins, originCount: origins.count)
     if refusesStrangers, own.isEmpty, !catalogue.isIssuers(file) {
       throw PublicationRefusal(
-        .insufficientStorage, "the disk is nearly full; only signers with files here publish now")
+        .noRoom, "the disk is nearly full; only signers with files here publish now")
     }
     let isIssuers = catalogue.isIssuers(file)
     try checkQuota(of: publication, signer, known, replacing: own, isIssuers: isIssuers)
@@ -139,19 +137,19 @@ struct PublicationRules: Sendable {
   ) throws(PublicationRefusal) -> ChainID {
     guard file.schema == target.schema else {
       throw PublicationRefusal(
-        .badRequest, "the file is in the namespace \(file.schema), the URL names \(target.schema)")
+        .invalid, "the file is in the namespace \(file.schema), the URL names \(target.schema)")
     }
     guard let chains = file.originChains[target.contract] else {
       throw PublicationRefusal(
-        .badRequest, "the file does not name \(target.contract) as its origin")
+        .invalid, "the file does not name \(target.contract) as its origin")
     }
     guard let chain = target.chain(of: file) else {
       throw PublicationRefusal(
-        .badRequest, "the file names the contract on several chains; the URL must name one of them")
+        .invalid, "the file names the contract on several chains; the URL must name one of them")
     }
     guard chains.contains(chain) else {
       throw PublicationRefusal(
-        .badRequest, "the file does not name \(target.contract) on chain \(chain)")
+        .invalid, "the file does not name \(target.contract) on chain \(chain)")
     }
     return chain
   }
@@ -164,7 +162,7 @@ struct PublicationRules: Sendable {
     if keys.contains(signer.key) || keys.contains(signer.publisher) { return }
     if keys.isEmpty, candidates(for: origin).isEmpty, policy == .open { return }
     throw PublicationRefusal(
-      .forbidden,
+      .notAuthorized,
       "the signer does not stand for \(origin.contract) on chain \(origin.chain)",
       signer: signer.publisher, known: keys.sorted())
   }
@@ -203,10 +201,10 @@ struct PublicationRules: Sendable {
   ) throws(PublicationRefusal) {
     if signer.time == nil, submission.hasUnsignedTime {
       throw PublicationRefusal(
-        .badRequest, "it has a signing time (XAdES) that the signature does not cover")
+        .invalid, "it has a signing time (XAdES) that the signature does not cover")
     }
     if let time = signer.time, time > now + Self.clockTolerance {
-      throw PublicationRefusal(.badRequest, "it was signed in the future, at \(time)")
+      throw PublicationRefusal(.invalid, "it was signed in the future, at \(time)")
     }
   }
 
@@ -216,7 +214,7 @@ struct PublicationRules: Sendable {
     _ operators: [Candidate]
   ) throws(PublicationRefusal) -> Timestamp {
     guard known.isWithdrawn == nil else {
-      throw PublicationRefusal(.conflict, "its signer has published other files since")
+      throw PublicationRefusal(.superseded, "its signer has published other files since")
     }
     // A signing time that is still to come counts here, though it is no `Last-Modified` yet.
     let times = own.map(\.time) + operators.map { max($0.modified, $0.signer?.time ?? $0.modified) }
@@ -224,7 +222,7 @@ struct PublicationRules: Sendable {
     if let time = signer.time {
       if let newest, time <= newest {
         throw PublicationRefusal(
-          .conflict,
+          .superseded,
           "it was signed at \(time), no later than its signer’s present file of \(newest)")
       }
       return now.wholeSecond
@@ -232,12 +230,12 @@ struct PublicationRules: Sendable {
     guard own.allSatisfy({ $0.signed == nil }), operators.allSatisfy({ $0.signer?.time == nil })
     else {
       throw PublicationRefusal(
-        .conflict,
+        .superseded,
         "it has no signing time, which its signer’s present file has; sign it with awd repo sign")
     }
     guard known.acceptedCount < PublicationQuota.digests else {
       throw PublicationRefusal(
-        .insufficientStorage,
+        .noRoom,
         "\(PublicationQuota.digests) files without a signing time were accepted here; "
           + "sign one with a time, as awd repo sign does")
     }
@@ -262,16 +260,16 @@ struct PublicationRules: Sendable {
     }
     guard known.ofSigner.hasRoom(for: file, within: single) else {
       throw PublicationRefusal(
-        .insufficientStorage, "a key may have \(limit) here", signer: signer.publisher)
+        .noRoom, "a key may have \(limit) here", signer: signer.publisher)
     }
     guard known.ofClient.hasRoom(for: file, within: single.times(usersPerAddress)) else {
       throw PublicationRefusal(
-        .insufficientStorage, "a network may publish \(limit) here", signer: signer.publisher)
+        .noRoom, "a network may publish \(limit) here", signer: signer.publisher)
     }
     guard present == nil else { return }
     guard known.inAll.hasRoom(for: file, within: PublicationQuota.inAll),
       isIssuers || known.ofStrangers.hasRoom(for: file, within: PublicationQuota.strangers)
-    else { throw PublicationRefusal(.insufficientStorage, "the repository accepts no more files") }
+    else { throw PublicationRefusal(.noRoom, "the repository accepts no more files") }
   }
 }
 
@@ -327,43 +325,4 @@ enum PublicationPolicy: String, Sendable, CaseIterable {
   case known
   /// They, and for a contract without any file anybody.
   case open
-}
-
-/// The reason why a file is not published.
-struct PublicationRefusal: Error, Equatable {
-  /// The status of the response.
-  let status: Status
-  /// The reason in words that anybody may see.
-  var reason: String
-  /// The key identifier of the file's signer, if that is the reason.
-  var signer: String?
-  /// The key identifiers that stand for the contract, if the signer's doesn't.
-  var known: [String]?
-  /// The number of seconds after which the same request may succeed.
-  var retryAfter: Int?
-
-  /// Makes a refusal.
-  init(_ status: Status, _ reason: String, signer: String? = nil, known: [String]? = nil) {
-    self.status = status
-    self.reason = reason
-    self.signer = signer
-    self.known = known
-  }
-
-  /// Makes the refusal for a network with too many requests.
-  ///
-  /// - Parameters:
-  ///   - seconds: the seconds to wait.
-  init(tooMany things: String, retryAfter seconds: Int) {
-    self.init(.tooManyRequests, "too many \(things)")
-    retryAfter = seconds
-  }
-
-  /// The response, in JSON whatever the client accepts.
-  func response(_ headers: ResponseHeaders) throws -> Response {
-    let body: JSONObject = ["error": reason, "signer": signer, "known": known]
-    var response = try headers.json(status, body.withoutNulls)
-    if let retryAfter { response.fields.append(.retryAfter, "\(retryAfter)") }
-    return response
-  }
 }

@@ -1,5 +1,4 @@
 internal import FoundationEssentials
-internal import HTTPProtocol
 internal import Platform
 internal import Storage
 
@@ -39,7 +38,7 @@ extension ContractStore {
             ORDER BY id = ?1, expires LIMIT 1) RETURNING id
           """, name, now)
         guard lost != name else {
-          throw PublicationRefusal(.insufficientStorage, "there is no room for it today")
+          throw PublicationRefusal(.noRoom, "there is no room for it today")
         }
       }
     }

@@ -1,5 +1,4 @@
 internal import Ethereum
-internal import HTTPProtocol
 internal import Storage
 internal import Platform
 
@@ -108,7 +107,7 @@ extension ContractStore {
       }
       guard
         own.contains(where: { $0.slot == publication.slot && $0.digest == publication.digest })
-      else { throw PublicationRefusal(.conflict, "the file was replaced meanwhile") }
+      else { throw PublicationRefusal(.superseded, "the file was replaced meanwhile") }
       for file in own { try Self.withdraw(file, change, transaction) }
       return own
     }
