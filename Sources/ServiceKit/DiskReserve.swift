@@ -1,4 +1,3 @@
-internal import Glibc
 internal import Platform
 internal import Synchronization
 
@@ -36,13 +35,8 @@ package final class DiskReserve: Sendable {
 
   /// Reads the free disk again; blocks on the system.
   package func update() {
-    guard let folder else { return }
-    var status = statvfs()
-    guard unsafe statvfs(folder, &status) == 0 else { return }
-    let (bytes, overflows) = UInt64(status.f_bavail).multipliedReportingOverflow(
-      by: UInt64(status.f_frsize))
+    guard let folder, let space = DiskSpace(at: folder) else { return }
     // Less than `max`, which stands for an unknown size.
-    let known = overflows ? Int.max - 1 : Int(clamping: min(bytes, UInt64(Int.max - 1)))
-    free.store(known, ordering: .relaxed)
+    free.store(min(space.freeBytes, .max - 1), ordering: .relaxed)
   }
 }

@@ -83,14 +83,10 @@ enum StoreCheck {
     while unsafe access(folder, F_OK) != 0, folder != "/", folder != "." {
       folder = DurableFile.folder(of: folder)
     }
-    var status = statvfs()
-    guard unsafe statvfs(folder, &status) == 0 else { return nil }
-    let (free, overflows) = UInt64(status.f_bavail).multipliedReportingOverflow(
-      by: UInt64(status.f_frsize))
-    let megabytes = overflows ? UInt64.max >> 20 : free >> 20
-    let isReadOnly = status.f_flag & UInt(ST_RDONLY) != 0
-    if isReadOnly { return .wrong("disk: \(folder) is read-only") }
-    return megabytes >= UInt64(scarce >> 20)
+    guard let space = DiskSpace(at: folder) else { return nil }
+    if space.isReadOnly { return .wrong("disk: \(folder) is read-only") }
+    let megabytes = space.freeBytes >> 20
+    return megabytes >= scarce >> 20
       ? .good("disk: \(megabytes) MiB are free at \(folder)")
       : ContentFinding(
         megabytes == 0 ? .wrong : .doubtful, "disk: only \(megabytes) MiB are free at \(folder)")
