@@ -74,7 +74,7 @@ enum TableCopy {
           .constraint(.unique), "the database has rows in \(table.name); it must be empty")
       }
     }
-    let nodes = try target.livingNodes()
+    let nodes = try target.livingNodes().map(\.name)
     guard nodes.isEmpty else {
       throw StoreError(
         .constraint(.unique),
@@ -208,12 +208,6 @@ extension PostgreSQLConnection {
 
   fileprivate func isEmpty(_ table: CopiedTable) throws -> Bool {
     try number("SELECT count(*) FROM (SELECT 1 FROM \(table.name) LIMIT 1) AS first") == 0
-  }
-
-  fileprivate func livingNodes() throws -> [String] {
-    try values(
-      "SELECT name FROM store_nodes WHERE seen_at > clock_timestamp() - ? * interval '1 second'",
-      NodeRegistry.lifetime / .seconds(1))
   }
 
   /// Puts tables in an order in which each comes behind those that it refers to.

@@ -138,3 +138,15 @@ package struct NodeRegistry: Sendable {
     }
   }
 }
+
+extension PostgreSQLConnection {
+  /// Looks up the nodes that aren't dead, by the database's clock.
+  func livingNodes() throws -> [(id: NodeID, name: String)] {
+    try all(
+      """
+      SELECT id, name FROM store_nodes
+      WHERE seen_at > clock_timestamp() - ? * interval '1 second'
+      """, NodeRegistry.lifetime / .seconds(1)
+    ) { row in (id: try row[0], name: try row[1]) }
+  }
+}

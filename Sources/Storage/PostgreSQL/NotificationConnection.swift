@@ -36,9 +36,7 @@ package struct NotificationConnection {
 
   /// Looks up the nodes that aren't dead.
   package func livingNodes() throws -> [NodeID] {
-    try connection.values(
-      "SELECT id FROM store_nodes WHERE seen_at > clock_timestamp() - ? * interval '1 second'",
-      NodeRegistry.lifetime / .seconds(1))
+    try connection.livingNodes().map(\.id)
   }
 
   /// Waits for notifications.
