@@ -319,7 +319,7 @@ let tests: [Target] = [
     ]),
   .testTarget(
     name: "PushTests",
-    dependencies: ["Observability", "Platform", "Push", "Storage", "TestSupport"]),
+    dependencies: ["Configuration", "Observability", "Platform", "Push", "Storage", "TestSupport"]),
   .testTarget(
     name: "RoutingTests",
     dependencies: [

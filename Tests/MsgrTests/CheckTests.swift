@@ -126,7 +126,7 @@ internal import Platform
         "\(finding.grade) \(finding.message.replacing(path, with: "FILE"))"
       }
     }
-    let account = try FCMStandIn.account(at: "https://oauth2.example/token")
+    let account = try ServiceAccountFile.bytes(tokenURL: "https://oauth2.example/token")
     let good =
       "good push: fcm, to https://fcm.googleapis.com for project wallet-1 as "
       + "push@wallet-1.iam.gserviceaccount.com"
@@ -139,7 +139,7 @@ internal import Platform
         good, "doubtful push credentials FILE: other users may read it; chmod 600",
       ])
     #expect(
-      try check(try FCMStandIn.account(at: "", ["private_key": nil])) == [
+      try check(try ServiceAccountFile.bytes(tokenURL: "", ["private_key": nil])) == [
         "wrong push credentials FILE: lacks private_key, token_uri; the service does not start"
       ])
     #expect(

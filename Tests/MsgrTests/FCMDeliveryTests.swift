@@ -31,7 +31,7 @@ internal import Platform
   private func provider(
     _ standIn: FCMStandIn, metrics: Metrics = Metrics(), tokenURL: String? = nil
   ) throws -> FCMProvider {
-    try write(try FCMStandIn.account(at: standIn.tokenURL))
+    try write(try ServiceAccountFile.bytes(tokenURL: standIn.tokenURL))
     let toml = """
       [push.fcm]
       credentials = "\(folder.path)/fcm.json"
@@ -412,7 +412,7 @@ internal import Platform
     try await fixture.send("1", to: "bert")
     try await runUntilEmpty(outbox(provider))
     #expect(standIn.faults == [])
-    try write(try FCMStandIn.account(at: standIn.tokenURL, ["private_key_id": "key-2"]))
+    try write(try ServiceAccountFile.bytes(tokenURL: standIn.tokenURL, ["private_key_id": "key-2"]))
     try await provider.reload()
     for text in ["2", "3"] {
       try await fixture.send(text, to: "bert")

@@ -34,7 +34,7 @@ internal import Testing
     let standIn = try FCMStandIn(otherwise: .respond(200, body: "{}", after: 30))
     let reserved = try ReservedPort()
     let port = reserved.number
-    try Data(try FCMStandIn.account(at: standIn.tokenURL))
+    try Data(try ServiceAccountFile.bytes(tokenURL: standIn.tokenURL))
       .write(to: URL(filePath: "\(folder.path)/fcm.json"))
     let toml = """
       [server]

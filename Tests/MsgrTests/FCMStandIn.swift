@@ -198,18 +198,4 @@ final class FCMStandIn: Sendable {
       body: #"{"error":{"code":\#(status),"message":"\#(message)","status":"S","details":["#
         + details.joined(separator: ",") + "]}}")
   }
-
-  /// The file of the service account, with some members replaced, or left out.
-  static func account(
-    at tokenURL: String, _ changes: [String: String?] = [:]
-  ) throws -> [UInt8] {
-    let certificates = try TestCertificates.shared.get()
-    var members: [String: String] = [
-      "type": "service_account", "project_id": "wallet-1", "private_key_id": "key-1",
-      "private_key": try String(contentsOfFile: certificates["rsa"].key, encoding: .utf8),
-      "client_email": "push@wallet-1.iam.gserviceaccount.com", "token_uri": tokenURL,
-    ]
-    for (name, value) in changes { members[name] = value }
-    return Array(try JSONSerialization.data(withJSONObject: members))
-  }
 }

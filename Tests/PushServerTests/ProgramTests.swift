@@ -81,14 +81,8 @@ internal import Platform
     providers = try Providers()
     sandbox = try Providers()
     client = try WebClient()
-    let certificates = try TestCertificates.shared.get()
-    let account: [String: String] = [
-      "type": "service_account", "project_id": "wallet-1", "private_key_id": "key-1",
-      "private_key": try String(contentsOfFile: certificates["rsa"].key, encoding: .utf8),
-      "client_email": "push@wallet-1.iam.gserviceaccount.com",
-      "token_uri": "\(providers.url)/token",
-    ]
-    try folder.write("fcm.json", Array(try JSONSerialization.data(withJSONObject: account)))
+    try folder.write(
+      "fcm.json", try ServiceAccountFile.bytes(tokenURL: "\(providers.url)/token"))
     try configure("awd.toml", port: reserved.number)
   }
 

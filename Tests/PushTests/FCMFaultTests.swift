@@ -64,7 +64,7 @@ struct FCMFaultTests {
 
   private func words(_ changes: [String: String?]) throws -> String {
     do {
-      _ = try read(try FCMStandIn.account(at: "https://127.0.0.1/token", changes))
+      _ = try read(try ServiceAccountFile.bytes(tokenURL: "https://127.0.0.1/token", changes))
       return ""
     } catch let error as PushSetupError {
       return error.message.replacing("\(folder.path)/fcm.json: ", with: "")
@@ -72,7 +72,7 @@ struct FCMFaultTests {
   }
 
   @Test func readsAnAccount() throws {
-    let account = try read(try FCMStandIn.account(at: "https://127.0.0.1/token"))
+    let account = try read(try ServiceAccountFile.bytes(tokenURL: "https://127.0.0.1/token"))
     #expect(account.project == "wallet-1" && account.keyID == "key-1")
     #expect(account.tokenURL == "https://127.0.0.1/token")
     #expect(try read(nil, project: "other-2").project == "other-2")
