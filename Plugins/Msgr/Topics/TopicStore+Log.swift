@@ -453,64 +453,7 @@ extension TopicStore {
       try topics.map { ($0, try Self.last(of: $0, snapshot)) }
     }
   }
-}
 
-/// The position from which a reader begins.
-enum TopicSince: Hashable, Sendable {
-  /// With everything that is kept.
-  case all
-  /// With what comes.
-  case none
-  /// With the last message of each topic.
-  case latest
-  /// After an entry; with everything if it isn't known.
-  case id(String)
-  /// With what came at a moment, or later.
-  case time(Timestamp)
-
-  /// Reads a client's words; nil for what isn't understood.
-  init?(_ text: String, now: Timestamp) {
-    switch text {
-    case "all": self = .all
-    case "none": self = .none
-    case "latest": self = .latest
-    case _ where text.utf8.count == TopicEntry.idLength && text.utf8.allSatisfy(\.isLetterOrDigit):
-      self = .id(text)
-    default:
-      if let seconds = Int64(text), seconds >= 0 {
-        self = .time(Timestamp(seconds: seconds))
-      } else if let seconds = DelayWords.seconds(text) {
-        self = .time(now - .seconds(seconds))
-      } else {
-        return nil
-      }
-    }
-  }
-}
-
-/// Which entries a reader wants. What isn't a message is never filtered.
-struct TopicFilter: Hashable, Sendable {
-  var id: String?
-  var message: String?
-  var title: String?
-  /// The levels from 1 to 5, any of which fits; empty for all.
-  var levels: Set<Int> = []
-  /// All of these.
-  var tags: Set<String> = []
-
-  func accepts(_ entry: TopicEntry) -> Bool {
-    guard entry.event == .message else { return id == nil }
-    if let id, entry.id != id { return false }
-    if let message, entry.text != message { return false }
-    if let title, entry.parts.title != title { return false }
-    let level =
-      entry.parts.priority.map(MessagePriority.level) ?? MessagePriority.defaultLevel
-    if !levels.isEmpty, !levels.contains(level) { return false }
-    return tags.isSubset(of: entry.parts.tags ?? [])
-  }
-}
-
-extension TopicStore {
   /// Returns messages of a topic before a place in its log, newest first.
   func history(
     of topic: TopicName, before position: Int64?, atMost count: Int
