@@ -119,6 +119,14 @@ package struct PublicURL: Sendable, Hashable, CustomStringConvertible {
     self.path = String(path)
   }
 
+  /// True if the URL names this machine for itself alone.
+  package var isLocal: Bool {
+    var host = authority[...]
+    if !host.hasSuffix("]"), let colon = host.lastIndex(of: ":") { host = host[..<colon] }
+    if host.hasPrefix("[") { host = host.dropFirst().dropLast() }
+    return host == "localhost" || IPAddress(String(host))?.isLoopback == true
+  }
+
   private static func isAuthority(_ text: Substring) -> Bool {
     var host = text
     if let colon = text.lastIndex(of: ":"), !text.hasSuffix("]") {
