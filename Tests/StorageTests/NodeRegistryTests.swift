@@ -71,7 +71,7 @@ internal import Platform
     // Another one takes it for dead, and migrates; it comes back, and writes nothing.
     try await age("old", old)
     try await database.open(contracted).close()
-    await #expect(throws: NodeRegistry.Mismatch.self) { try await node.sendHeartbeat() }
+    await #expect(throws: NodeRegistry.OutdatedRelease.self) { try await node.sendHeartbeat() }
     let fenced = await #expect(throws: StoreError.self) {
       try await old.write { try $0.execute("DELETE FROM store_probe") }
     }

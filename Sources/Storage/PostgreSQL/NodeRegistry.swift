@@ -5,8 +5,8 @@ package import Cryptography
 /// Rows that belong to a running node, such as its sessions, refer to its row here, and go with it. Any other node removes a
 /// node that isn't seen for ``lifetime``.
 package struct NodeRegistry: Sendable {
-  /// The reason why a node can't be one of those that run.
-  package struct Mismatch: Error, Sendable, CustomStringConvertible {
+  /// A newer release has changed the schema so that this one can't go on beside it.
+  package struct OutdatedRelease: Error, Sendable, CustomStringConvertible {
     /// The reason, with the way out of it.
     package let description: String
   }
@@ -37,7 +37,7 @@ package struct NodeRegistry: Sendable {
   /// Becomes one of the nodes. From now on nothing is written to the store unless ``sendHeartbeat()`` is called often
   /// enough.
   ///
-  /// - Throws: ``Mismatch`` if the database is a newer release's.
+  /// - Throws: ``OutdatedRelease`` if the database is a newer release's.
   package nonisolated(nonsending) func join() async throws {
     store.work.fence.open(until: .now + Self.lifetime)
     try await sendHeartbeat()
@@ -47,8 +47,8 @@ package struct NodeRegistry: Sendable {
   ///
   /// - Returns: whether the node's row was there. If not, others have declared it dead, and all that referred to the row is
   ///   gone.
-  /// - Throws: ``Mismatch`` if a newer release has changed the schema so that this one can't go on beside it; then it writes
-  ///   nothing any more.
+  /// - Throws: ``OutdatedRelease`` if a newer release has changed the schema so that this one can't go on beside it; then it
+  ///   writes nothing any more.
   @discardableResult package nonisolated(nonsending) func sendHeartbeat() async throws -> Bool {
     let start = ContinuousClock.now
     let (wasThere, needs) = try await store.writeHeartbeat { transaction in
@@ -60,12 +60,12 @@ package struct NodeRegistry: Sendable {
       )
     }
     if let need = needs.first(where: { $0.step > store.newestMigrations[$0.owner, default: 0] }) {
-      let mismatch = Mismatch(
+      let outdated = OutdatedRelease(
         description:
           "a newer release has brought \(need.owner) to migration \(need.step), which this "
           + "one doesn't know: nothing is written any more; upgrade this node")
-      store.work.fence.close(StoreError(.readOnly, mismatch.description))
-      throw mismatch
+      store.work.fence.close(StoreError(.readOnly, outdated.description))
+      throw outdated
     }
     store.work.fence.extend(to: start + Self.lifetime)
     return wasThere
