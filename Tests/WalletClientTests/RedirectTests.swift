@@ -15,7 +15,7 @@ internal import Testing
     ("https://repo.example/a", "https://repo.example/a"),
   ])
   func followed(location: String, target: String) {
-    #expect(Redirect(from: Self.source, to: location) == .followed(target))
+    #expect(TokenScriptRedirect(from: Self.source, to: location) == .followed(target))
   }
 
   @Test(arguments: [
@@ -23,7 +23,7 @@ internal import Testing
     "http://x@repo.example/", "file:///etc/passwd", "//other.example/x", "", "http://", "gopher:x",
   ])
   func refused(location: String) {
-    guard case .refused = Redirect(from: Self.source, to: location) else {
+    guard case .refused = TokenScriptRedirect(from: Self.source, to: location) else {
       Issue.record("\(location)")
       return
     }
@@ -31,10 +31,11 @@ internal import Testing
 
   @Test func neverBackToClearText() {
     let source = "https://repo.example/x"
-    guard case .refused = Redirect(from: source, to: "http://repo.example/x") else {
+    guard case .refused = TokenScriptRedirect(from: source, to: "http://repo.example/x") else {
       Issue.record("followed")
       return
     }
-    #expect(Redirect(from: source, to: nil) == .refused("a redirect that names no location"))
+    #expect(
+      TokenScriptRedirect(from: source, to: nil) == .refused("a redirect that names no location"))
   }
 }

@@ -262,14 +262,14 @@ public struct TokenScriptAgent: Sendable {
       do throws(HTTPClientError) {
         let response = try await (location?.isForeign == true ? foreignClient : client).send(
           outgoing)
-        guard Redirect.codes.contains(response.status.code) else {
+        guard TokenScriptRedirect.codes.contains(response.status.code) else {
           return (TokenScriptResponse(response, now: now), response.body)
         }
         redirects += 1
-        guard redirects <= Redirect.limit else {
-          return (.failure("more than \(Redirect.limit) redirects"), [])
+        guard redirects <= TokenScriptRedirect.limit else {
+          return (.failure("more than \(TokenScriptRedirect.limit) redirects"), [])
         }
-        switch Redirect(from: url, to: response.fields.first(.location)) {
+        switch TokenScriptRedirect(from: url, to: response.fields.first(.location)) {
         case .followed(let target): url = target
         case .refused(let reason):
           return (.failure("\(reason) (\(response.status.code))"), [])
