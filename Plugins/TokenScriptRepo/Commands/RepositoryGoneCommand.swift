@@ -62,8 +62,8 @@ struct RepositoryGoneCommand: Command {
 
   /// Returns the publications that an operand means: the one at a path, or all that are only for a contract.
   private static func publications(
-    _ operand: String, among all: [Publication]
-  ) throws(CommandError) -> [Publication] {
+    _ operand: String, among all: [PublishedFile]
+  ) throws(CommandError) -> [PublishedFile] {
     guard let contract = EthereumAddress(operand) else {
       return all.filter { $0.path.text == operand }
     }

@@ -169,7 +169,7 @@ final class PublicationResponder: Sendable {
   /// Responds with the row of a file as it was published, even if its signer has replaced it meanwhile.
   private func response(
     _ status: Status, _ path: RepositoryPath, _ target: PublicationTarget,
-    _ publication: Publication?, _ submission: PublicationRules.Submission
+    _ publication: PublishedFile?, _ submission: PublicationRules.Submission
   ) throws -> Response {
     let index = repository.index.value
     let present = index.rows.first {
@@ -183,7 +183,7 @@ final class PublicationResponder: Sendable {
 
   /// Responds with the row that a file would have that is already replaced.
   private func response(
-    _ status: Status, toReplaced publication: Publication,
+    _ status: Status, toReplaced publication: PublishedFile,
     _ submission: PublicationRules.Submission, _ target: PublicationTarget, _ index: ContractIndex
   ) throws -> Response {
     let file = RepositoryFile(
@@ -285,7 +285,7 @@ final class PublicationResponder: Sendable {
   /// - Throws: ``PublicationRefusal`` if there is none; ``HTTPError`` with status 503 if too many files wait.
   private func file(
     signedFor withdrawal: Withdrawal, among files: [Candidate], _ url: String, _ request: Request
-  ) async throws -> Publication {
+  ) async throws -> PublishedFile {
     for file in files.sorted(by: { $0.content.size < $1.content.size }) {
       let isSigned = try await queue.run(for: request, size: file.content.size) { _ in
         guard let document = try? XMLDocument(parsing: file.content.load().array),

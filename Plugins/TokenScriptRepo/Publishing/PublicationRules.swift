@@ -22,7 +22,7 @@ struct PublicationRules: Sendable {
   /// The facts in the store that matter for a file.
   struct Known: Sendable {
     /// The publications for each of its origins.
-    var publications: [Origin: [Publication]] = [:]
+    var publications: [Origin: [PublishedFile]] = [:]
     /// True if the signer has withdrawn these bytes, which have no signing time; nil if they were never accepted.
     var isWithdrawn: Bool?
     /// The number of files without a signing time that were accepted at the target.
@@ -42,10 +42,10 @@ struct PublicationRules: Sendable {
     /// The same bytes are there already, at this path.
     ///
     /// The publication is nil for a file of the operator's.
-    case present(RepositoryPath, Publication?)
+    case present(RepositoryPath, PublishedFile?)
     /// The file is to be stored; whether its signer is the issuer of all its contracts; whether it is the signer's first
     /// at this target.
-    case write(Publication, isIssuers: Bool, isFirst: Bool)
+    case write(PublishedFile, isIssuers: Bool, isFirst: Bool)
   }
 
   /// The policy of the configuration.
@@ -94,7 +94,7 @@ struct PublicationRules: Sendable {
     if let refusal = catalogue.evaluate(file).refusal {
       throw PublicationRefusal(.invalid, refusal.words)
     }
-    let isOwn = { (publication: Publication) in
+    let isOwn = { (publication: PublishedFile) in
       publication.slot.schema == target.schema && publication.slot.signer == signer.publisher
     }
     let own = origins.flatMap { known.publications[$0] ?? [] }.filter(isOwn)
@@ -116,8 +116,8 @@ struct PublicationRules: Sendable {
     }
     let accepted = try acceptance(
       of: signer, known, after: own, origins.flatMap { candidates(for: $0) }.filter(isOperators))
-    let publication = Publication(
-      slot: Publication.Slot(signer: signer.publisher, schema: target.schema, origin: published),
+    let publication = PublishedFile(
+      slot: PublishedFile.Slot(signer: signer.publisher, schema: target.schema, origin: published),
       digest: submission.digest, size: submission.bytes.count, signed: signer.time,
       accepted: accepted, origins: file.namedOrigins, originCount: origins.count)
     if refusesStrangers, own.isEmpty, !catalogue.isIssuers(file) {
@@ -210,7 +210,7 @@ struct PublicationRules: Sendable {
 
   /// Returns the time at which a file is accepted, if it is newer than its signer's other ones.
   private func acceptance(
-    of signer: TokenScriptFile.Signer, _ known: Known, after own: [Publication],
+    of signer: TokenScriptFile.Signer, _ known: Known, after own: [PublishedFile],
     _ operators: [Candidate]
   ) throws(PublicationRefusal) -> Timestamp {
     guard known.isWithdrawn == nil else {
@@ -244,8 +244,8 @@ struct PublicationRules: Sendable {
   }
 
   private func checkQuota(
-    of publication: Publication, _ signer: TokenScriptFile.Signer, _ known: Known,
-    replacing own: [Publication], isIssuers: Bool
+    of publication: PublishedFile, _ signer: TokenScriptFile.Signer, _ known: Known,
+    replacing own: [PublishedFile], isIssuers: Bool
   ) throws(PublicationRefusal) {
     let file = PublicationQuota.Usage(
       files: 1, bytes: publication.size, origins: publication.originCount)

@@ -1,13 +1,11 @@
 internal import Cryptography
 internal import Ethereum
-internal import HTTPProtocol
 internal import Platform
-internal import Routing
 
 /// A file that was published over HTTP, as the store has it.
 ///
 /// A signer has one file in a slot: a newer one replaces it, and a withdrawn one leaves a mark there.
-struct Publication: Sendable {
+struct PublishedFile: Sendable {
   /// The place of a file, at which a newer one replaces it: one for each signer, contract and version.
   struct Slot: Hashable, Sendable {
     /// The identifier of the signer: its authority's, or else its key's.
@@ -42,7 +40,7 @@ struct Publication: Sendable {
   var path: RepositoryPath { isWithdrawn ? slot.path.mark : slot.path }
 }
 
-extension Publication.Slot {
+extension PublishedFile.Slot {
   /// The folder of all files that were published over HTTP.
   static let folder = "published"
 
@@ -88,33 +86,4 @@ extension TokenScriptFile.Contract {
 extension TokenScriptFile.Signer {
   /// The identifier of the publisher.
   var publisher: String { authority ?? key }
-}
-
-/// The target of a request: the contract, chain and version that its URL names.
-struct PublicationTarget: Hashable, Sendable {
-  /// The version.
-  let schema: SchemaVersion
-  /// The contract.
-  let contract: EthereumAddress
-  /// The chain, or nil if the URL names none.
-  let chain: ChainID?
-
-  /// Returns the chain that the place is on: the one in the URL, or the only one that a file names for the contract.
-  func chain(of file: TokenScriptFile) -> ChainID? {
-    chain ?? file.originChains[contract].flatMap { $0.count == 1 ? $0[0] : nil }
-  }
-}
-
-extension PublicationTarget {
-  /// Reads the place from a request.
-  ///
-  /// - Throws: ``HTTPError`` with status 400 or 404.
-  init(_ request: Request, _ parameters: RouteParameters) throws(HTTPError) {
-    guard let schema = SchemaVersion(year: parameters["year"], month: parameters["month"]) else {
-      throw HTTPError(.notFound)
-    }
-    let contract = try FileQuery.contract(parameters["address"])
-    let query = try FileQuery(request.head, chain: parameters["chain"])
-    self.init(schema: schema, contract: contract, chain: query.chain)
-  }
 }

@@ -10,13 +10,13 @@ extension ContractStore {
     /// The number of the last change.
     var last: Int64
     /// The publications with their origins, in the order of their changes.
-    var publications: [Publication] = []
+    var publications: [PublishedFile] = []
 
     /// Returns the files of the folder that aren't published.
     func filesBeside(_ files: [RepositoryFile]) -> [RepositoryFile] {
       let places = Set(publications.map(\.slot))
       return files.filter { file in
-        Publication.Slot(file.path).map { !places.contains($0) } ?? true
+        PublishedFile.Slot(file.path).map { !places.contains($0) } ?? true
       }
     }
   }
@@ -56,7 +56,7 @@ extension ContractStore {
   /// Reads the bytes of a publication, or returns nil if they have been replaced or withdrawn meanwhile.
   ///
   /// - Throws: ``StoreError``.
-  func content(of publication: Publication) async throws -> [UInt8]? {
+  func content(of publication: PublishedFile) async throws -> [UInt8]? {
     let slot = publication.slot
     return try await store.read(isOneQuery: true) { snapshot in
       try snapshot.value(
@@ -97,7 +97,7 @@ extension ContractStore {
   ///   - publication: one of the files, which must be the present one at its place.
   /// - Returns: the files, which are withdrawn.
   /// - Throws: ``PublicationRefusal`` if the file was replaced, or ``StoreError``.
-  func withdraw(_ publication: Publication, for origin: Origin) async throws -> [Publication] {
+  func withdraw(_ publication: PublishedFile, for origin: Origin) async throws -> [PublishedFile] {
     try await store.write(isolation: .rowLocks) { transaction in
       let change = try Self.lock(transaction) + 1
       // Older files of the signer would come back otherwise.
@@ -116,7 +116,7 @@ extension ContractStore {
   /// Withdraws publications for the operator; those that have been replaced meanwhile stay.
   ///
   /// - Throws: ``StoreError``.
-  func withdraw(_ publications: [Publication]) async throws {
+  func withdraw(_ publications: [PublishedFile]) async throws {
     guard !publications.isEmpty else { return }
     try await store.write(isolation: .rowLocks) { transaction in
       let change = try Self.lock(transaction) + 1
@@ -185,7 +185,7 @@ extension ContractStore {
   /// Reads the publications that name a contract as their origin, without their origins.
   private static func publications(
     for origin: Origin, _ transaction: borrowing Transaction
-  ) throws -> [Publication] {
+  ) throws -> [PublishedFile] {
     try transaction.all(
       """
       SELECT p.signer, p.schema, p.contract, p.chain, p.sha256, p.size, p.signed, p.accepted,
@@ -198,9 +198,9 @@ extension ContractStore {
     ) { try publication($0) }
   }
 
-  private static func publication(_ row: borrowing Row) throws -> Publication {
-    Publication(
-      slot: Publication.Slot(
+  private static func publication(_ row: borrowing Row) throws -> PublishedFile {
+    PublishedFile(
+      slot: PublishedFile.Slot(
         signer: try row[0], schema: try row[1],
         origin: Origin(try row[2], on: try row[3])),
       digest: try row[4], size: try row[5],
@@ -210,7 +210,7 @@ extension ContractStore {
 
   /// Stores a publication in the place of the one that is there. That one stays charged to its client unless it grows.
   private static func insert(
-    _ publication: Publication, _ bytes: [UInt8]?, from client: String?, isIssuers: Bool,
+    _ publication: PublishedFile, _ bytes: [UInt8]?, from client: String?, isIssuers: Bool,
     _ change: Int64, _ transaction: borrowing Transaction
   ) throws {
     let slot = publication.slot
@@ -250,7 +250,7 @@ extension ContractStore {
   }
 
   private static func withdraw(
-    _ publication: Publication, _ change: Int64, _ transaction: borrowing Transaction
+    _ publication: PublishedFile, _ change: Int64, _ transaction: borrowing Transaction
   ) throws {
     let slot = publication.slot
     try transaction.execute(

@@ -29,7 +29,7 @@ struct ContractStore: Sendable {
     /// The times at which bytes were first seen for a contract.
     var sightings: [IndexBuilder.Sighting: Timestamp] = [:]
     /// The publications at URLs; empty unless they were requested.
-    var publications: [PublicationTimes.URL: PublicationTimes.Publication] = [:]
+    var publications: [PublicationTimes.URL: PublicationTimes.DatedResponse] = [:]
   }
 
   let store: Store
@@ -101,7 +101,7 @@ struct ContractStore: Sendable {
           signer: signer.isEmpty ? nil : signer, chain: ChainID(try row[4] as Int64))
         let url = PublicationTimes.URL(
           contract: try row[0], schema: try row[1], isBare: try row[2], query: query)
-        memory.publications[url] = PublicationTimes.Publication(
+        memory.publications[url] = PublicationTimes.DatedResponse(
           fingerprint: try row[5], since: Timestamp(seconds: try row[6]))
       }
       return memory

@@ -17,7 +17,7 @@ struct PublicationTimes: Sendable {
   }
 
   /// The response that a URL gives, and since when.
-  struct Publication: Equatable, Sendable {
+  struct DatedResponse: Equatable, Sendable {
     /// A SHA-256 that identifies the response.
     let fingerprint: SHA256.Digest
     /// The beginning.
@@ -33,13 +33,13 @@ struct PublicationTimes: Sendable {
   }
 
   /// The publications until now.
-  let previous: [URL: Publication]
+  let previous: [URL: DatedResponse]
   /// The present time in whole seconds.
   let now: Timestamp
   /// A text of everything that decides about a bare address's version besides the existing versions.
   let choice: String
   /// The publications of the next index, as far as they are recorded.
-  private(set) var current: [URL: Publication] = [:]
+  private(set) var current: [URL: DatedResponse] = [:]
 
   /// Records the response of the next index at both forms of a URL.
   ///
@@ -60,13 +60,13 @@ struct PublicationTimes: Sendable {
 
   private mutating func since(_ url: URL, _ fingerprint: SHA256.Digest) -> Timestamp {
     let known = previous[url].flatMap { $0.fingerprint == fingerprint ? $0 : nil }
-    let publication = known ?? Publication(fingerprint: fingerprint, since: now)
+    let publication = known ?? DatedResponse(fingerprint: fingerprint, since: now)
     current[url] = publication
     return publication.since
   }
 
   /// The publications that are new.
-  var begun: [URL: Publication] { current.filter { previous[$0.key] != $0.value } }
+  var begun: [URL: DatedResponse] { current.filter { previous[$0.key] != $0.value } }
 
   /// The URLs that give nothing any more; a response that comes back there is new.
   var ended: [URL] { previous.keys.filter { current[$0] == nil } }

@@ -200,7 +200,7 @@ extension RepositoryIndexer {
     /// The files of the folder.
     let files: [RepositoryFile]
     /// The publications.
-    var published: [Publication.Slot: RepositoryFile] = [:]
+    var published: [PublishedFile.Slot: RepositoryFile] = [:]
     /// The last change of a publication.
     var change: Int64 = 0
     /// The content of the store.
@@ -281,7 +281,7 @@ extension RepositoryIndexer {
   /// Makes the files of publications. One that is being replaced stays as it was until the next poll.
   private func published(
     _ changes: ContractStore.Changes, _ scan: RepositoryScan
-  ) async throws -> [Publication.Slot: RepositoryFile] {
+  ) async throws -> [PublishedFile.Slot: RepositoryFile] {
     let files = try await scan.files(changes.publications, from: store, on: scanThreads)
     let old = changes.publications.compactMap { latest?.published[$0.slot] }
     return Dictionary(

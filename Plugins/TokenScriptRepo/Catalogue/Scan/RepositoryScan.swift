@@ -95,10 +95,10 @@ struct RepositoryScan: Sendable {
   /// - Returns: the files, without those that have been replaced meanwhile.
   /// - Throws: ``StoreError``, or ``SystemError`` if no thread can be started.
   func files(
-    _ publications: [Publication], from store: ContractStore, on threads: ThreadPool
+    _ publications: [PublishedFile], from store: ContractStore, on threads: ThreadPool
   ) async throws -> [RepositoryFile] {
     var files: [RepositoryFile] = []
-    var batch: [(publication: Publication, bytes: Bytes)] = []
+    var batch: [(publication: PublishedFile, bytes: Bytes)] = []
     for (number, publication) in publications.enumerated() {
       if let file = file(publication) {
         files.append(file)
@@ -118,7 +118,7 @@ struct RepositoryScan: Sendable {
   /// - Parameters:
   ///   - bytes: its bytes, if they were read.
   /// - Returns: nil if the bytes are needed.
-  func file(_ publication: Publication, _ bytes: Bytes? = nil) -> RepositoryFile? {
+  func file(_ publication: PublishedFile, _ bytes: Bytes? = nil) -> RepositoryFile? {
     guard !publication.isWithdrawn else { return RepositoryFile(mark: publication) }
     let digest = publication.digest
     let content =
@@ -137,7 +137,7 @@ struct RepositoryScan: Sendable {
     // A mark counts whatever its signature is.
     var reader = path.kind == .gone ? TokenScriptReader() : reader
     // The signer of a published file, and the time, decide about the next one, whatever the rules require.
-    if Publication.Slot(path) != nil { reader.verifier = reader.verifier ?? SignatureVerifier() }
+    if PublishedFile.Slot(path) != nil { reader.verifier = reader.verifier ?? SignatureVerifier() }
     do throws(FileRefusal) { return .success(try reader.read(bytes, now: now)) } catch {
       return .failure(error)
     }
@@ -169,14 +169,14 @@ final class RepositoryFile: Sendable {
   /// The fault of newer bytes at the path, if this is the last good version.
   let replacedBy: FileRefusal?
   /// The publication, or nil for a file of the folder.
-  let publication: Publication?
+  let publication: PublishedFile?
 
   /// Makes a file.
   init(
     path: RepositoryPath, digest: SHA256.Digest? = nil, content: Content? = nil, size: Int = 0,
     modified: Timestamp = Timestamp(seconds: 0), status: FileStatus? = nil,
     reading: Result<TokenScriptFile, FileRefusal>, replacedBy: FileRefusal? = nil,
-    publication: Publication? = nil
+    publication: PublishedFile? = nil
   ) {
     self.path = path
     self.digest = digest
@@ -195,7 +195,7 @@ final class RepositoryFile: Sendable {
   ///   - content: the bytes, or nil if they are not served.
   ///   - reading: the meaning of the bytes.
   convenience init(
-    _ publication: Publication, content: Content?, reading: Result<TokenScriptFile, FileRefusal>
+    _ publication: PublishedFile, content: Content?, reading: Result<TokenScriptFile, FileRefusal>
   ) {
     self.init(
       path: publication.path, digest: publication.digest, content: content, size: publication.size,
@@ -203,7 +203,7 @@ final class RepositoryFile: Sendable {
   }
 
   /// Makes the mark of a publication that was withdrawn.
-  convenience init(mark publication: Publication) {
+  convenience init(mark publication: PublishedFile) {
     let file = TokenScriptFile(
       schema: publication.slot.schema, root: "token", contracts: publication.origins)
     self.init(publication, content: nil, reading: .success(file))
