@@ -177,7 +177,7 @@ package struct TokenScriptService: Migrating, Commanding, Demonstrating, Present
             _ = try await reading.run(
               for: request.origin.client, orRefuseWith: "too many files are being read"
             ) { try unread.content.load() }
-          } catch is Content.Changed {
+          } catch is FileContent.Changed {
             throw HTTPError(.serviceUnavailable, "the file has just changed", retryAfter: 1)
           }
         }

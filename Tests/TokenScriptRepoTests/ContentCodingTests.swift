@@ -85,7 +85,7 @@ internal import Testing
   }
 
   @Test func aVariantIsSentOnlyIfItIsSmaller() {
-    let content = Content(Bytes(Array("<a/>".utf8)), digest: SHA256.hash([1]))
+    let content = FileContent(Bytes(Array("<a/>".utf8)), digest: SHA256.hash([1]))
     content.compress()
     #expect(content.variants != nil)
     #expect(content.variants?.gzip == nil)
@@ -94,7 +94,7 @@ internal import Testing
 
   @Test func untilThereAreVariantsTheFileIsServedAsItIs() throws {
     let bytes = Array(text.utf8)
-    let content = Content(Bytes(bytes), digest: SHA256.hash([1]))
+    let content = FileContent(Bytes(bytes), digest: SHA256.hash([1]))
     let file = PreparedFile(
       content, modified: Timestamp(seconds: 0), ResponseHeaders(dependsOnClient: false))
     let head = try RequestHead(

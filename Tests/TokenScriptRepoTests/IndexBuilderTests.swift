@@ -36,7 +36,7 @@ internal import Formats
     let bytes = Array(content.utf8)
     return RepositoryFile(
       path: RepositoryPath(path), digest: SHA256.hash(bytes),
-      content: Content(Bytes(bytes), digest: SHA256.hash(bytes)),
+      content: FileContent(Bytes(bytes), digest: SHA256.hash(bytes)),
       size: bytes.count, modified: Timestamp(seconds: modified), reading: .success(meaning))
   }
 

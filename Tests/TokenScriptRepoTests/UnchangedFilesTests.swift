@@ -21,7 +21,7 @@ internal import Formats
     fixture.time.withLock { $0 = now + seconds }
   }
 
-  private func contents(_ server: RepositoryServer) -> [Content] {
+  private func contents(_ server: RepositoryServer) -> [FileContent] {
     server.service.indexer.current.files.compactMap(\.content)
   }
 
@@ -137,13 +137,13 @@ internal import Formats
     let entry = try #require(try folder.list().entries.first)
     let digest = try #require(
       try await restarted(try await fixture.store()).service.indexer.current.files[0].digest)
-    let content = Content(at: entry, in: folder, digest, 10)
+    let content = FileContent(at: entry, in: folder, digest, 10)
     try fixture.remove("a.tsml")
-    #expect(throws: Content.Changed.self) { try content.load() }
+    #expect(throws: FileContent.Changed.self) { try content.load() }
     #expect(content.hasChanged)
     // It stays so, if the file comes back.
     try fixture.write("a.tsml", tokenScript(for: alice))
-    #expect(throws: Content.Changed.self) { try content.load() }
+    #expect(throws: FileContent.Changed.self) { try content.load() }
   }
 
   private func address(_ number: Int) -> String {

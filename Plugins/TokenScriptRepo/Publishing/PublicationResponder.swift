@@ -187,7 +187,7 @@ final class PublicationResponder: Sendable {
     _ submission: PublicationRules.Submission, _ target: PublicationTarget, _ index: ContractIndex
   ) throws -> Response {
     let file = RepositoryFile(
-      publication, content: Content(Bytes(submission.bytes), digest: submission.digest),
+      publication, content: FileContent(Bytes(submission.bytes), digest: submission.digest),
       reading: .success(submission.file))
     var builder = IndexBuilder(
       rules: index.rules, headers: repository.headers, now: repository.clock().wholeSecond,

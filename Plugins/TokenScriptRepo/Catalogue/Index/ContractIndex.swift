@@ -123,7 +123,7 @@ final class ContractIndex: Sendable {
   }
 
   /// The contents of all files and schemas that are served.
-  var contents: [Content] { documents.contents + files.compactMap(\.content) }
+  var contents: [FileContent] { documents.contents + files.compactMap(\.content) }
 
   /// The refused files with the reasons.
   var refusals: [(path: RepositoryPath, reason: FileRefusal)] {

@@ -7,7 +7,7 @@ struct Candidate: Sendable {
   /// The file.
   let file: RepositoryFile
   /// The file's bytes.
-  let content: Content
+  let content: FileContent
   /// The file's meaning.
   let meaning: TokenScriptFile
   /// The chains that the file names the contract on, in the order of their numbers; at least one.

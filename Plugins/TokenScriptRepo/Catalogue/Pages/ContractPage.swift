@@ -65,7 +65,7 @@ struct ContractPage: Sendable {
   }
 
   /// Returns the bytes of a row's file, or nil if they are not served.
-  func content(of row: IndexRow) -> Content? { files[row.path]?.content }
+  func content(of row: IndexRow) -> FileContent? { files[row.path]?.content }
 }
 
 extension ContractPage {

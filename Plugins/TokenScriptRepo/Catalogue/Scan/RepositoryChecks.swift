@@ -26,7 +26,7 @@ struct RepositoryChecks: Sendable {
   /// - Throws: ``RepositoryError``, ``SchemaError`` or ``CertificateError`` if the schemas or roots can't be read.
   init(
     _ configuration: TokenScriptConfiguration, _ headers: ResponseHeaders, now: Timestamp,
-    sharing known: [Content] = [], answers: [Origin: ChainAnswer] = [:],
+    sharing known: [FileContent] = [], answers: [Origin: ChainAnswer] = [:],
     after last: RepositoryChecks? = nil
   ) throws {
     let rules = configuration.rules
@@ -58,7 +58,7 @@ struct RepositoryChecks: Sendable {
 
   private static func documents(
     _ configuration: TokenScriptConfiguration, _ headers: ResponseHeaders, now: Timestamp,
-    sharing known: [Content]
+    sharing known: [FileContent]
   ) throws(RepositoryError) -> SchemaDocuments {
     guard !configuration.schemas.isEmpty else { return .none }
     return try RepositoryError.naming(configuration.schemas, .schemas) { () throws(SystemError) in

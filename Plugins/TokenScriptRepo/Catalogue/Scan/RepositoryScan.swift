@@ -17,7 +17,7 @@ struct RepositoryScan: Sendable {
   /// The stored readings.
   let memory: ContractStore.Memory
   /// The contents in service, which are reused for equal bytes.
-  let known: [SHA256.Digest: Content]
+  let known: [SHA256.Digest: FileContent]
 
   /// Reads all files.
   ///
@@ -65,7 +65,7 @@ struct RepositoryScan: Sendable {
     return RepositoryFile(
       path: entry.path, digest: digest,
       content: isServed(reading, entry.path)
-        ? known ?? Content(contents.bytes, digest: digest) : nil,
+        ? known ?? FileContent(contents.bytes, digest: digest) : nil,
       size: contents.bytes.count, modified: contents.status.lastModified,
       status: contents.status.isSettled(at: now) ? contents.status : nil, reading: reading)
   }
@@ -77,9 +77,9 @@ struct RepositoryScan: Sendable {
     guard let status = entry.status, let seen = memory.seen[entry.path], seen.status == status,
       let reading = memory.readings[ContractStore.Key(path: entry.path, digest: seen.digest)]
     else { return nil }
-    var content: Content?
+    var content: FileContent?
     if isServed(reading, entry.path) {
-      content = known[seen.digest] ?? Content(at: entry, in: folder, seen.digest, status.size)
+      content = known[seen.digest] ?? FileContent(at: entry, in: folder, seen.digest, status.size)
     }
     // The bytes were found to differ although the status is the same.
     if let content, content.hasChanged { return nil }
@@ -123,7 +123,7 @@ struct RepositoryScan: Sendable {
     let digest = publication.digest
     let content =
       known[digest].flatMap { $0.bytes == nil ? nil : $0 }
-      ?? bytes.map { Content($0, digest: digest) }
+      ?? bytes.map { FileContent($0, digest: digest) }
     let key = ContractStore.Key(path: publication.path, digest: digest)
     let reading = memory.readings[key] ?? content?.bytes.map { self.reading($0.array, key.path) }
     guard let reading else { return nil }
@@ -157,7 +157,7 @@ final class RepositoryFile: Sendable {
   /// The SHA-256 of the bytes, or nil if the file could not be read.
   let digest: SHA256.Digest?
   /// The bytes, or nil if the file could not be read or is not served.
-  let content: Content?
+  let content: FileContent?
   /// The number of bytes.
   let size: Int
   /// The time of the last change of the content.
@@ -173,7 +173,7 @@ final class RepositoryFile: Sendable {
 
   /// Makes a file.
   init(
-    path: RepositoryPath, digest: SHA256.Digest? = nil, content: Content? = nil, size: Int = 0,
+    path: RepositoryPath, digest: SHA256.Digest? = nil, content: FileContent? = nil, size: Int = 0,
     modified: Timestamp = Timestamp(seconds: 0), status: FileStatus? = nil,
     reading: Result<TokenScriptFile, FileRefusal>, replacedBy: FileRefusal? = nil,
     publication: PublishedFile? = nil
@@ -195,7 +195,8 @@ final class RepositoryFile: Sendable {
   ///   - content: the bytes, or nil if they are not served.
   ///   - reading: the meaning of the bytes.
   convenience init(
-    _ publication: PublishedFile, content: Content?, reading: Result<TokenScriptFile, FileRefusal>
+    _ publication: PublishedFile, content: FileContent?,
+    reading: Result<TokenScriptFile, FileRefusal>
   ) {
     self.init(
       path: publication.path, digest: publication.digest, content: content, size: publication.size,

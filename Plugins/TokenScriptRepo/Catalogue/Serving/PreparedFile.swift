@@ -57,7 +57,7 @@ final class PreparedFile: Sendable {
     }
   }
 
-  private let content: Content
+  private let content: FileContent
   private let modified: Timestamp
   private let headers: ResponseHeaders
   private let isTokenScript: Bool
@@ -68,7 +68,8 @@ final class PreparedFile: Sendable {
   /// - Parameters:
   ///   - isTokenScript: whether the type may be `application/tokenscript+xml`.
   init(
-    _ content: Content, modified: Timestamp, _ headers: ResponseHeaders, isTokenScript: Bool = true
+    _ content: FileContent, modified: Timestamp, _ headers: ResponseHeaders,
+    isTokenScript: Bool = true
   ) {
     self.content = content
     self.modified = modified
@@ -128,7 +129,7 @@ final class PreparedFile: Sendable {
 /// The error of a response that needs bytes which aren't read yet.
 struct UnreadContent: Error {
   /// The content.
-  let content: Content
+  let content: FileContent
 }
 
 /// The response to requests for one contract and version, except the parts that depend on the request.

@@ -110,7 +110,7 @@ struct RepositoryResponder: Sendable {
   }
 
   /// Returns the content of the file that a URL gives, or nil if it isn't written as ``ContractLocations`` writes it.
-  func content(at url: String, base: String) -> Content? {
+  func content(at url: String, base: String) -> FileContent? {
     guard url.hasPrefix("\(base)/"),
       let name = url.prefix(while: { $0 != "?" }).split(separator: "/").last,
       let contract = EthereumAddress(String(name))
@@ -209,7 +209,7 @@ struct SchemaDocuments: Sendable {
   private(set) var digest = SHA256.Digest()
   private var files: [[UInt8]: PreparedFile] = [:]
   /// The contents of the schemas.
-  private(set) var contents: [Content] = []
+  private(set) var contents: [FileContent] = []
 
   /// An empty set of schemas.
   static let none = SchemaDocuments()
@@ -223,7 +223,8 @@ struct SchemaDocuments: Sendable {
   ///   - known: the contents in service, which are reused for equal bytes.
   /// - Throws: ``SystemError`` if the folder can't be read. A file that can't be read is left out.
   init(
-    folder path: String, _ headers: ResponseHeaders, now: Timestamp, sharing known: [Content] = []
+    folder path: String, _ headers: ResponseHeaders, now: Timestamp,
+    sharing known: [FileContent] = []
   ) throws(SystemError) {
     let folder = try RepositoryFolder(path)
     let known = known.byDigest
@@ -232,7 +233,7 @@ struct SchemaDocuments: Sendable {
       guard let contents = try? folder.read(entry) else { continue }
       let digest = unsafe SHA256.hash(contents.bytes.buffer.bytes)
       digests += SHA256.hash(entry.path.bytes).bytes + digest.bytes
-      let content = known[digest] ?? Content(contents.bytes, digest: digest)
+      let content = known[digest] ?? FileContent(contents.bytes, digest: digest)
       self.contents.append(content)
       files[entry.path.bytes] = PreparedFile(
         content, modified: min(max(contents.status.lastModified, Timestamp(seconds: 0)), now),

@@ -91,7 +91,7 @@ struct ReportResponder: Sendable {
 
   /// Verifies a file anew, and logs the outcome.
   private func verify(
-    _ content: Content, _ path: RepositoryPath, by rules: RepositoryRules, _ now: Timestamp
+    _ content: FileContent, _ path: RepositoryPath, by rules: RepositoryRules, _ now: Timestamp
   ) async {
     let fault: String?
     do {

@@ -6,7 +6,7 @@ internal import Synchronization
 /// The bytes of a file, shared by all responses with them, and their compressed forms once they are made.
 ///
 /// The bytes of a file that hasn't changed since an earlier run are read later than its index is made.
-final class Content: Sendable {
+final class FileContent: Sendable {
   /// The error of a file that no longer has the bytes of its content, or can't be read.
   struct Changed: Error {}
 
@@ -83,9 +83,9 @@ final class Content: Sendable {
   func compress() { if variants == nil, let bytes { _ = compressed.keep(Variants(bytes)) } }
 }
 
-extension [Content] {
+extension [FileContent] {
   /// The contents by their digests.
-  var byDigest: [SHA256.Digest: Content] {
+  var byDigest: [SHA256.Digest: FileContent] {
     Dictionary(map { ($0.digest, $0) }, uniquingKeysWith: { first, _ in first })
   }
 }
@@ -102,9 +102,10 @@ final class ContentPass: Sendable {
   private let work: Task<Void, Never>
 
   /// Starts to read the contents that aren't read yet, and then to compress those that have no compressed forms yet.
-  init(_ contents: [Content], on threads: ThreadPool) {
+  init(_ contents: [FileContent], on threads: ThreadPool) {
     let flag = stopFlag
-    func forEach(_ contents: [Content], _ body: @escaping @Sendable (Content) -> Void) async {
+    func forEach(_ contents: [FileContent], _ body: @escaping @Sendable (FileContent) -> Void) async
+    {
       // Without room for a thread the contents stay as they are.
       _ = try? await threads.map(contents) { content in
         if !flag.isSet.load(ordering: .relaxed) { body(content) }
