@@ -130,7 +130,8 @@ struct PushServerStore: PushSource {
   /// - Throws: ``ClientRefusal`` if the message lacks that form.
   func accept(_ request: RelayRequest, for client: ClientKey) async throws -> RequestOutcome {
     let now = clock()
-    return try await store.write(isolation: .rowLocks) { transaction in
+    let (outcome, dropped) = try await store.write(isolation: .rowLocks) {
+      transaction -> (RequestOutcome, Int) in
       // Locks the client as well.
       let found = try transaction.one(
         """
@@ -140,7 +141,9 @@ struct PushServerStore: PushSource {
         (try row[0], try row[1], try row[2])
       }
       // A client whose push service isn't served any more is none that could be pushed to.
-      guard let (kind, token, isRaw) = found, queue.kinds.contains(kind) else { return .unknown }
+      guard let (kind, token, isRaw) = found, queue.kinds.contains(kind) else {
+        return (.unknown, 0)
+      }
       guard let (id, message) = request.message(isRaw: isRaw) else {
         let names = isRaw ? "missing topic, tag, or message field" : "missing id or payload field"
         throw ClientRefusal.missing(names)
@@ -149,7 +152,7 @@ struct PushServerStore: PushSource {
       try transaction.execute(
         "INSERT INTO pushserver_messages VALUES (?, ?, ?) ON CONFLICT DO NOTHING", client.bytes,
         SHA256.hash(Array(id.utf8)).bytes, now)
-      guard transaction.changes > 0 else { return .repeated }
+      guard transaction.changes > 0 else { return (.repeated, 0) }
       try transaction.execute(
         """
         DELETE FROM pushserver_messages WHERE client = ? AND accepted_at < (
@@ -158,10 +161,11 @@ struct PushServerStore: PushSource {
         """, client.bytes, client.bytes, Self.remembered - 1)
       try queue.queue(
         message.content, to: PushAddress(stored: kind, Array(token.utf8)), of: client.bytes,
-        for: client.bytes, created: now, due: now, expires: now + life, atMost: Self.waiting,
-        transaction)
-      return .accepted
+        for: client.bytes, created: now, due: now, expires: now + life, transaction)
+      return (.accepted, try queue.trim(client.bytes, toAtMost: Self.waiting, transaction))
     }
+    queue.countDropped(dropped)
+    return outcome
   }
 
   /// Deletes clients that nobody used, and identifiers of messages that would be too old today.

@@ -61,27 +61,22 @@ package struct PushQueue: Sendable {
   ///   - position: the service's own number, by which it finds the push again.
   ///   - due: the moment before which it isn't sent.
   ///   - expires: the moment from which it isn't sent.
-  ///   - most: the pushes that may wait for the device, of which the oldest go first and are counted at once; nil to look at
-  ///     none, as ``trim(_:toAtMost:_:)`` does it for whoever counts them after the commit.
   ///   - mayLease: whether the push may be leased at once. The caller hands it to ``Pushes/send(_:)`` after the commit.
   /// - Returns: the push if it was leased.
   @discardableResult package func queue(
     _ content: [UInt8], to address: PushAddress, of device: [UInt8], for account: [UInt8],
     urgency: PushUrgency = .high, collapseKey: String? = nil, position: Int64 = 0,
-    created: Timestamp, due: Timestamp, expires: Timestamp, atMost most: Int?,
-    mayLease: Bool = false, _ transaction: borrowing Transaction
+    created: Timestamp, due: Timestamp, expires: Timestamp, mayLease: Bool = false,
+    _ transaction: borrowing Transaction
   ) throws -> LeasedPush? {
     let push = QueuedPush(
       content, to: address, of: device, for: account, urgency: urgency, collapseKey: collapseKey,
       position: position, due: due, isFirst: true)
-    var leased: LeasedPush?
     if mayLease, due <= created, let direct = direct[address.kind], direct.claim() {
-      leased = try insert(push, created, expires, for: direct.owner, transaction)
-    } else {
-      try insert(push, created, expires, transaction)
+      return try insert(push, created, expires, for: direct.owner, transaction)
     }
-    if let most { countDropped(try trim(device, toAtMost: most, transaction)) }
-    return leased
+    try insert(push, created, expires, transaction)
+    return nil
   }
 
   /// Drops the oldest pushes of a device for which too many wait.

@@ -251,7 +251,7 @@ struct PushOutboxStoreTests {
       for number in 0..<240 {
         try PushFixture.queue.queue(
           [], to: number % 2 == 0 ? address : token, of: [UInt8(number)], for: [UInt8(number % 3)],
-          created: now, due: now, expires: now + .seconds(100_000), atMost: nil, transaction)
+          created: now, due: now, expires: now + .seconds(100_000), transaction)
       }
     }
     var gone = 0
@@ -304,7 +304,8 @@ struct PushOutboxStoreTests {
       try await store.write { transaction in
         _ = try other.queue(
           [UInt8(number)], to: address, of: [1], for: [2], position: Int64(number), created: now,
-          due: now + .seconds(60), expires: now + .seconds(600), atMost: 3, transaction)
+          due: now + .seconds(60), expires: now + .seconds(600), transaction)
+        _ = try other.trim([1], toAtMost: 3, transaction)
       }
     }
     try await fixture.send(to: "bert")

@@ -29,7 +29,7 @@ internal import Testing
       for device in devices {
         let push = try queue.queue(
           [1], to: PushAddress(stored: .apns, Array(device.utf8)), of: Array(device.utf8),
-          for: [7], created: now, due: now + wait, expires: now + .seconds(3600), atMost: nil,
+          for: [7], created: now, due: now + wait, expires: now + .seconds(3600),
           mayLease: true, transaction)
         if let push { leased.append(push) }
       }

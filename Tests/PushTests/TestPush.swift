@@ -55,7 +55,7 @@ struct OutboxFixture: Sendable {
     _ = try await store.write { [queue] transaction in
       _ = try queue.queue(
         [], to: address, of: Array(device.utf8), for: Array(account.utf8), created: now, due: now,
-        expires: now + life, atMost: nil, transaction)
+        expires: now + life, transaction)
     }
   }
 

@@ -61,7 +61,7 @@ struct Wakes: Sendable {
       try queue.queue(
         device.tag, to: device.address, of: device.outbox, for: device.owner.bytes,
         collapseKey: Hex.encode(device.tag), position: wake.last.rawValue, created: now,
-        due: wake.due, expires: now + Self.life, atMost: nil, transaction)
+        due: wake.due, expires: now + Self.life, transaction)
     }
     return plan.wakes.count
   }

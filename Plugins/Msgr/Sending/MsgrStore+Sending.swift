@@ -327,7 +327,7 @@ extension MsgrStore {
       push.content, to: push.device.address, of: Array(push.device.id.text.utf8),
       for: Array(push.recipient.text.utf8), urgency: push.urgency,
       position: push.message.id.rawValue, created: push.message.time, due: push.due,
-      expires: push.message.time + limits.messageAge, atMost: nil, mayLease: true, transaction)
+      expires: push.message.time + limits.messageAge, mayLease: true, transaction)
   }
 
   /// Drops pushes that wait for a device, if there are too many with a new one.
