@@ -9,7 +9,8 @@ from support import awd_command, free_port, running, temporary_folder, wait_for_
 
 AWD, GENERATOR = map(os.path.abspath, sys.argv[1:3])
 # All devices have one address.
-UNLIMITED = "[apptimist]\nall_sessions = 100000\nsessions_per_address = 100000\n"
+UNLIMITED = ("[apptimist]\nall_sessions = 100000\nsessions_per_address = 100000\n"
+             "accounts_per_address = 1000000\n")
 DEVICES = int(sys.argv[3]) if len(sys.argv) > 3 else 10_000
 MESSAGES = int(sys.argv[4]) if len(sys.argv) > 4 else 100_000
 needed = DEVICES + 500

@@ -182,7 +182,14 @@ def register(port, name, device, is_browser):
 
 
 def database_seconds():
-    return sum(cpu_seconds(process) for process in server.processes()[1:])
+    """The CPU time of all processes of PostgreSQL's, also of those that have ended."""
+    while True:
+        processes = server.processes()
+        # Again where one has ended meanwhile, which would be counted twice or not at all.
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            seconds = cpu_seconds(processes[0], with_ended_children=True) + sum(map(cpu_seconds, processes[1:]))
+            if server.processes() == processes:
+                return seconds
 
 
 def write_script(place, are_browsers):

@@ -115,10 +115,10 @@ def spread(values):
     return f"{(max(values) - min(values)) / statistics.median(values) * 100:.0f} %"
 
 
-def cpu_seconds(pid):
+def cpu_seconds(pid, with_ended_children=False):
     """The CPU time that a process has used (proc(5), `stat`)."""
     fields = open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return sum(map(int, fields[11:15 if with_ended_children else 13])) / os.sysconf("SC_CLK_TCK")
 
 
 def measure_in_turn(load, urls, pids, rounds):
