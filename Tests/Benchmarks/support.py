@@ -27,8 +27,8 @@ def temporary_folder():
 
 @contextlib.contextmanager
 def running(command, **options):
-    """Runs a process while the block lasts, then ends it by SIGTERM."""
-    process = subprocess.Popen(list(map(str, command)), **options)
+    """Runs a process while the block lasts, then ends it by SIGTERM. What it prints is no result."""
+    process = subprocess.Popen(list(map(str, command)), **{"stdout": subprocess.DEVNULL, **options})
     try:
         yield process
     finally:
