@@ -99,19 +99,24 @@ BINDIR ?= /usr/local/bin
 UNITDIR ?= /etc/systemd/system
 SHAREDIR ?= /usr/local/share
 ZSHDIR ?= $(SHAREDIR)/zsh/site-functions
-# DocC's links as Markdown's.
-GUIDE_LINKS := -e 's|<doc:([0-9]{4}-[a-z0-9-]+)>|[\1](Decisions/\1.md)|g' -e 's|<doc:([A-Za-z0-9]+)(\#[A-Za-z0-9-]+)?>|[\1](\1.md)|g' \
-  -e 's,\]\((chart-[a-z]+|modules)\),](Resources/\1.svg),g'
+# DocC's links as Markdown's, by a script of sed's: with the titles of the pages, and anchors in lower case.
+GUIDE_SCRIPT := .build/guide-links.sed
+define write_guide_script
+for f in Sources/awd/awd.docc/*.md Sources/awd/awd.docc/Decisions/*.md; do \
+  page=$${f#Sources/awd/awd.docc/}; name=$${page##*/}; name=$${name%.md}; \
+  printf '%s\n' "s|<doc:$$name(\#[A-Za-z0-9-]+)?>|[$$(sed -n '1s/^\# //p' $$f)]($$page\L\1\E)|g"; done > $(GUIDE_SCRIPT)
+endef
+GUIDE_LINKS := -f $(GUIDE_SCRIPT) -e 's,\]\((chart-[a-z]+|modules)\),](Resources/\1.svg),g'
 # Links to sources, which aren't installed, become plain text.
 SOURCE_LINKS := -e 's,\[([^]]*)\]\((\.\./\.\./|Clients/|Tests/|Plugins/)[^)]*\),\1,g'
-DECISION_LINKS := -e 's,\]\(Decisions/,](,g' -e 's,\]\(([A-Za-z0-9]+\.md)\),](../\1),g'
+DECISION_LINKS := -e 's,\]\(Decisions/,](,g' -e 's,\]\(([A-Za-z0-9]+\.md(\#[a-z0-9-]+)?)\),](../\1),g'
 define install_files
 install -D -m 0755 $(AWD) $(1)$(2)/awd; \
 install -D -m 0644 README.md $(1)$(4)/doc/awd/README.md; \
 install -m 0644 CHANGELOG.md CONTRIBUTING.md SECURITY.md config/debian/copyright $(1)$(4)/doc/awd/; \
 sed -i -E -e 's|Sources/awd/awd.docc/|guide/|g' -e 's|Sources/awd/awd.docc|guide|g' -e 's|config/debian/copyright|copyright|g' \
   $(SOURCE_LINKS) $(1)$(4)/doc/awd/*.md; \
-install -d $(1)$(4)/doc/awd/guide/Decisions $(1)$(4)/doc/awd/guide/Resources $(1)$(4)/doc/awd/examples; \
+$(write_guide_script); install -d $(1)$(4)/doc/awd/guide/Decisions $(1)$(4)/doc/awd/guide/Resources $(1)$(4)/doc/awd/examples; \
 for f in Sources/awd/awd.docc/*.md Sources/awd/awd.docc/Decisions/*.md; do \
   sed -E $(GUIDE_LINKS) $(SOURCE_LINKS) $$f > $(1)$(4)/doc/awd/guide/$${f#Sources/awd/awd.docc/}; \
   chmod 0644 $(1)$(4)/doc/awd/guide/$${f#Sources/awd/awd.docc/}; done; \
