@@ -64,7 +64,7 @@ private func check(_ event: WebSocketDecoder.Event) {
   case .close(let code, let reason):
     precondition(String(validating: reason, as: UTF8.self) != nil)
     precondition(code != 1005 && code != 1006 && reason.count <= 123)
-  case .violation(let code): precondition([1002, 1007, 1009].contains(code))
+  case .violation(let code): precondition([1002, 1007, 1008, 1009].contains(code))
   }
 }
 
