@@ -52,7 +52,8 @@ struct HelpText {
   let program: String
   let commands: [any Command.Type]
 
-  /// Lists the commands whose names begin with some words.
+  /// Lists the commands whose names begin with some words. Those of one thing, such as `user`, stand together, apart from others
+  /// and from commands of a single word.
   ///
   /// - Returns: the text, or nil if no command begins so.
   func overview(of group: [String]) -> String? {
@@ -61,12 +62,18 @@ struct HelpText {
     }
     guard !members.isEmpty else { return nil }
     let words = ([program] + group).joined(separator: " ")
-    let rows = members.filter { !$0.isHidden }.map { ($0.name, $0.summary) }
+    let shown = members.filter { !$0.isHidden }
+    var list = ""
+    var thing = shown.first.flatMap(Self.thing)
+    for (command, row) in zip(shown, Self.rows(shown.map { ($0.name, $0.summary) })) {
+      if group.isEmpty, Self.thing(of: command) != thing { list += "\n" }
+      thing = Self.thing(of: command)
+      list += "\(row)\n"
+    }
     return """
       usage: \(words) COMMAND …
 
-      \(Self.columns(rows))
-
+      \(list)
       See \(program) COMMAND --help for the options of a command.
       """
   }
@@ -77,15 +84,21 @@ struct HelpText {
     let rows = command.parameters.map { ($0.title, $0.help) } + [("--help", "print this help")]
     let synopsis = Self.wrap(usage, behind: "usage: \(program) \(command.name) ")
     let summary = Self.wrap(command.summary.split(separator: " "), behind: "")
-    return "\(synopsis)\n\n\(summary)\n\n\(Self.columns(rows))"
+    return "\(synopsis)\n\n\(summary)\n\n\(Self.rows(rows).joined(separator: "\n"))"
   }
 
-  private static func columns(_ rows: [(String, String)]) -> String {
+  /// The first word of a command's name; nil if it is the only one.
+  private static func thing(of command: any Command.Type) -> Substring? {
+    command.name.contains(" ") ? command.name.prefix { $0 != " " } : nil
+  }
+
+  /// Lays out rows of a table with two columns.
+  private static func rows(_ rows: [(String, String)]) -> [String] {
     let width = rows.map(\.0.count).max() ?? 0
     return rows.map { name, help in
       let padding = String(repeating: " ", count: width - name.count)
       return wrap(help.split(separator: " "), behind: "  \(name)\(padding)  ")
-    }.joined(separator: "\n")
+    }
   }
 
   /// Appends words to a beginning, in as many lines as they need, all from the same column on.

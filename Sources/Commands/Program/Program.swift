@@ -31,26 +31,20 @@ package struct Program: Sendable {
     commands = Self.commands(with: services)
   }
 
-  /// Returns the commands of the program and of all services, in the order of overviews. A group that several services
-  /// share, such as `wallet`, stands in one piece at the end.
+  /// Returns the commands of the program and of all services, in the order of overviews: those of the server, and then the
+  /// others by their names, so that all of one kind of thing stand together, whoever has brought them.
   static func commands(with services: [any Service.Type]) -> [any Command.Type] {
-    let own: [any Command.Type] = [
+    let server: [any Command.Type] = [
       ServeCommand.self, CheckCommand.self, BackupCommand.self, RestoreCommand.self,
-      KeysReplaceCommand.self, InviteNewCommand.self, InviteListCommand.self,
-      InviteRevokeCommand.self, UserEraseCommand.self, BenchCommand.self, CompletionCommand.self,
-      CompleteCommand.self, ManualCommand.self, VersionCommand.self,
+      BenchCommand.self, CompletionCommand.self, CompleteCommand.self, ManualCommand.self,
+      VersionCommand.self,
     ]
-    let pluginCommands = services.map { ($0 as? any Commanding.Type)?.commands ?? [] }
-    let groups = pluginCommands.flatMap { Set($0.map(group)) }
-    let shared = Set(groups.filter { group in groups.count { $0 == group } > 1 })
-    let commands = pluginCommands.flatMap(\.self)
-    return own + commands.filter { !shared.contains(group(of: $0)) }
-      + commands.filter { shared.contains(group(of: $0)) }
-  }
-
-  /// The first word of a command's name.
-  private static func group(of command: any Command.Type) -> Substring {
-    command.name.prefix { $0 != " " }
+    let shared: [any Command.Type] = [
+      KeysReplaceCommand.self, InviteNewCommand.self, InviteListCommand.self,
+      InviteRevokeCommand.self, UserEraseCommand.self,
+    ]
+    let others = shared + services.flatMap { ($0 as? any Commanding.Type)?.commands ?? [] }
+    return server + others.sorted { $0.name < $1.name }
   }
 
   /// Runs the command that the process's arguments name, and ends the process.
