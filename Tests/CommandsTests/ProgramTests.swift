@@ -106,7 +106,7 @@ internal import Platform
     #expect(!DataFolder.exists("\(home.path)/.local"))
   }
 
-  @Test func listsAGroupThatServicesShareInOnePiece() async {
+  @Test func listsCommandsByTheThingThatTheyAreAbout() async {
     let lines = Lock<[String]>([])
     _ = await Program(services: [FirstService.self, SecondService.self]).run(
       ["--help"], environment: [:], print: { line in lines.withLock { $0.append(line) } },
@@ -114,7 +114,7 @@ internal import Platform
     let overview = lines.withLock { $0.joined() }.split(separator: "\n")
     let names = overview.filter { $0.contains("Do nothing") }
       .map { $0.split(separator: " ").prefix(2).joined(separator: " ") }
-    #expect(names == ["first own", "second own", "guest first", "guest second"])
+    #expect(names == ["first own", "guest first", "guest second", "second own"])
   }
 }
 

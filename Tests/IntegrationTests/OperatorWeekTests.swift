@@ -576,6 +576,11 @@ internal import WalletClient
       #expect(own.code == 0, "\(own)")
       let used = try await other.run("check")
       #expect(used.code == 1 && used.output.contains("is in use"), "\(used)")
+      // The server doesn't make what nobody will use.
+      let served = try await other.run("serve")
+      #expect(served.code == 1 && served.errors.contains("is in use"), "\(served)")
+      let made = try FileManager.default.contentsOfDirectory(atPath: other.data)
+      #expect(made.allSatisfy { $0.contains("lock") }, "\(made)")
     }
   }
 

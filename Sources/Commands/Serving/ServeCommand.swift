@@ -1,5 +1,7 @@
 internal import Configuration
+internal import Formats
 internal import Glibc
+internal import HTTPServer
 internal import Observability
 internal import ServiceKit
 internal import Synchronization
@@ -34,6 +36,7 @@ struct ServeCommand: Command {
     // Nodes on one machine may share the folder of their keys.
     let lock = server.store.path == nil ? nil : try DataFolderLock(server.data)
     defer { extendLifetime(lock) }
+    try checkAddresses(server)
     let manager = NotifySocket(context.environment)
     let runtime = try await DatabaseWait(configuration, log, manager).open(
       whileWaiting: { isWaiting.store($0, ordering: .relaxed) }
@@ -60,6 +63,15 @@ struct ServeCommand: Command {
     deadline?.cancel()
     log.info("stopped")
     log.flush()
+  }
+
+  /// Fails where the server will not be able to listen, before keys and a store are made that nobody needs then.
+  private static func checkAddresses(_ server: ServerConfiguration) throws(ServerError) {
+    for address in server.listen + [server.adminListen].compactMap(\.self) {
+      // A socket file is made, or found to be another's, when all else is ready.
+      guard case .tcp = address.endpoint else { continue }
+      if let problem = WebServer.problem(listeningAt: address.endpoint) { throw problem }
+    }
   }
 
   /// Prints the addresses that a person can open and commands to try. A collector of JSON logs gets nothing but JSON.
