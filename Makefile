@@ -227,7 +227,11 @@ lint: deps ## check formatting, imports and documentation
 docs: ## build the guide as a site in .build/guide, for any web server
 	@rm -rf .build/guide
 	@docc convert Sources/awd/awd.docc --warnings-as-errors --transform-for-static-hosting --output-dir .build/guide
-	@echo "awd: python3 -m http.server -d .build/guide 8000, then open http://127.0.0.1:8000/documentation/awd"
+	@# DocC's own page there knows no path above the guide's.
+	@printf '%s\n' '<!doctype html>' '<meta charset="utf-8">' '<title>awd</title>' \
+	  '<meta http-equiv="refresh" content="0; url=documentation/awd/">' '<a href="documentation/awd/">The guide of awd</a>' \
+	  > .build/guide/index.html
+	@echo "awd: python3 -m http.server -d .build/guide 8000, then open http://127.0.0.1:8000"
 
 # The whole output of the last run, which the documents quote.
 BENCH_RESULTS ?= Tests/Benchmarks/results/bench.txt
