@@ -158,8 +158,11 @@ extension PushMode {
     let grade = isExposed ? ContentFinding.Grade.doubtful : .good
     switch self {
     case .off:
-      let finding = "nothing is pushed, and phones get messages only while they ask or stream"
-      return [ContentFinding(grade, "push: off; \(finding)")] + web
+      let phones = "apps on phones get messages only while they are open"
+      guard !hasWeb else {
+        return [.good("push: off: browsers are pushed to; \(phones)")] + web
+      }
+      return [ContentFinding(grade, "push: off: nothing is pushed; \(phones)")]
     case .log:
       let finding =
         configuration.showsPayloads
