@@ -165,10 +165,10 @@ package struct ApptimistService: Migrating, Commanding, Demonstrating, Presentin
     let chat = "\(program) wallet chat --server 'ws\(url.dropFirst(4))\(configuration.path)'"
     return [
       keys,
-      ServiceExample("bert, a friend to talk to", "\(chat) --folder bert --name bert"),
+      ServiceExample("bert, a friend to talk to", "\(chat) --folder var/bert --name bert"),
       ServiceExample(
         "anna, who talks to him: each line is a message",
-        "\(chat) --folder anna --name anna --with bert"),
+        "\(chat) --folder var/anna --name anna --with bert"),
     ]
   }
 
