@@ -187,6 +187,34 @@ internal import WalletClient
     #expect(elsewhere.code == 1 && elsewhere.errors.contains("awd backup - > FILE"), "\(elsewhere)")
   }
 
+  /// A store that was copied by root into a folder of the service's.
+  @Test(.enabled(if: geteuid() == 0)) func aStoreThatMayNotBeWrittenIsFound() async throws {
+    let site = try Site()
+    try await site.serving { _ in }
+    let nobody = try #require(unsafe getpwnam("nobody"))
+    let (user, group) = unsafe (nobody.pointee.pw_uid, nobody.pointee.pw_gid)
+    let store = "\(site.data)/awd.sqlite3"
+    chmod(site.folder, 0o755)
+    chmod(site.configuration, 0o644)
+    for path in try [""] + FileManager.default.subpathsOfDirectory(atPath: site.data) {
+      try FileManager.default.setAttributes(
+        [.ownerAccountID: user, .groupOwnerAccountID: group], ofItemAtPath: "\(site.data)/\(path)")
+    }
+    chown(store, 0, 0)
+    chmod(store, 0o644)
+    let advice = "user nobody may not write \(store); as root: chown nobody \(store)"
+    let checked = try await site.run("check")
+    #expect(checked.code == 1 && checked.output.contains("wrong: \(advice)"), "\(checked)")
+    let served = try await ChildProcess.run(
+      "setpriv",
+      [
+        "--reuid", "\(user)", "--regid", "\(group)", "--clear-groups",
+        try ChildProcess.built("awd"),
+        "serve", "--config", site.configuration,
+      ], home: site.folder)
+    #expect(served.code == 1 && served.errors.contains(advice), "\(served)")
+  }
+
   // MARK: - Passwords
 
   @Test func anInterruptedPromptLeavesTheTerminalAsItWas() async throws {

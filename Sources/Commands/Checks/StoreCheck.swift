@@ -21,7 +21,8 @@ enum StoreCheck {
       return DatabaseCheck.findings(address, configuration.server, services, contents)
     }
     guard let path = configuration.server.store.path else { return [] }
-    return [content(path, services), freeSpace(at: path)].compactMap(\.self)
+    let lack = rights(toWrite: path).map { ContentFinding.wrong($0) }
+    return [content(path, services), lack, freeSpace(at: path)].compactMap(\.self)
       + keys(path, configuration, services)
   }
 
@@ -45,6 +46,22 @@ enum StoreCheck {
     } catch { return .wrong("\(path): \(advice(on: error))") }
   }
 
+  /// Whether there is a file that this user may not write. A disk that is read-only has a finding of its own.
+  private static func isWriteProtected(_ file: String) -> Bool {
+    guard DataFolder.exists(file) else { return false }
+    return unsafe access(file, W_OK) != 0 && errno != EROFS
+  }
+
+  /// Says which of the store's files this user may not write, and what to do; nil if there are none.
+  private static func rights(toWrite path: String) -> String? {
+    let files = ["", "-wal", "-shm"].map { path + $0 }.filter(isWriteProtected)
+    guard !files.isEmpty else { return nil }
+    let user = DataFolder.currentUser
+    let list = files.joined(separator: " ")
+    return "user \(user) may not write \(files.joined(separator: ", ")); as root: "
+      + "chown \(user) \(list) && chmod u+w \(list)"
+  }
+
   /// Says whether a schema is the program's.
   static func schema(lacking steps: Int) -> String {
     steps == 0
@@ -53,8 +70,13 @@ enum StoreCheck {
   }
 
   /// Returns the text of an error of the store, with the way out of it.
-  static func advice(on error: any Error) -> String {
+  ///
+  /// - Parameter path: the store's file, if it is known and may be what can't be written.
+  static func advice(on error: any Error, at path: String? = nil) -> String {
     guard let error = error as? StoreError else { return "\(error)" }
+    if error.code == .readOnly, let path, let advice = rights(toWrite: path) {
+      return "\(error); \(advice)"
+    }
     if error.code == .ioError, let advice = advice(onConnecting: error.message) {
       return "\(error); \(advice)"
     }

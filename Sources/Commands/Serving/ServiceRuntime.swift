@@ -90,7 +90,8 @@ struct ServiceRuntime: Sendable {
       throw error
     } catch {
       if isServing, let away = DatabaseAway(error) { throw away }
-      throw CommandError.refused("the store \(server.store.place): \(StoreCheck.advice(on: error))")
+      let advice = StoreCheck.advice(on: error, at: server.store.path)
+      throw CommandError.refused("the store \(server.store.place): \(advice)")
     }
   }
 
