@@ -51,9 +51,10 @@ package struct ConfigurationDocument: Sendable {
       do throws(FileError) {
         bytes = try contents(ofFile: file, limit: TOMLNode.maximumSize)
       } catch {
-        let message = "cannot read \(file): \(error.message)"
+        let message = "the configuration file \(file) can't be read: \(error.message)"
         throw ConfigurationError(
-          problems: [ConfigurationProblem(origin: .default, key: "", message: message)])
+          problems: [ConfigurationProblem(origin: .default, key: "", message: message)],
+          isUnreadable: true)
       }
     }
     return try ConfigurationDocument(parsing: bytes, file: file, environment: environment)

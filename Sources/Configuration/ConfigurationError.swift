@@ -62,9 +62,16 @@ extension ConfigurationOrigin {
 package struct ConfigurationError: Error, Equatable, CustomStringConvertible {
   /// The problems, at least one, in the order of the file.
   package let problems: [ConfigurationProblem]
+  /// True if the file can't be read, so that nothing is known of what it holds.
+  var isUnreadable = false
 
   /// The problems, one per line.
   package var description: String { problems.map(\.description).joined(separator: "\n") }
+
+  /// The problems as the reason why a command ends.
+  package var reason: String {
+    isUnreadable ? description : "the configuration is not valid\n\(description)"
+  }
 }
 
 /// A key with the value that is in effect.

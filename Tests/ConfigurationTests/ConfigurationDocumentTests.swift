@@ -63,7 +63,9 @@ internal import Testing
     let error = #expect(throws: ConfigurationError.self) {
       try ConfigurationDocument.load(file: file.path, environment: [:])
     }
-    #expect(error?.description == "cannot read \(file.path): larger than 1MiB")
+    #expect(
+      error?.description
+        == "the configuration file \(file.path) can't be read: larger than 1MiB")
   }
 
   @Test func byteOrderMarkAndCarriageReturns() throws {
@@ -84,11 +86,13 @@ internal import Testing
     let error = #expect(throws: ConfigurationError.self) {
       try ConfigurationDocument.load(file: "/nowhere/awd.toml", environment: [:])
     }
-    #expect(error?.description == "cannot read /nowhere/awd.toml: No such file or directory")
+    #expect(
+      error?.reason
+        == "the configuration file /nowhere/awd.toml can't be read: No such file or directory")
     let folder = #expect(throws: ConfigurationError.self) {
       try ConfigurationDocument.load(file: "/tmp", environment: [:])
     }
-    #expect(folder?.description == "cannot read /tmp: Is a directory")
+    #expect(folder?.description == "the configuration file /tmp can't be read: Is a directory")
   }
 
   @Test func fileIsRead() throws {

@@ -33,7 +33,7 @@ struct CheckCommand: Command {
         file: file, environment: context.environment, services: context.services)
     } catch {
       try context.print(json: Report(valid: false, file: file, problems: error.problems)) {}
-      throw CommandError.refused("the configuration is not valid\n\(error)")
+      throw CommandError.refused(error.reason)
     }
     try DataOwner(of: configuration.server.data, configuredIn: file)?.become()
     let content = await findings(configuration, context)

@@ -108,7 +108,7 @@ struct LoadedConfiguration: Sendable {
       try self.init(
         file: context.configurationFile, environment: context.environment,
         services: context.services, including: included)
-    } catch { throw .refused("the configuration is not valid\n\(error)") }
+    } catch { throw .refused(error.reason) }
   }
 
   /// Returns the configuration of a service that is switched on or included.
