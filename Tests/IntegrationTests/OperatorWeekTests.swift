@@ -272,6 +272,7 @@ internal import WalletClient
       let checked = try await site.run("restore", "--check", "\(site.folder)/piped.backup")
       #expect(checked.code == 0 && checked.output.contains("The backup is whole"), "\(checked)")
       #expect(checked.output.contains("in the way") && checked.output.contains("install -d"))
+      #expect(checked.output.contains("\nThe backup is good. To restore it here, first stop"))
       #expect(
         try FileManager.default.contentsOfDirectory(atPath: site.data)
           .allSatisfy { !$0.hasSuffix(".tmp") })

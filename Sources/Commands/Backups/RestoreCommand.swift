@@ -33,6 +33,48 @@ struct RestoreCommand: Command {
     let obstacle: String?
   }
 
+  /// What keeps a good backup from being restored now.
+  private enum Obstacle: Error, CustomStringConvertible {
+    /// Files are in the way, which may be moved into a folder that isn't there yet.
+    case files([String], aside: String)
+    /// The database can't take the rows.
+    case database(String)
+
+    /// The reason why nothing was restored.
+    var description: String {
+      switch self {
+      case .files(let files, let aside):
+        """
+        these files are in the way, and none is overwritten: \(files.joined(separator: ", "))
+        If they are those of a first start or not needed any more, stop the server, move them away, and restore again:
+        \(Self.commands(moving: files, to: aside))
+        """
+      case .database(let reason): reason
+      }
+    }
+
+    /// What has to be done before, for somebody who only had the backup checked: a running server is nothing bad.
+    var advice: String {
+      switch self {
+      case .files(let files, let aside):
+        """
+        The backup is good. To restore it here, first stop the server and move the files away that are in the way, as \
+        none is overwritten: \(files.joined(separator: ", "))
+        \(Self.commands(moving: files, to: aside))
+        """
+      case .database(let reason):
+        "The backup is good. To restore it here, first see to the database: \(reason)"
+      }
+    }
+
+    private static func commands(moving files: [String], to aside: String) -> String {
+      """
+        systemctl stop awd
+        install -d -m 0700 \(aside) && mv -n \(files.joined(separator: " ")) \(aside)/
+      """
+    }
+  }
+
   static func run(_ context: CommandContext) async throws {
     let configuration = try LoadedConfiguration(context, including: context.services)
     do {
@@ -49,22 +91,23 @@ struct RestoreCommand: Command {
       }
       let files = try BackupFiles(of: configuration, services: context.services)
         .destinations(of: kept)
-      var obstacle: CommandError?
-      do throws(CommandError) {
-        let absent = try missing(
+      var obstacle: Obstacle?
+      var absent: [Backup.File] = []
+      do throws(Obstacle) {
+        absent = try missing(
           of: files, with: backup, configuration, context.services, isKeysAlone: isKeysAlone)
-        if !context.arguments.has("check") {
-          if isKeysAlone {
-            var placement = Placement()
-            try placement.write(absent)
-            placement.keep()
-          } else {
-            try await restore(backup, absent, configuration, context.services)
-          }
-        }
       } catch {
         guard context.arguments.has("check") else { throw error }
         obstacle = error
+      }
+      if !context.arguments.has("check") {
+        if isKeysAlone {
+          var placement = Placement()
+          try placement.write(absent)
+          placement.keep()
+        } else {
+          try await restore(backup, absent, configuration, context.services)
+        }
       }
       try report(
         context, backup, files, store: isKeysAlone ? nil : configuration.server.store.name,
@@ -74,11 +117,11 @@ struct RestoreCommand: Command {
 
   /// Returns the files that are to be written.
   ///
-  /// - Throws: an error if anything is in the way.
+  /// - Throws: what is in the way.
   private static func missing(
     of files: [Backup.File], with backup: borrowing Backup,
     _ configuration: LoadedConfiguration, _ services: [any Service.Type], isKeysAlone: Bool
-  ) throws(CommandError) -> [Backup.File] {
+  ) throws(Obstacle) -> [Backup.File] {
     let (missing, occupied) = BackupFiles.compare(files)
     var inTheWay = occupied
     if !isKeysAlone, let store = configuration.server.store.path {
@@ -87,20 +130,12 @@ struct RestoreCommand: Command {
         .filter(DataFolder.exists)
     }
     guard inTheWay.isEmpty else {
-      let list = inTheWay.joined(separator: " ")
-      let aside = asideFolder(beside: configuration.server.data)
-      throw .refused(
-        """
-        these files are in the way, and none is overwritten: \(inTheWay.joined(separator: ", "))
-        If they are those of a first start or not needed any more, stop the server, move them away, and restore again:
-          systemctl stop awd
-          install -d -m 0700 \(aside) && mv -n \(list) \(aside)/
-        """)
+      throw .files(inTheWay, aside: asideFolder(beside: configuration.server.data))
     }
     if !isKeysAlone, case .postgreSQL(let address) = configuration.store {
       do {
         try backup.checkRoom(at: address, migrations: services.migrations)
-      } catch { throw .refused("\(error)") }
+      } catch { throw .database("\(error)") }
     }
     return missing
   }
@@ -173,7 +208,7 @@ struct RestoreCommand: Command {
 
   private static func report(
     _ context: CommandContext, _ backup: borrowing Backup, _ files: [Backup.File], store: String?,
-    obstacle: CommandError?
+    obstacle: Obstacle?
   ) throws {
     let manifest = backup.manifest
     let isRestored = !context.arguments.has("check")
@@ -198,7 +233,7 @@ struct RestoreCommand: Command {
         let name = entry.name == BackupManifest.database ? "the database" : entry.name.printable
         context.print("  \(entry.sha256)  \(entry.size) bytes  \(name)")
       }
-      if let obstacle { context.print("It can't be restored now: \(obstacle)") }
+      if let obstacle { context.print(obstacle.advice) }
     }
   }
 }
