@@ -136,7 +136,7 @@ internal import Formats
     #expect(row.size == 1)
     #expect(row.warnings.contains("it was signed in the future"))
     #expect(index.counts == [.served: 1, .refused: 1, .gone: 1])
-    #expect(index.summary.hasPrefix("index 7: 3 files (1 served, 1 refused, 1 gone), 1 contracts"))
+    #expect(index.summary.hasPrefix("index 7: 3 files (1 served, 1 refused, 1 gone), 1 contract "))
     // A signing time in the future counts as absent.
     let candidate = try #require(
       index.edition(of: ContractKey(contract), schema)?.candidates.first)

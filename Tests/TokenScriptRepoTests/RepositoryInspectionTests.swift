@@ -14,7 +14,7 @@ internal import Testing
     let good = try fixture.spawn(
       program, ["check", "--verbose", "--config", "\(fixture.folder)/awd.toml"])
     #expect(good.code == 0)
-    #expect(good.output.contains("# tokenscript: good: \(fixture.root): 1 files (1 served)"))
+    #expect(good.output.contains("# tokenscript: good: \(fixture.root): 1 file (1 served)"))
     // Its name says another contract; that its signer has no root is nothing to look at.
     #expect(good.output.contains("# tokenscript: doubtful: a.xml: its name says contract “a”"))
     #expect(!good.output.contains("not trusted"))

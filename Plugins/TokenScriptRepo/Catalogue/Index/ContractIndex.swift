@@ -144,9 +144,14 @@ final class ContractIndex: Sendable {
     let parts = IndexRow.Summary.allCases.compactMap { state in
       counts[state].map { "\($0) \(state.words)" }
     }
-    return "\(files.count) files"
+    return Self.count(files.count, "file")
       + (parts.isEmpty ? "" : " (\(parts.joined(separator: ", ")))")
-      + ", \(editions.count) contracts in \(schemaCount) schema versions"
+      + ", \(Self.count(editions.count, "contract")) in \(Self.count(schemaCount, "schema version"))"
+  }
+
+  /// Returns a number with its noun, in the plural if it isn't one.
+  private static func count(_ number: Int, _ noun: String) -> String {
+    "\(number) \(noun)\(number == 1 ? "" : "s")"
   }
 
   /// Returns a version's files for a contract, and never another version's.
