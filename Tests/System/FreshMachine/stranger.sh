@@ -32,10 +32,11 @@ apt-get install -y -qq --no-install-recommends lintian systemd ./.build/awd_*.de
 lintian --fail-on error .build/awd_*.deb
 getent passwd awd
 systemd-analyze verify --man=no /lib/systemd/system/awd.service /lib/systemd/system/awd-backup.timer
-! systemctl is-enabled awd-backup.timer
+# `!` in front would not end the script.
+if systemctl is-enabled awd-backup.timer; then exit 1; fi
 awd --version
 awd check --config /etc/awd/awd.toml | tee .build/check.log
-! grep -E 'doubtful|wrong' .build/check.log
+if grep -E 'doubtful|wrong' .build/check.log; then exit 1; fi
 
 step the installed program, as the unit starts it
 command=$(sed -n 's/^ExecStart=//p' /lib/systemd/system/awd.service)
