@@ -196,14 +196,31 @@ internal import Platform
     #expect(message["UserFrom"] as? String == "anna")
   }
 
-  @Test func nothingIsTestedIfNothingIsPushed() async throws {
+  @Test func aTestOfNoDeviceSaysWhy() async throws {
     let fixture = try await Fixture()
     try await fixture.register("anna")
-    let error = await #expect(throws: CommandError.self) {
-      try await run(PushTestCommand.self, ["anna"], beside: fixture, push: "off")
+    try await fixture.register("bert", device: "stream:bert-1234")
+    let off = try await run(PushTestCommand.self, ["anna"], beside: fixture, push: "off")
+    #expect(off.hasPrefix("queued for 0 devices: anna has allowed notifications in no browser"))
+    #expect(off.contains("[msgr] push is \"off\""))
+    let none = try await run(PushTestCommand.self, ["bert"], beside: fixture)
+    #expect(none.hasPrefix("queued for 0 devices: bert has allowed notifications on no device"))
+    #expect(try await fixture.inbox("anna").count == 1)
+  }
+
+  /// Browsers have push services of their own, which need no key of an operator's.
+  @Test func aBrowserIsTestedWithoutPushesToPhones() async throws {
+    let fixture = try await Fixture()
+    try await fixture.register("anna", device: "stream:anna-1234")
+    let receiver = try PushReceiver()
+    try await fixture.store.write { transaction in
+      try transaction.execute(
+        "UPDATE msgr_devices SET endpoint = ?, p256dh = ?, auth = ?",
+        "https://push.example/anna", receiver.key, receiver.secret)
     }
-    #expect(error == .refused("nothing is pushed, as [msgr] push is \"off\""))
-    #expect(try await fixture.inbox("anna").isEmpty)
+    #expect(
+      try await run(PushTestCommand.self, ["anna"], beside: fixture, push: "off")
+        == "queued for 1 device")
   }
 
   /// The database holds what no request could have made.

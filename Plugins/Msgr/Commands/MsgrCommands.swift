@@ -82,15 +82,24 @@ struct PushTestCommand: Command {
 
   static func run(_ context: CommandContext) async throws {
     let text = try MessageText("This is a test.")
-    let devices = try await context.withStore { store in
-      guard store.pushes.kinds != [.web] else {
-        throw CommandError.refused(#"nothing is pushed, as [msgr] push is "off""#)
-      }
-      return try await store.sendTest(text, to: try context.userName())
+    let name = try context.userName()
+    let (devices, reachesPhones) = try await context.withStore { store in
+      (try await store.sendTest(text, to: name), store.pushes.kinds != [.web])
     }
     try context.print(json: Report(devices: devices)) {
-      context.print("queued for \(devices) \(devices == 1 ? "device" : "devices")")
+      let queued = "queued for \(devices) \(devices == 1 ? "device" : "devices")"
+      context.print(devices == 0 ? "\(queued): \(reason(name, reachesPhones))" : queued)
     }
+  }
+
+  /// Says why a test is pushed to no device, and what to do.
+  private static func reason(_ name: UserName, _ reachesPhones: Bool) -> String {
+    guard reachesPhones else {
+      return "\(name.text.printable) has allowed notifications in no browser, and phones are not "
+        + #"pushed to, as [msgr] push is "off"; log in to Msgr's web app and allow notifications"#
+    }
+    return "\(name.text.printable) has allowed notifications on no device; log in to Msgr on one "
+      + "and allow them"
   }
 }
 
