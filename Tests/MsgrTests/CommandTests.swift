@@ -177,6 +177,23 @@ internal import Platform
     }
   }
 
+  @Test func aTokenTellsItsLastUse() async throws {
+    let fixture = try await Fixture()
+    try await fixture.register("anna")
+    let token = try await run(TokenNewCommand.self, ["anna", "--name", "cron"], beside: fixture)
+    #expect(
+      try await run(TokenListCommand.self, [], beside: fixture).hasSuffix("\tused never"))
+    #expect(
+      try await run(UserShowCommand.self, ["anna"], beside: fixture).contains("cron, used never"))
+    fixture.clock.advance(by: .seconds(1))
+    let response = try await fixture.request(
+      .post, "/publish", body: Array("done".utf8), fields: [("Authorization", "Bearer \(token)")])
+    #expect(response.status == 200)
+    #expect(
+      try await run(TokenListCommand.self, [], beside: fixture)
+        .hasSuffix("\tused \(fixture.clock.now)"))
+  }
+
   @Test func whatIsRevokedIsPrinted() async throws {
     let fixture = try await Fixture()
     try await fixture.register("anna")
@@ -185,6 +202,7 @@ internal import Platform
     let token = try JSONSerialization.jsonObject(with: Data(json.utf8)) as? [String: Any]
     #expect(token?["owner"] as? String == "anna")
     #expect(token?["name"] as? String == "cron")
+    #expect(token?["used"] as? String == token?["created"] as? String)
     #expect(try await run(TokenListCommand.self, [], beside: fixture).isEmpty)
   }
 

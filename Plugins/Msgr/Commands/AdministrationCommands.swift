@@ -21,7 +21,7 @@ struct UserShowCommand: Command {
       context.print("contacts  \(details.contacts)")
       for wallet in details.wallets { context.print("wallet    \(wallet)") }
       for token in details.tokens {
-        context.print("token     \(token.name.printable), used \(token.used)")
+        context.print("token     \(token.name.printable), used \(token.lastUse)")
       }
     }
   }
@@ -88,9 +88,8 @@ struct TokenListCommand: Command {
     let tokens = try await store.publishers(of: owner)
     try context.print(json: tokens) {
       for token in tokens {
-        context.print(
-          "\(token.owner.printable)/\(token.name.printable)\tsince \(token.created)\tused \(token.used)"
-        )
+        let name = "\(token.owner.printable)/\(token.name.printable)"
+        context.print("\(name)\tsince \(token.created)\tused \(token.lastUse)")
       }
     }
   }

@@ -26,14 +26,27 @@ struct PublisherDetails: Encodable {
   let owner: String
   let name: String
   let created: String
+  /// The time of the last use, or that of the creation if there was none: programs have always got a time here.
   let used: String
+  private let isUsed: Bool
+
+  private enum CodingKeys: CodingKey {
+    case owner, name, created, used
+  }
+
+  /// The time of the last use for people.
+  var lastUse: String { isUsed ? used : "never" }
 
   /// Reads a row of these columns.
   fileprivate init(_ row: borrowing Row) throws {
     owner = try row[0]
     name = try row[1]
-    created = (try row[2] as Timestamp).description
-    used = (try row[3] as Timestamp).description
+    let created: Timestamp = try row[2]
+    let used: Timestamp = try row[3]
+    self.created = created.description
+    self.used = used.description
+    // The store has the time of creation in both columns until the first use.
+    isUsed = used != created
   }
 }
 
