@@ -228,6 +228,27 @@ internal import Platform
     try anna.wait(for: "hello", in: "#people")
   }
 
+  @Test func anAddressOfATopicOffersIt() throws {
+    let site = try WebAppSite()
+    let anna = try WebAppPerson("anna", at: site)
+    let field = "document.querySelector('#subscribe').elements.Topic"
+    // As the page is loaded, and in the page that is there.
+    try anna.browser.open("\(site.address)/alerts")
+    try anna.wait("\(field)?.value === 'alerts' && document.activeElement === \(field)")
+    #expect(try anna.browser.evaluate("document.querySelector('#subscribing').open") == "true")
+    #expect(try anna.browser.evaluate("document.querySelector('#talk').hidden") == "true")
+    #expect(try anna.browser.evaluate("location.href") == "\(site.address)/msgr/")
+    try anna.run("location.hash = encodeURIComponent('#news')")
+    try anna.wait("\(field).value === 'news'")
+    try anna.run("document.querySelector('#subscribe').requestSubmit()")
+    try anna.wait("document.querySelector('#with').textContent === '#news'")
+    // Then it is opened.
+    try anna.browser.open("\(site.address)/news")
+    try anna.wait("document.querySelector('#with')?.textContent === '#news'")
+    try anna.wait("!document.querySelector('#topic-open').hidden")
+    #expect(try anna.browser.evaluate("document.querySelector('#subscribing').open") == "false")
+  }
+
   @Test func anotherSitesPageGetsNothing() throws {
     let site = try WebAppSite()
     let other = try WebAppSite()

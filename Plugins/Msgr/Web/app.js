@@ -102,8 +102,8 @@ async function start() {
       if (state === "ended") leave(t("You were signed out."));
     },
   });
-  refresh();
   open(wanted());
+  refresh();
   // Browsers replace subscriptions at times.
   if (archive.values.notify) registration?.then((worker) => msgr.subscribe(worker)).catch(() => {});
 }
@@ -179,11 +179,12 @@ async function refresh() {
     if (!found || asked !== msgr) return;
     lists = found;
     // A server without topics has no such request.
-    topics = await asked.post("topics").catch(() => []);
-    if (!Array.isArray(topics)) topics = [];
-    topics = topics.filter(({ Subscribed }) => Subscribed);
+    const answer = await asked.post("topics").catch(() => undefined);
+    const isKnown = Array.isArray(answer);
+    topics = (isKnown ? answer : []).filter(({ Subscribed }) => Subscribed);
     await archive.set("lists", lists);
     show();
+    if (isKnown) offerTopic();
   } catch (error) {
     if (!error.isTemporary) throw error;
   }
@@ -639,11 +640,33 @@ function open(name) {
     const isUnread = ({ Id, UserFrom }) => Id && UserFrom !== me && Id > (reads()[name] ?? "");
     firstUnread = name ? conversation(name).find(isUnread)?.Id : undefined;
   }
+  isFollowed = false;
   show();
   if (!name) return;
   readUp();
   $("with").focus({ preventScroll: true });
   $("messages").scrollTop = $("messages").scrollHeight;
+}
+
+// Whether it was asked already if what the address names is a topic that can be subscribed to.
+let isFollowed = true;
+/** Whether a name may be a topic's, and nothing here is known of it. */
+const isStrange = (name) => /^#[-_A-Za-z0-9]{1,64}$/.test(name) && !topicOf(name)
+  && !Object.values(lists).some((names) => names.includes(name))
+  && ![...messages.values(), ...waiting.values()].some((message) => partnerOf(message) === name);
+
+/** Offers to subscribe to the topic that the address names. */
+function offerTopic() {
+  const wasFollowed = isFollowed, name = partner;
+  isFollowed = true;
+  if (wasFollowed || !isStrange(name)) return;
+  // Back leads to what was there before, and not here again.
+  history.replaceState(history.state, "", location.pathname);
+  open("");
+  isFollowed = true;
+  $("subscribing").open = true;
+  $("subscribe").elements.Topic.value = name.slice(1);
+  $("subscribe").elements.Topic.focus();
 }
 
 // MARK: People
@@ -681,7 +704,11 @@ $("try-now").addEventListener("click", () => stream?.hurry());
 
 // MARK: The browser's own events
 
-addEventListener("hashchange", () => open(wanted()));
+addEventListener("hashchange", () => {
+  open(wanted());
+  // Only a fresh list tells whether it is a topic of the account.
+  if (isStrange(partner)) refresh();
+});
 addEventListener("pageshow", ({ persisted }) => { if (persisted) stream?.hurry(); });
 addEventListener("online", () => { stream?.hurry(); endSessions(); });
 document.addEventListener("visibilitychange", () => { if (!document.hidden) { stream?.hurry(); readUp(); } });

@@ -315,7 +315,8 @@ struct NtfyRoutes: Sendable {
       return Self.json(.object(["unifiedpush": .object(["version": .integer(1)])]))
     }
     guard let name = TopicName(parameters.text("topic") ?? "") else { throw NtfyError.notFound }
-    return try Self.webApp(request, "#topic=\(name.text)")
+    // The web app names a topic's conversation with a number sign, percent-encoded as all names there are.
+    return try Self.webApp(request, "#%23\(name.text)")
   }
 
   /// Sends a browser to a view of the web app.
