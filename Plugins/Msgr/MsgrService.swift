@@ -47,7 +47,9 @@ package struct MsgrService: Migrating, Commanding, Confidential, Running, Speaki
     self.configuration = configuration
     webApp =
       configuration.hasWebApp
-      ? MsgrWebApp.files(serverName: context.serverName, clock: context.clock) : nil
+      ? MsgrWebApp.files(
+        serverName: context.serverName, minimumPassword: configuration.minimumPassword,
+        clock: context.clock) : nil
     routes = MsgrRoutes(
       service: service, topics: topics,
       gotify: configuration.hasGotify

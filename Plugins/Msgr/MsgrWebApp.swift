@@ -5,7 +5,13 @@ internal import WebApps
 /// The page at which people use the service.
 enum MsgrWebApp {
   /// Prepares its files.
-  static func files(serverName: String, clock: @escaping @Sendable () -> Timestamp) -> WebApp {
+  ///
+  /// - Parameter minimumPassword: the fewest bytes of a new password, which the page tells beforehand.
+  static func files(
+    serverName: String, minimumPassword: Int, clock: @escaping @Sendable () -> Timestamp
+  ) -> WebApp {
+    let page = String(decoding: Resource(msgr_index_html()).bytes, as: UTF8.self)
+      .replacing("{{minimumPassword}}", with: "\(minimumPassword)")
     // Nothing from elsewhere, nothing within the page.
     let policy =
       "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -29,7 +35,7 @@ enum MsgrWebApp {
         ("app.js", Resource(msgr_app_js()).bytes), ("api.js", Resource(msgr_api_js()).bytes),
       ],
       pages: [
-        ("", Resource(msgr_index_html()).bytes), ("api", Resource(msgr_api_html()).bytes),
+        ("", Array(page.utf8)), ("api", Resource(msgr_api_html()).bytes),
         ("manifest.webmanifest", Resource(msgr_manifest_webmanifest()).bytes),
       ],
       worker: Resource(msgr_worker_js()).bytes, apart: ["api.js", "short-codes.txt"],

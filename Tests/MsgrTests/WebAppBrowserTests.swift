@@ -228,6 +228,36 @@ internal import Platform
     try anna.wait(for: "hello", in: "#people")
   }
 
+  @Test func aShortPasswordIsSaidSoBeforeAndAfterwards() throws {
+    let site = try WebAppSite("minimum_password = 9")
+    let browser = try Browser()
+    try browser.open("\(site.address)/msgr/")
+    let hint = "document.querySelector('#sign-hint').textContent"
+    try blockUntil {
+      try browser.evaluate("!document.querySelector('#welcome').hidden") == "true"
+    }
+    #expect(try browser.evaluate(hint).contains("at least 9 characters."))
+    let error = "document.querySelector('#sign .error').textContent"
+    func signUp(_ password: String) throws {
+      try browser.run(
+        """
+        const { elements } = document.querySelector('#sign');
+        elements.Username.value = 'anna';
+        elements.Password.value = '\(password)';
+        document.querySelector('#sign [value=register]').click();
+        """)
+    }
+    try signUp("eight by")
+    try blockUntil {
+      try browser.evaluate(error) == "The password needs at least 9 characters."
+    }
+    // The server counts bytes.
+    try signUp("öööö1")
+    try blockUntil {
+      try browser.evaluate("document.querySelector('#home').hidden") == "false"
+    }
+  }
+
   @Test func anAddressOfATopicOffersIt() throws {
     let site = try WebAppSite()
     let anna = try WebAppPerson("anna", at: site)

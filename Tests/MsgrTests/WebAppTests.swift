@@ -12,6 +12,10 @@ internal import Testing
 @Suite struct WebAppTests {
   private static let pages = ["", "api", "worker.js", "manifest.webmanifest"]
 
+  private static func files(_ fixture: Fixture) -> [String: WebFile] {
+    MsgrWebApp.files(serverName: "awd", minimumPassword: 1, clock: { fixture.clock.now }).files
+  }
+
   private func get(
     _ fixture: Fixture, _ name: String, _ fields: [(name: String, value: String)] = []
   ) async throws -> TestResponse {
@@ -46,7 +50,7 @@ internal import Testing
 
   @Test func everythingThatPagesNameIsThere() async throws {
     let fixture = try await Fixture()
-    let files = MsgrWebApp.files(serverName: "awd", clock: { fixture.clock.now }).files
+    let files = Self.files(fixture)
     for name in files.keys {
       let response = try await get(fixture, name)
       #expect(response.status == 200)
@@ -68,7 +72,7 @@ internal import Testing
 
   @Test func whatHasADigestIsKeptForGood() async throws {
     let fixture = try await Fixture()
-    for name in MsgrWebApp.files(serverName: "awd", clock: { fixture.clock.now }).files.keys {
+    for name in Self.files(fixture).keys {
       let response = try await get(fixture, name)
       let isPage = Self.pages.contains(name)
       #expect(

@@ -2,7 +2,7 @@
 import { Msgr, newDevice, newIdentifier } from "./{{msgr.js}}";
 import { Archive } from "./{{archive.js}}";
 import {
-  $, applyScheme, bdi, day, dayTitle, element, face, icon, iconButton, menuButton, onSubmit, openMenu, nodes, placeIcons, say, sends, showUnread, sure, t, time, translate, when, words,
+  $, applyScheme, bdi, day, dayTitle, element, face, icon, iconButton, menuButton, onSubmit, openMenu, nodes, placeHints, placeIcons, say, sends, showUnread, sure, t, time, translate, when, withNewPassword, words,
 } from "./{{page.js}}";
 import { knownSigns, parts, quoted } from "./{{rich.js}}";
 import { prepareSettings, registration } from "./{{settings.js}}";
@@ -11,6 +11,7 @@ import { prepareTopics, showTopic } from "./{{topics.js}}";
 applyScheme();
 placeIcons();
 translate();
+placeHints();
 // Notifications on an iPhone need the page there.
 $("home-screen").hidden = !/iPhone|iPad/.test(navigator.userAgent) || (navigator.standalone ?? true);
 const alarm = (text) => { $("alarm").textContent = text; };
@@ -61,7 +62,8 @@ onSubmit($("sign"), async ({ Username, Password, DeviceName, Invitation }, act) 
   const fields = { Username, Password, DeviceID: device };
   if (DeviceName) fields.DeviceName = DeviceName;
   if (Invitation && act === "register") fields.Invitation = Invitation;
-  const opened = await Msgr.open("./", act === "register" ? "register" : "login", fields);
+  const opened = act === "register"
+    ? await withNewPassword(Password, () => Msgr.open("./", "register", fields)) : await Msgr.open("./", "login", fields);
   const { name, ending } = archive.values;
   if (name !== Username.normalize("NFC")) await archive.clear({ ending });
   await archive.set("device", device);

@@ -1,6 +1,6 @@
 // What the parts of the page share.
 import { MsgrError } from "./{{msgr.js}}";
-import { t } from "./{{view.js}}";
+import { $, t } from "./{{view.js}}";
 
 export * from "./{{view.js}}";
 
@@ -26,6 +26,27 @@ export function onSubmit(form, act) {
       if (busy) busy.ariaBusy = null;
     }
   });
+}
+
+// The server counts bytes: whatever has so many characters is long enough, and some of fewer characters is.
+const count = Number($("sign").dataset.minimumPassword);
+
+/** Says beforehand how long a new password has to be. */
+export function placeHints() {
+  if (count < 2) return;
+  $("sign-hint").textContent = t("To sign up, choose a password of at least {count} characters.", { count });
+  $("new-hint").textContent = t("At least {count} characters.", { count });
+}
+
+/** Asks for something with a new password, and says in words why one is refused that is too short. */
+export async function withNewPassword(password, ask) {
+  try {
+    return await ask();
+  } catch (error) {
+    const isShort = new TextEncoder().encode(password).length < count;
+    if (!isShort || !["Password", "NewPassword"].includes(error.field)) throw error;
+    throw new MsgrError(error.status, t("The password needs at least {count} characters.", { count }), error.field);
+  }
 }
 
 export const words = ({ status, message, retryAfter }, refused = t("The server refuses this.")) => ({

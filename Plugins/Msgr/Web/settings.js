@@ -1,5 +1,5 @@
 // The settings: notifications, sessions, whom one blocks, the password, the account.
-import { $, bdi, day, element, onSubmit, say, showChoices, sure, t, words } from "./{{page.js}}";
+import { $, bdi, day, element, onSubmit, say, showChoices, sure, t, withNewPassword, words } from "./{{page.js}}";
 
 // The page's policy lets no text become a script's address but by this.
 const workerURL = globalThis.trustedTypes?.createPolicy("worker", { createScriptURL: () => "worker.js" })
@@ -64,7 +64,7 @@ export function prepareSettings(app) {
   $("token-copy").addEventListener("click", () => navigator.clipboard?.writeText($("token-text").value));
 
   onSubmit($("password"), async (fields) => {
-    await app.msgr.post("password", fields);
+    await withNewPassword(fields.NewPassword, () => app.msgr.post("password", fields));
     $("password").reset();
     say(t("The password is changed, and every other session has ended."));
   });
