@@ -48,8 +48,8 @@ package struct MsgrService: Migrating, Commanding, Confidential, Running, Speaki
     webApp =
       configuration.hasWebApp
       ? MsgrWebApp.files(
-        serverName: context.serverName, minimumPassword: configuration.minimumPassword,
-        clock: context.clock) : nil
+        serverName: context.serverName, signup: configuration.signup,
+        minimumPassword: configuration.minimumPassword, clock: context.clock) : nil
     routes = MsgrRoutes(
       service: service, topics: topics,
       gotify: configuration.hasGotify

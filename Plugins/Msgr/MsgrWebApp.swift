@@ -6,11 +6,15 @@ internal import WebApps
 enum MsgrWebApp {
   /// Prepares its files.
   ///
-  /// - Parameter minimumPassword: the fewest bytes of a new password, which the page tells beforehand.
+  /// - Parameters:
+  ///   - signup: who may sign up, for whom the page has what is needed.
+  ///   - minimumPassword: the fewest bytes of a new password, which the page tells beforehand.
   static func files(
-    serverName: String, minimumPassword: Int, clock: @escaping @Sendable () -> Timestamp
+    serverName: String, signup: Signup, minimumPassword: Int,
+    clock: @escaping @Sendable () -> Timestamp
   ) -> WebApp {
     let page = String(decoding: Resource(msgr_index_html()).bytes, as: UTF8.self)
+      .replacing("{{signup}}", with: signup.rawValue)
       .replacing("{{minimumPassword}}", with: "\(minimumPassword)")
     // Nothing from elsewhere, nothing within the page.
     let policy =

@@ -228,6 +228,47 @@ internal import Platform
     try anna.wait(for: "hello", in: "#people")
   }
 
+  @Test func thePageKnowsWhoMaySignUp() throws {
+    var sites: [WebAppSite] = []
+    func visit(_ mode: String) throws -> Browser {
+      let site = try WebAppSite("signup = \"\(mode)\"")
+      sites.append(site)
+      let browser = try Browser()
+      try browser.open("\(site.address)/msgr/")
+      try blockUntil {
+        try browser.evaluate("!document.querySelector('#welcome').hidden") == "true"
+      }
+      return browser
+    }
+    let details = "document.querySelector('#invitation')"
+    let button = "document.querySelector('#sign [value=register]')"
+    let open = try visit("open")
+    #expect(try open.evaluate("\(details).open || \(button).hidden") == "false")
+    let closed = try visit("closed")
+    #expect(try closed.evaluate("\(details).hidden && \(button).hidden") == "true")
+    let invite = try visit("invite")
+    #expect(try invite.evaluate("\(details).open && !\(button).hidden") == "true")
+    // As on a page that was kept from before the server needed one.
+    try invite.run("\(details).open = false")
+    for (invitation, sentence) in [
+      ("", "This server needs an invitation. Enter the one that you were given."),
+      ("guess", "The invitation is unknown, used up or over. Ask for another one."),
+    ] {
+      try invite.run(
+        """
+        const { elements } = document.querySelector('#sign');
+        elements.Username.value = 'anna';
+        elements.Password.value = 'a password';
+        elements.Invitation.value = '\(invitation)';
+        \(button).click();
+        """)
+      try blockUntil {
+        try invite.evaluate("document.querySelector('#sign .error').textContent") == sentence
+      }
+      #expect(try invite.evaluate("\(details).open && document.activeElement.name") == "Invitation")
+    }
+  }
+
   @Test func aShortPasswordIsSaidSoBeforeAndAfterwards() throws {
     let site = try WebAppSite("minimum_password = 9")
     let browser = try Browser()

@@ -13,7 +13,9 @@ internal import Testing
   private static let pages = ["", "api", "worker.js", "manifest.webmanifest"]
 
   private static func files(_ fixture: Fixture) -> [String: WebFile] {
-    MsgrWebApp.files(serverName: "awd", minimumPassword: 1, clock: { fixture.clock.now }).files
+    MsgrWebApp.files(
+      serverName: "awd", signup: .open, minimumPassword: 1, clock: { fixture.clock.now }
+    ).files
   }
 
   private func get(

@@ -1,5 +1,5 @@
 // The page: the account, its people and conversations.
-import { Msgr, newDevice, newIdentifier } from "./{{msgr.js}}";
+import { Msgr, MsgrError, newDevice, newIdentifier } from "./{{msgr.js}}";
 import { Archive } from "./{{archive.js}}";
 import {
   $, applyScheme, bdi, day, dayTitle, element, face, icon, iconButton, menuButton, onSubmit, openMenu, nodes, placeHints, placeIcons, say, sends, showUnread, sure, t, time, translate, when, withNewPassword, words,
@@ -62,8 +62,7 @@ onSubmit($("sign"), async ({ Username, Password, DeviceName, Invitation }, act) 
   const fields = { Username, Password, DeviceID: device };
   if (DeviceName) fields.DeviceName = DeviceName;
   if (Invitation && act === "register") fields.Invitation = Invitation;
-  const opened = act === "register"
-    ? await withNewPassword(Password, () => Msgr.open("./", "register", fields)) : await Msgr.open("./", "login", fields);
+  const opened = act === "register" ? await register(fields) : await Msgr.open("./", "login", fields);
   const { name, ending } = archive.values;
   if (name !== Username.normalize("NFC")) await archive.clear({ ending });
   await archive.set("device", device);
@@ -72,6 +71,22 @@ onSubmit($("sign"), async ({ Username, Password, DeviceName, Invitation }, act) 
   $("sign").reset();
   await start();
 });
+
+/** Makes an account; who lacks a good invitation gets to its field. */
+async function register(fields) {
+  try {
+    return await withNewPassword(fields.Password, () => Msgr.open("./", "register", fields));
+  } catch (error) {
+    // A name that is taken has no words of the server's.
+    if (error.status !== 403 || error.message === "Forbidden") throw error;
+    if (!error.message.includes("invitation")) throw new MsgrError(403, t("Only the operator makes accounts on this server."));
+    $("invitation").open = true;
+    $("sign").elements.Invitation.focus();
+    throw new MsgrError(403, fields.Invitation
+      ? t("The invitation is unknown, used up or over. Ask for another one.")
+      : t("This server needs an invitation. Enter the one that you were given."));
+  }
+}
 
 async function start() {
   const { token, name } = archive.values;

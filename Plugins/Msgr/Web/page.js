@@ -31,10 +31,13 @@ export function onSubmit(form, act) {
 // The server counts bytes: whatever has so many characters is long enough, and some of fewer characters is.
 const count = Number($("sign").dataset.minimumPassword);
 
-/** Says beforehand how long a new password has to be. */
+/** Shows what signing up needs, if it is possible, and how long a new password has to be. */
 export function placeHints() {
+  const { signup } = $("sign").dataset, isClosed = signup === "closed";
+  $("invitation").open = signup === "invite";
+  $("invitation").hidden = $("sign").querySelector("[value=register]").hidden = isClosed;
   if (count < 2) return;
-  $("sign-hint").textContent = t("To sign up, choose a password of at least {count} characters.", { count });
+  if (!isClosed) $("sign-hint").textContent = t("To sign up, choose a password of at least {count} characters.", { count });
   $("new-hint").textContent = t("At least {count} characters.", { count });
 }
 
