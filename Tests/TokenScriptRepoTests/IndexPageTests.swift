@@ -73,6 +73,10 @@ internal import Platform
     #expect(html.contains("it names no contract as its origin"))
     #expect(html.contains("<li><bdi>signed in &lt;the&gt; future</bdi></li>"))
     #expect(html.contains("<a href=\"/contracts/1/0x6B17"))
+    // The name and the address lead to the page for people, and the file's path to the file.
+    #expect(html.contains(/<a class="line" href="\/contracts\/1\/0x6B17[^"]*"><strong><bdi>Dai</))
+    #expect(html.contains(/<a class="mono" href="\/contracts\/1\/0x6B17[^"]*">0x6B17/))
+    #expect(html.contains(/<a href="\/2020\/06\/0x6B17[^"]*"><span[^>]*><bdi>dai.tsml</))
     #expect(html.contains(">Ethereum (1)</a>, ") && html.contains(">Polygon (137)</a>"))
     #expect(
       html.contains("<time datetime=\"2026-11-21T22:45:08.000Z\">2026-11-21 22:45 UTC</time>"))

@@ -117,11 +117,12 @@ extension IndexPage {
         values["facts"] = facts.compactMap(\.self).joined(separator: " · ")
         return values
       }
-      let chains = row.chains.map {
-        "<a href=\"/contracts/\($0)/\(address ?? "")\">\($0.title.htmlEscaped)</a>"
-      }
+      let pages = row.chains.map { (chain: $0, url: "/contracts/\($0)/\(address ?? "")") }
+      let chains = pages.map { "<a href=\"\($0.url)\">\($0.chain.title.htmlEscaped)</a>" }
       values["address"] = address
       values["name"] = row.name
+      // A person gets to the page about the contract; the file itself is for programs.
+      values["contract"] = pages.first?.url
       values["url"] = index.url(of: row)
       values["chains"] = chains.joined(separator: ", ")
       values["schema"] = row.schema?.path ?? "–"
