@@ -196,7 +196,10 @@ internal import Platform
         body: JSON.stringify({ message: 'm', title: \(Self.hostile.inJavaScript) }) });
       """)
     try anna.wait(for: "<i>", in: "#people")
+    #expect(try anna.browser.evaluate("document.querySelector('#compose').hidden") == "false")
     try anna.open("\(evil.name)/<i>")
+    // Programs get no answer.
+    #expect(try anna.browser.evaluate("document.querySelector('#compose').hidden") == "true")
     try anna.sees([Self.hostile, "m"])
     #expect(
       try anna.browser.evaluate("document.querySelectorAll('main img, main i').length") == "0")

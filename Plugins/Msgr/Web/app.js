@@ -523,7 +523,9 @@ function showTalk() {
   const topic = topicOf(partner);
   $("with-face").replaceChildren(partner ? face(topic ?? partner, partner, topic ? "small forum" : "small") : "");
   $("topic-open").hidden = !topic;
-  $("more").hidden = $("compose").hidden = Boolean(topic);
+  $("more").hidden = Boolean(topic);
+  // A program, whose name has a slash, gets no messages.
+  $("compose").hidden = Boolean(topic) || partner.includes("/");
   const isFriend = lists.Friends.includes(partner);
   $("befriend").hidden = isFriend || lists.Outgoing.includes(partner) || partner.includes("/");
   $("unfriend").hidden = !isFriend;
