@@ -302,6 +302,30 @@ internal import Platform
     }
   }
 
+  @Test func aTokenReadsTopicsIfItMay() throws {
+    let site = try WebAppSite()
+    let anna = try WebAppPerson("anna", at: site)
+    _ = try anna.post("topics/subscribe", "{ Topic: 'alerts', Push: false }")
+    try anna.run("document.querySelector('#settings-open').click()")
+    for (mayRead, status) in [(false, "403"), (true, "200")] {
+      try anna.run(
+        """
+        document.querySelector('#token-text').value = '';
+        const { elements } = document.querySelector('#token');
+        elements.Name.value = 'reader \(mayRead)';
+        elements.Read.checked = \(mayRead);
+        document.querySelector('#token').requestSubmit();
+        """)
+      try anna.wait("document.querySelector('#token-text').value.startsWith('tk_')")
+      let outcome = try anna.browser.evaluate(
+        """
+        fetch('/alerts/json?poll=1', { headers: {
+          Authorization: `Bearer ${document.querySelector('#token-text').value}` } }).then(({ status }) => status)
+        """)
+      #expect(outcome == status)
+    }
+  }
+
   @Test func anAddressOfATopicOffersIt() throws {
     let site = try WebAppSite()
     let anna = try WebAppPerson("anna", at: site)

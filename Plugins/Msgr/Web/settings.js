@@ -49,8 +49,8 @@ export function prepareSettings(app) {
   });
 
   // A token is shown once, with lines that use it.
-  onSubmit($("token"), async ({ Name, Form }) => {
-    const { Token } = await app.msgr.post("tokens", { Name, Form });
+  onSubmit($("token"), async ({ Name, Form, Read }) => {
+    const { Token } = await app.msgr.post("tokens", { Name, Form, Read: Boolean(Read) });
     const { origin } = location;
     $("token").reset();
     $("token-text").value = Token;
