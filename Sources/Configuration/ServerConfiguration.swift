@@ -84,9 +84,9 @@ package struct ServerConfiguration: Sendable {
     package let poll: Duration
   }
 
-  /// The addresses that the server listens at, at least one.
   /// The operator's name for the server, shown to people.
   package let name: String
+  /// The addresses that the server listens at, at least one.
   package let listen: [ListenAddress]
   /// The file mode of Unix-domain sockets.
   package let socketMode: UInt32
@@ -122,6 +122,9 @@ package struct ServerConfiguration: Sendable {
   package let bus: Bus
   /// The name of this node for operators, or nil for the machine's.
   package let node: String?
+
+  /// All addresses, also that of metrics and debug pages.
+  package var allListenAddresses: [ListenAddress] { listen + [adminListen].compactMap(\.self) }
 
   /// Reads the three sections. Problems are recorded in the reader.
   ///

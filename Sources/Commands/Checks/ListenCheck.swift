@@ -12,7 +12,7 @@ enum ListenCheck {
     if DataFolderLock.isHeld(in: server.data) {
       return [.good("listen: a server runs from this data folder now")]
     }
-    return (server.listen + [server.adminListen].compactMap(\.self)).map { address in
+    return server.allListenAddresses.map { address in
       guard let problem = problem(at: address.endpoint, of: server) else {
         return .good("listen: \(address) is free")
       }

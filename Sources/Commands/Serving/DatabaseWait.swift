@@ -85,7 +85,7 @@ struct DatabaseWait {
       try CertificateFiles(for: "TLS", certificate: tls.certificate, key: tls.key).credentials
     }
     let options = try server.serverOptions(
-      at: server.listen + [server.adminListen].compactMap(\.self), with: credentials, threads: 1)
+      at: server.allListenAddresses, with: credentials, threads: 1)
     return try WebServer(options: options, responder: WaitingResponder()) { [log] in
       log.warning($0)
     }

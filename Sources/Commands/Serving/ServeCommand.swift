@@ -67,7 +67,7 @@ struct ServeCommand: Command {
 
   /// Fails where the server will not be able to listen, before keys and a store are made that nobody needs then.
   private static func checkAddresses(_ server: ServerConfiguration) throws(ServerError) {
-    for address in server.listen + [server.adminListen].compactMap(\.self) {
+    for address in server.allListenAddresses {
       // A socket file is made, or found to be another's, when all else is ready.
       guard case .tcp = address.endpoint else { continue }
       if let problem = WebServer.problem(listeningAt: address.endpoint) { throw problem }
