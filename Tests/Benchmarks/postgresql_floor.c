@@ -197,6 +197,11 @@ static void open_lane(struct lane *lane) {
 }
 
 // The parameters of a group's messages, one for each user.
+static Oid push_type(int column) {
+  if (column > 5) return INT8;
+  return column == 4 ? TEXT : BYTEA;
+}
+
 static void fill_msgr(struct lane *lane, struct buffer parameters[][MOST_PARAMETERS]) {
   int64_t time = milliseconds();
   struct buffer *users = parameters[0], *messages = parameters[1], *pushes = parameters[2];
@@ -204,7 +209,7 @@ static void fill_msgr(struct lane *lane, struct buffer parameters[][MOST_PARAMET
   set_number(&messages[0], time);
   for (int index = 1; index < 5; index++) begin(&messages[index], index == 2 ? INT8 : TEXT, group);
   set_number(&pushes[0], time);
-  for (int index = 1; index < 8; index++) begin(&pushes[index], index > 5 ? INT8 : index == 4 ? TEXT : BYTEA, group);
+  for (int index = 1; index < 8; index++) begin(&pushes[index], push_type(index), group);
   for (int index = 0; index < group; index++) {
     struct user *user = &lane->users[lane->next++ % lane->user_count];
     int64_t earliest = time << 16;

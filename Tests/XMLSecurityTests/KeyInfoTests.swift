@@ -34,7 +34,12 @@ internal import XMLSecurity
   }
 
   private func point(of kind: PublicKey.Kind) throws -> (x: [UInt8], y: [UInt8]) {
-    let size = kind == .p521 ? 66 : kind == .p384 ? 48 : 32
+    let size =
+      switch kind {
+      case .p521: 66
+      case .p384: 48
+      default: 32
+      }
     let info = try Fixtures.privateKey(kind).publicKey.subjectPublicKeyInfo
     return ([UInt8](info.suffix(2 * size).prefix(size)), [UInt8](info.suffix(size)))
   }

@@ -461,11 +461,17 @@ function fill(list, keys) {
   if (items.length !== list.children.length || items.some((item, i) => item !== list.children[i])) list.replaceChildren(...items);
 }
 
+/** The icon before a message's words in the list, if it has one. */
+function marksOf(message) {
+  if (message.state === "failed") return [icon("warning"), " "];
+  return message.file ? [icon("attach"), " "] : [];
+}
+
 function lastWords(message, draft, isForum) {
   if (draft) return [t("Draft: {text}", { text: draft.slice(0, 100) })];
   if (!message) return [t("No messages yet")];
   const said = summary(message).slice(0, 200);
-  const marks = message.state === "failed" ? [icon("warning"), " "] : message.file ? [icon("attach"), " "] : [];
+  const marks = marksOf(message);
   if (message.from === account.me) return [...marks, t("You: {text}", { text: said })];
   return isForum ? [...marks, t("{name}: {text}", { name: account.name(message.from), text: said })] : [...marks, said];
 }

@@ -15,6 +15,12 @@ export function named(account, key) {
   return account.isAmbiguous(key) ? [bdi(name), " ", element("span", { text: key.slice(0, 8), className: "digits" })] : [bdi(name)];
 }
 
+/** What a person who is found is to this account. */
+function standing(user, isAllowed) {
+  if (isAllowed) return t("You know each other");
+  return user.uid.slice(0, 80) || t("New to you");
+}
+
 /** Finds people, and forums if `everybody`, while somebody types; calls `choose` with who was chosen. */
 export function finder(account, base, place, choose, everybody = true) {
   const [field, list, none] = ["input[type=search]", "ul.people", "[role=status]"].map((one) => place.querySelector(one));
@@ -30,16 +36,17 @@ export function finder(account, base, place, choose, everybody = true) {
     if (!account.isOpen) return clear(t("The service can’t be reached."));
     const all = await account.find(term).catch(() => null), found = all?.filter(({ kind }) => everybody || kind === 1).slice(0, 20);
     if (number !== asked) return;
-    clear(!found ? t("The service can’t be reached.") : found.length ? "" : t("Nobody here has this name, address or key."));
-    list.append(...found?.map((user) => {
+    if (!found) return clear(t("The service can’t be reached."));
+    clear(found.length ? "" : t("Nobody here has this name, address or key."));
+    list.append(...found.map((user) => {
       const key = globalThis.apptimist.hex(user.key), isForum = user.kind === 2;
-      const more = isForum ? t("Forum") : account.isAllowed(key) ? t("You know each other") : user.uid.slice(0, 80) || t("New to you");
+      const more = isForum ? t("Forum") : standing(user, account.isAllowed(key));
       const one = element("button", { type: "button" }, face(user.name, key, isForum ? "forum" : ""),
         element("span", { className: "name" }, bdi(user.name)), element("span", { text: "", className: "when" }),
         element("span", { className: "last" }, `${more} · `, element("span", { text: key.slice(0, 8), className: "digits" })));
       one.addEventListener("click", () => choose(user, key));
       return element("li", { data: { key } }, one);
-    }) ?? []);
+    }));
   };
   return { clear: () => { asked++; field.value = ""; clear(); } };
 }

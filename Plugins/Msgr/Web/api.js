@@ -16,6 +16,7 @@ const resolve = (node) => node?.$ref
 const base = new URL(".", location).href.replace(/\/$/, "");
 const token = document.querySelector("#token");
 const samples = { Username: "anna", Password: "a password", DeviceID: "stream:shell-0001", message: "hello" };
+const typeSamples = { integer: 1, array: ["bert"] };
 const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
 
 function line(path, operation) {
@@ -24,7 +25,7 @@ function line(path, operation) {
   const needed = schema.required ?? [];
   const fields = Object.fromEntries(needed.map((name) => {
     const { type } = resolve(schema.properties[name]);
-    return [name, samples[name] ?? (type === "integer" ? 1 : type === "array" ? ["bert"] : "bert")];
+    return [name, samples[name] ?? typeSamples[type] ?? "bert"];
   }));
   const url = base + path.replace("{name}", "bert");
   const isOpen = ["/register", "/login"].includes(path);

@@ -589,6 +589,12 @@ $("messages").addEventListener("scroll", ({ target }) => {
 });
 new ResizeObserver(([{ target }]) => { if (isAtEnd) target.scrollTop = target.scrollHeight; }).observe($("messages"));
 
+/** What became of a message of one's own, in words and as an icon. */
+function stateOf({ Id, failure }) {
+  if (failure) return { state: t("not sent: {reason}", { reason: failure }), shape: "warning" };
+  return Id ? { state: t("sent"), shape: "check" } : { state: t("waiting"), shape: "clock" };
+}
+
 function item(message) {
   const key = keyOf(message), known = shownItems.get(key);
   const mark = JSON.stringify([message.Id, message.failure, message.Tags && knownSigns()]);
@@ -598,8 +604,7 @@ function item(message) {
   made.mark = mark;
   shownItems.set(key, made);
   made.append(element("span", { className: "only-heard", text: isOwn ? t("You:") : t("{name}:", { name: message.UserFrom }) }), ...parts(message, say, showSoon));
-  const state = !isOwn ? "" : message.failure ? t("not sent: {reason}", { reason: message.failure }) : message.Id ? t("sent") : t("waiting");
-  const shape = !isOwn ? "" : message.failure ? "warning" : message.Id ? "check" : "clock";
+  const { state, shape } = isOwn ? stateOf(message) : {};
   const small = element("small", { text: time(message.Time) });
   if (message.failure) small.append(" · ", state);
   made.append(element("div", { className: "foot" }, small,
@@ -676,13 +681,13 @@ const isStrange = (name) => /^#[-_A-Za-z0-9]{1,64}$/.test(name) && !topicOf(name
 
 /** Offers to subscribe to the topic that the address names. */
 function offerTopic() {
-  const wasFollowed = isFollowed, name = partner;
+  if (isFollowed) return;
   isFollowed = true;
-  if (wasFollowed || !isStrange(name)) return;
+  const name = partner;
+  if (!isStrange(name)) return;
   // Back leads to what was there before, and not here again.
   history.replaceState(history.state, "", location.pathname);
   open("");
-  isFollowed = true;
   $("subscribing").open = true;
   $("subscribe").elements.Topic.value = name.slice(1);
   $("subscribe").elements.Topic.focus();

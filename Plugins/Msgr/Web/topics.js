@@ -7,6 +7,11 @@ export function randomTopic() {
   return [...crypto.getRandomValues(new Uint8Array(20))].map((byte) => signs[byte % 32]).join("");
 }
 
+/** Says whose a topic is that isn't one's own. */
+function ownership({ Owner }) {
+  return Owner ? t("This topic belongs to {name}.", { name: Owner }) : t("Nobody owns this topic: everyone reads and writes it.");
+}
+
 /** Shows the dialog of a topic. */
 export async function showTopic(app, name) {
   const error = $("topic").querySelector(":scope > .error");
@@ -18,7 +23,7 @@ export async function showTopic(app, name) {
   const found = app.topics.find(({ Topic }) => Topic === name) ?? { Topic: name };
   const isMine = found.Owner === app.me;
   $("topic-title").textContent = `#${name}`;
-  $("topic-about").textContent = isMine ? t("This topic is yours.") : found.Owner ? t("This topic belongs to {name}.", { name: found.Owner }) : t("Nobody owns this topic: everyone reads and writes it.");
+  $("topic-about").textContent = isMine ? t("This topic is yours.") : ownership(found);
   $("topic-push").checked = Boolean(found.Push);
   $("topic-push").onchange = attempt(async () => { await app.msgr.post("topics/subscribe", { Topic: name, Push: $("topic-push").checked }); await app.refresh(); });
   $("topic-lines").textContent = `curl -d "Hello" -u ${app.me} ${location.origin}/${name}`;
