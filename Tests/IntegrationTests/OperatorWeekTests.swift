@@ -205,13 +205,7 @@ internal import WalletClient
     let advice = "user nobody may not write \(store); as root: chown nobody \(store)"
     let checked = try await site.run("check")
     #expect(checked.code == 1 && checked.output.contains("wrong: \(advice)"), "\(checked)")
-    let served = try await ChildProcess.run(
-      "setpriv",
-      [
-        "--reuid", "\(user)", "--regid", "\(group)", "--clear-groups",
-        try ChildProcess.built("awd"),
-        "serve", "--config", site.configuration,
-      ], home: site.folder)
+    let served = try await site.serve(as: user, group)
     #expect(served.code == 1 && served.errors.contains(advice), "\(served)")
   }
 
@@ -585,13 +579,7 @@ internal import WalletClient
     try site.configure(listen: "unix:\(path)", server: "socket_group = \"root\"")
     let checked = try await site.run("check")
     #expect(checked.code == 1 && checked.output.contains("must be a member of it"), "\(checked)")
-    let served = try await ChildProcess.run(
-      "setpriv",
-      [
-        "--reuid", "\(user)", "--regid", "\(group)", "--clear-groups",
-        try ChildProcess.built("awd"),
-        "serve", "--config", site.configuration,
-      ], home: site.folder)
+    let served = try await site.serve(as: user, group)
     #expect(served.code == 1 && served.errors.contains("must be a member of it"), "\(served)")
     #expect(!exists(path))
   }

@@ -98,6 +98,17 @@ final class Site: Sendable {
     try await runAwd(words + ["--config", configuration], home: folder, input: input)
   }
 
+  /// Starts the server as another user, where the start has to fail.
+  func serve(as user: UInt32, _ group: UInt32) async throws -> ChildProcess.Outcome {
+    try await ChildProcess.run(
+      "setpriv",
+      [
+        "--reuid", "\(user)", "--regid", "\(group)", "--clear-groups",
+        try ChildProcess.built("awd"),
+        "serve", "--config", configuration,
+      ], home: folder)
+  }
+
   /// Starts the server, runs a closure, and stops the server.
   func serving<Value>(_ body: (ChildProcess) async throws -> Value) async throws -> Value {
     let child = try await serve()
