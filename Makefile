@@ -89,7 +89,7 @@ manuals: build ## make the manual pages awd(1) and awd.toml(5) in .build/manuals
 	@mkdir -p $(MANUALS); $(AWD) manual > $(MANUALS)/awd.1
 	@sed -E -e '1s/.*/# NAME/' -e '3s/^One/awd.toml - one/' -e 's/<doc:([A-Za-z]+)(#[A-Za-z-]+)?>/the page \1 of the guide/g' \
 	  -e '/^\| (key|type|---) \|/d' -e 's/^\| `([^`]+)` \| (.*) \| (.*) \| (.*) \|$$/\n- **\1** (\2; default: \3). \4/' \
-  -e 's/^\| (.*) \| (.*) \|$$/\n- **\1**: \2/' \
+	  -e 's/^\| (.*) \| (.*) \|$$/\n- **\1**: \2/' \
 	  Sources/awd/awd.docc/Configuration.md | lowdown -s -tman -m title=AWD.TOML -m section=5 \
 	  -m 'volume=File Formats' -m 'source=awd $(VERSION)' > $(MANUALS)/awd.toml.5
 
