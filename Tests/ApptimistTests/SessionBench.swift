@@ -115,7 +115,7 @@ final class Bench {
 
   func queue(_ position: Int64, from sender: EncryptionPublicKey) throws -> [Did] {
     let entry = Self.entry(position, from: sender, to: user.key)
-    return try handle(.news(.entry(Entry(entry)), isBackedUp: isBackedUp))
+    return try handle(.news(.entry(StreamEntry(entry)), isBackedUp: isBackedUp))
   }
 
   func page(

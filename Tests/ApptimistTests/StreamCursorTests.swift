@@ -113,6 +113,6 @@ extension StreamCursor {
   fileprivate mutating func sends(_ number: Int64, isReady: Bool) -> Bool {
     let position = MailboxPosition(rawValue: number)
     let entry = MailboxEntry(position: position, id: MessageID(), content: .truncation)
-    return apply(.entry(Entry(entry)), isReady: isReady)?.position == position
+    return apply(.entry(StreamEntry(entry)), isReady: isReady)?.position == position
   }
 }

@@ -151,6 +151,6 @@ final class Version2Bench {
     let other = TestUser("bob").key
     return try handle(
       .news(
-        .entry(Entry(Bench.entry(position, from: other, to: user.key))), isBackedUp: false))
+        .entry(StreamEntry(Bench.entry(position, from: other, to: user.key))), isBackedUp: false))
   }
 }

@@ -37,7 +37,7 @@ struct ChainEndpointTests {
     try await server.service.reload()
     let found = server.service.scheduler.answers.value.byOrigin
     func word(_ index: Int) throws -> ChainAnswer {
-      try #require(found[Origin(contracts[index], on: .main)])
+      try #require(found[OriginContract(contracts[index], on: .main)])
     }
     #expect(try word(0).owner == owner && word(0).scripts == uris)
     // The older interface returns one string.

@@ -147,13 +147,14 @@ final class SessionRegistry: MemberRegistry {
 
   func entries(
     at places: [(user: EncryptionPublicKey, position: MailboxPosition)]
-  ) async throws -> [(user: EncryptionPublicKey, entry: Entry<MailboxPosition, MailboxEntry>)] {
+  ) async throws -> [(user: EncryptionPublicKey, entry: StreamEntry<MailboxPosition, MailboxEntry>)]
+  {
     try await store.messages(at: places).filter { message in
       // A session that has lost its account finds out when it reads.
       hub.members(of: message.user).allSatisfy { session in
         session.holds(authenticationKey: message.authenticationKey, isClosed: message.isClosed)
       }
-    }.map { ($0.user, Entry($0.entry)) }
+    }.map { ($0.user, StreamEntry($0.entry)) }
   }
 
   func lastPositions(

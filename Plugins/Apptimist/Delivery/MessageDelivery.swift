@@ -164,7 +164,7 @@ struct MessageDelivery: Sendable {
         guard case .delivered(let position) = result else { continue }
         let entry = MailboxEntry(
           position: position, id: copy.id, content: .message(header: copy.header, data: copy.data))
-        updates.append((copy.recipient, .entry(Entry(entry))))
+        updates.append((copy.recipient, .entry(StreamEntry(entry))))
       }
       metrics.queued.add(UInt64(updates.count))
       hub.publish(updates, except: requester.session)
@@ -205,7 +205,7 @@ struct MessageDelivery: Sendable {
     if case .first(let position) = truncation {
       nodes?.notify(MailboxNotification(user: login.user, position: position, nodes: others))
       let entry = MailboxEntry(position: position, id: id, content: .truncation)
-      hub.publish([(login.user, .entry(Entry(entry)))], except: requester.session)
+      hub.publish([(login.user, .entry(StreamEntry(entry)))], except: requester.session)
     }
     return truncation
   }

@@ -44,7 +44,7 @@ struct OIDCClient: Sendable {
       } catch { return .unavailable(reason: "the issuer: \(error.reason)") }
       guard let key else { throw .unknownKey }
       guard let payload = token.payload(verifiedBy: key) else { throw .signature }
-      guard let claims = Claims(parsing: payload) else { throw .malformed }
+      guard let claims = TokenClaims(parsing: payload) else { throw .malformed }
       let nonce = Version2.tokenNonce(applicant.encryptionKey, applicant.authenticationKey)
       try rules.check(claims, uid: applicant.uid, nonce: nonce, at: clock())
       return .accepted
@@ -128,7 +128,7 @@ struct OIDCConfiguration: Sendable {
 }
 
 /// The claims of a JSON Web Token, by their names.
-struct Claims: Sendable {
+struct TokenClaims: Sendable {
   private let values: [String: JSONObjectReader.Value]
 
   /// Reads a token's payload.
@@ -204,7 +204,7 @@ struct IDTokenRules: Sendable {
   ///   - uid: the identity that the account shall have.
   ///   - nonce: the nonce that names the account's keys.
   /// - Throws: ``Refusal``.
-  func check(_ claims: Claims, uid: String, nonce: String, at now: Timestamp) throws(Refusal) {
+  func check(_ claims: TokenClaims, uid: String, nonce: String, at now: Timestamp) throws(Refusal) {
     guard Self.same(claims.text("iss"), configuration.issuer) else { throw .issuer }
     let audiences = claims.texts("aud")
     // A token for several must say that it was made for this client.
@@ -227,7 +227,7 @@ struct IDTokenRules: Sendable {
     claim?.utf8.elementsEqual(text.utf8) ?? false
   }
 
-  private func identity(_ claims: Claims) throws(Refusal) -> String? {
+  private func identity(_ claims: TokenClaims) throws(Refusal) -> String? {
     guard let subject = claims.text("sub"), !subject.isEmpty else { return nil }
     let claim = configuration.claim
     guard !claim.isEmpty else {

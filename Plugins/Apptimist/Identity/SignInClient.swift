@@ -79,7 +79,7 @@ struct SignInClient: Sendable {
     to body: [UInt8], from network: ClientNetwork?, isKnown: (String) async throws -> Bool,
     mayQuery: @Sendable () -> Bool
   ) async throws -> Response {
-    let fields = Claims(parsing: body)
+    let fields = TokenClaims(parsing: body)
     guard let signature = fields?.text("signature") else { return try text(for: fields) }
     guard let message = fields?.text("message") else {
       return try Self.fault("message", "the text that the wallet has signed")
@@ -110,7 +110,7 @@ struct SignInClient: Sendable {
   }
 
   /// Writes the text that a wallet is to sign for an account's keys; nothing of it is kept.
-  private func text(for fields: Claims?) throws -> Response {
+  private func text(for fields: TokenClaims?) throws -> Response {
     let addressText = fields?.text("address") ?? ""
     guard let address = EthereumAddress(addressText) else {
       return try Self.fault("address", "0x and 40 hexadecimal digits")

@@ -17,7 +17,7 @@ struct MailboxEntry: Hashable, Sendable {
   let content: Content
 }
 
-extension Entry<MailboxPosition, MailboxEntry> {
+extension StreamEntry<MailboxPosition, MailboxEntry> {
   /// Describes an entry of a stream: positions have no gaps.
   init(_ entry: MailboxEntry) {
     self.init(entry, at: entry.position, after: entry.position.previous)

@@ -21,7 +21,7 @@ final class Authenticator: Sendable {
   /// - Returns: the closure's result.
   /// - Throws: ``RequestRefusal``, or the closure's error.
   func perform<Value: Sendable>(
-    as credentials: Credentials, _ act: (Caller) async throws -> Value
+    as credentials: RequestCredentials, _ act: (Caller) async throws -> Value
   ) async throws -> Value {
     // Twice, if the password changes meanwhile.
     for _ in 0..<3 {
@@ -34,7 +34,7 @@ final class Authenticator: Sendable {
     throw RequestRefusal.busy
   }
 
-  private func identify(_ credentials: Credentials) async throws -> Caller {
+  private func identify(_ credentials: RequestCredentials) async throws -> Caller {
     switch credentials {
     case .password(let name, let password, let network, let device):
       let hash = try await passwords.verify(password, of: name, from: network, on: device)

@@ -163,7 +163,7 @@ extension MsgrRoutes {
   }
 
   /// Returns what a caller gives beside a token: the password, or of an account without one a wallet's signature.
-  func secret(_ call: FieldRequest) async throws -> @Sendable (UserName) -> Credentials {
+  func secret(_ call: FieldRequest) async throws -> @Sendable (UserName) -> RequestCredentials {
     if let logins = service.wallets, !call.fields.has(.password), call.fields.has(.signature) {
       let proof = try await counting(logins, call) { $0 }
       return { .wallet($0, proof) }

@@ -16,7 +16,7 @@ struct PublishingLimits: Sendable {
 extension MessageService {
   /// Makes a token that can do nothing but publish.
   func makePublisher(
-    _ new: NewPublisher, form: BearerToken.Form, by credentials: Credentials
+    _ new: NewPublisher, form: BearerToken.Form, by credentials: RequestCredentials
   ) async throws -> BearerToken {
     let token = BearerToken(form, randomBytes: randomBytes)
     try await authenticator.perform(as: credentials) { caller in

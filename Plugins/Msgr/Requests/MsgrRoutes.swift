@@ -325,7 +325,7 @@ struct FieldRequest: Sendable {
   /// Returns the credentials: a token if there is one, else a name and a password.
   func credentials(
     name field: FieldID = .username, acceptsMisspelling: Bool = false
-  ) throws(FieldError) -> Credentials {
+  ) throws(FieldError) -> RequestCredentials {
     guard let token else {
       return try passwordCredentials(name: field, acceptsMisspelling: acceptsMisspelling)
     }
@@ -335,14 +335,14 @@ struct FieldRequest: Sendable {
   /// Returns a name and a password as credentials, whether there is a token or not.
   func passwordCredentials(
     name field: FieldID = .username, acceptsMisspelling: Bool = false
-  ) throws(FieldError) -> Credentials {
+  ) throws(FieldError) -> RequestCredentials {
     .password(
       try fields.name(field), try fields.password(acceptsMisspelling: acceptsMisspelling),
       from: network)
   }
 
   /// Returns the token whose digest a client has kept that has forgotten the token itself; nil if there is none.
-  func digestedToken() throws(FieldError) -> Credentials? {
+  func digestedToken() throws(FieldError) -> RequestCredentials? {
     guard fields.has(.tokenDigest) else { return nil }
     return .token(TokenHash(hex: try fields.text(.tokenDigest)) ?? .none, claiming: nil)
   }

@@ -60,7 +60,7 @@ struct SendFacts: Sendable {
   }
 
   /// The facts about one message.
-  struct Post: Sendable {
+  struct PostFacts: Sendable {
     /// False if the sender's password or token isn't good any more.
     var isConfirmed = true
     /// The sender's token, if its use is to be recorded again.
@@ -87,14 +87,14 @@ struct SendFacts: Sendable {
   var devices: [[Device]]
   /// The nodes that have streams of each account, if several share the store.
   var nodes: [[NodeID]]
-  var posts: [Post]
+  var posts: [PostFacts]
   var fullInbox = FullInbox.untouched
 
   init(for batch: SendBatch) {
     accounts = Array(repeating: nil, count: batch.accounts.count)
     devices = Array(repeating: [], count: batch.accounts.count)
     nodes = devices.map { _ in [] }
-    posts = Array(repeating: Post(), count: batch.posts.count)
+    posts = Array(repeating: PostFacts(), count: batch.posts.count)
   }
 }
 
@@ -323,7 +323,7 @@ private struct SendPlanner {
   /// Gives a message the next identifier of its recipient's log, above all earlier ones whatever the clock does; puts it into
   /// the inbox, and pushes it, unless the recipient blocks the sender.
   private mutating func store(
-    _ index: Int, _ fact: SendFacts.Post, in recipient: Int, isFull: Bool, hasRoom: Bool
+    _ index: Int, _ fact: SendFacts.PostFacts, in recipient: Int, isFull: Bool, hasRoom: Bool
   ) -> SendReceipt {
     let post = batch.posts[index]
     var account = accounts[recipient] ?? SendFacts.Account()
@@ -371,7 +371,7 @@ private struct SendPlanner {
 
   /// Keeps the copy of a sender who has a device that streams; a message to oneself is its own copy.
   private mutating func keepCopy(
-    of post: InboxPost, _ fact: SendFacts.Post, sender: Int, recipient: Int,
+    of post: InboxPost, _ fact: SendFacts.PostFacts, sender: Int, recipient: Int,
     _ receipt: inout SendReceipt
   ) {
     guard fact.keepsCopies else { return }

@@ -42,7 +42,7 @@ extension MessageService {
   }
 
   /// Binds the device to the account.
-  func login(_ credentials: Credentials, _ device: DeviceLogin) async throws -> BearerToken {
+  func login(_ credentials: RequestCredentials, _ device: DeviceLogin) async throws -> BearerToken {
     var credentials = credentials
     if case .password(let name, let password, let network, _) = credentials {
       credentials = .password(name, password, from: network, on: device.device)
@@ -56,25 +56,28 @@ extension MessageService {
   }
 
   /// Ends the token and unbinds its device.
-  func logout(_ credentials: Credentials) async throws {
+  func logout(_ credentials: RequestCredentials) async throws {
     end(try await authenticator.perform(as: credentials, store.logout))
   }
 
   /// Deletes the account, whose secret is needed even beside a token.
-  func delete(_ credentials: Credentials, by secret: (UserName) -> Credentials) async throws {
+  func delete(_ credentials: RequestCredentials, by secret: (UserName) -> RequestCredentials)
+    async throws
+  {
     let name = try await name(by: credentials)
     end(try await authenticator.perform(as: secret(name), store.delete))
   }
 
   /// Returns the name of a caller whose secret is asked for as well.
-  private func name(by credentials: Credentials) async throws -> UserName {
+  private func name(by credentials: RequestCredentials) async throws -> UserName {
     if case .password(let name, _, _, _) = credentials { return name }
     return try await authenticator.perform(as: credentials, store.name)
   }
 
   /// Changes the password, or gives one, for a secret that is checked even beside a token, and ends every other session.
   func changePassword(
-    _ credentials: Credentials, by secret: (UserName) -> Credentials, to new: Password,
+    _ credentials: RequestCredentials, by secret: (UserName) -> RequestCredentials,
+    to new: Password,
     in network: ClientNetwork?
   ) async throws {
     let name = try await name(by: credentials)
@@ -90,7 +93,7 @@ extension MessageService {
 
   /// Returns the caller's sessions, the newest first, after ending one of them if it is named.
   func sessions(
-    of credentials: Credentials, ending session: String?
+    of credentials: RequestCredentials, ending session: String?
   ) async throws -> [SessionSummary] {
     try await authenticator.perform(as: credentials) { caller in
       guard let session else {
@@ -160,7 +163,7 @@ extension MessageService {
 
   /// Returns the user of an address on a chain.
   func find(
-    _ address: EthereumAddress, on chain: ChainID, by credentials: Credentials
+    _ address: EthereumAddress, on chain: ChainID, by credentials: RequestCredentials
   ) async throws -> UserName {
     try await authenticator.perform(as: credentials) { caller in
       try await countingRefusals(of: caller) {

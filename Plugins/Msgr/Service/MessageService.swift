@@ -88,7 +88,7 @@ final class MessageService: Sendable {
     ) { [bus = context.bus] failure in
       let message = NodeMessage.failure(
         place: failure.login.place.words, isFamiliar: failure.isFamiliar)
-      let topic = Topic(MsgrService.name, Array(failure.login.name.text.utf8))
+      let topic = NotificationTopic(MsgrService.name, Array(failure.login.name.text.utf8))
       bus.publish([NodeNotification(topic, message.bytes)])
     }
     link = NodeLink(
@@ -120,7 +120,7 @@ final class MessageService: Sendable {
   }
 
   /// Refuses credentials that aren't good.
-  func confirm(_ credentials: Credentials) async throws {
+  func confirm(_ credentials: RequestCredentials) async throws {
     _ = try await authenticator.perform(as: credentials, store.name)
   }
 
@@ -147,7 +147,7 @@ final class MessageService: Sendable {
   }
 
   /// Asks a user to become a friend, or agrees.
-  func add(_ friend: UserName, by credentials: Credentials) async throws -> Friendship {
+  func add(_ friend: UserName, by credentials: RequestCredentials) async throws -> Friendship {
     try await authenticator.perform(as: credentials) { caller in
       // Only a new request counts, which the transaction finds out.
       let wait = sent.count(caller.name, upTo: messagesPerMinute)
@@ -191,7 +191,7 @@ final class MessageService: Sendable {
   /// Sends a message.
   ///
   /// - Returns: the delivery of the message, which is on the disk.
-  func send(_ draft: Draft, by credentials: Credentials) async throws -> SendReceipt {
+  func send(_ draft: Draft, by credentials: RequestCredentials) async throws -> SendReceipt {
     try await authenticator.perform(as: credentials) { caller in
       guard draft.text.fitsIntoPush(from: caller.name) else { throw RequestRefusal.tooLong }
       let delivery = try await countingRefusals(of: caller) {
@@ -213,7 +213,9 @@ final class MessageService: Sendable {
   }
 
   /// Records that the caller has read everything from another user up to a message, and notifies the caller's other streams.
-  func read(from sender: UserName, upTo last: MessageID, by credentials: Credentials) async throws {
+  func read(from sender: UserName, upTo last: MessageID, by credentials: RequestCredentials)
+    async throws
+  {
     try await authenticator.perform(as: credentials) { caller in
       let read = try await store.markRead(from: sender, upTo: last, by: caller)
       hub.showRead(from: sender, upTo: last, to: caller.name, besides: caller.device)
@@ -224,7 +226,9 @@ final class MessageService: Sendable {
   }
 
   /// Returns all that is kept of the caller's account, as JSON.
-  func export(_ credentials: Credentials) async throws -> AsyncThrowingStream<[UInt8], any Error> {
+  func export(_ credentials: RequestCredentials) async throws -> AsyncThrowingStream<
+    [UInt8], any Error
+  > {
     try await authenticator.perform(as: credentials) { caller in
       if let wait = exports.count(caller.name, upTo: Self.exportsPerMinute) {
         throw RequestRefusal.tooMany(retryAfter: wait)

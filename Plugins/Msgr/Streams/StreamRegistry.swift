@@ -66,10 +66,10 @@ struct StreamRegistry: MemberRegistry {
 
   func entries(
     at places: [(user: UserName, position: MessageID)]
-  ) async throws -> [(user: UserName, entry: Entry<MessageID, StreamedMessage>)] {
+  ) async throws -> [(user: UserName, entry: StreamEntry<MessageID, StreamedMessage>)] {
     try await store.entries(at: places).map { item in
       let message = try StreamedMessage(item.message)
-      return (item.user, Entry(message, at: item.message.id, after: item.predecessor))
+      return (item.user, StreamEntry(message, at: item.message.id, after: item.predecessor))
     }
   }
 
@@ -152,7 +152,7 @@ extension MessageService {
     guard hub.hasMembers(of: entry.user) else { return }
     let news: StreamHub.Update =
       if let message = try? StreamedMessage(entry.message) {
-        .entry(Entry(message, at: id, after: entry.predecessor))
+        .entry(StreamEntry(message, at: id, after: entry.predecessor))
       } else { .stored(upTo: id) }
     hub.publish([(entry.user, news)])
   }

@@ -122,7 +122,7 @@ extension TopicService {
   private func requester(
     _ name: UserName, _ password: Password, from network: ClientNetwork?
   ) async throws -> TopicRequester {
-    let credentials = Credentials.password(name, password, from: network)
+    let credentials = RequestCredentials.password(name, password, from: network)
     return try await service.authenticator.perform(as: credentials) { caller in
       _ = try await service.store.name(of: caller)
       guard case .password(_, let hash) = caller else { throw RequestRefusal.forbidden }

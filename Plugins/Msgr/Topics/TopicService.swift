@@ -217,7 +217,7 @@ final class TopicService: Sendable {
     if hub.hasMembers(of: entry.topic) {
       let streamed = StreamedTopicEntry(entry)
       hub.publish([
-        (entry.topic, .entry(Entry(streamed, at: entry.number, after: predecessor)))
+        (entry.topic, .entry(StreamEntry(streamed, at: entry.number, after: predecessor)))
       ])
     }
     if store.store.isShared {

@@ -287,7 +287,7 @@ struct TopicRegistry: MemberRegistry {
 
   func entries(
     at places: [(user: TopicName, position: TopicPosition)]
-  ) async throws -> [(user: TopicName, entry: Entry<TopicPosition, StreamedTopicEntry>)] {
+  ) async throws -> [(user: TopicName, entry: StreamEntry<TopicPosition, StreamedTopicEntry>)] {
     // The streams read on themselves, as a notification says nothing of what was before.
     []
   }

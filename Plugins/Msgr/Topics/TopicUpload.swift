@@ -7,11 +7,11 @@ internal import Storage
 /// A file that was received, or the reason why it wasn't kept.
 enum ReceivedFile: Sendable {
   case kept(TopicFile)
-  case refused(FileRefusal)
+  case refused(UploadRefusal)
 }
 
 /// The reason why a file isn't kept.
-enum FileRefusal: Sendable, Hashable {
+enum UploadRefusal: Sendable, Hashable {
   /// No files are kept here.
   case off
   case tooLarge(bytes: Int, limit: Int)
@@ -165,7 +165,7 @@ extension TopicService {
   /// The result of a form's file.
   enum KeptFile: Sendable {
     case kept(MessageAttachment)
-    case refused(FileRefusal)
+    case refused(UploadRefusal)
   }
 
   /// Keeps a file for a message to inboxes.

@@ -8,7 +8,7 @@ internal import WalletClient
 /// A contract, and the keys that may stand for it.
 struct ChainRequest: Sendable {
   /// The contract.
-  let origin: Origin
+  let origin: OriginContract
   /// The keys, the most important ones first.
   var keys: [EthereumAddress]
 }

@@ -33,7 +33,7 @@ actor ChainScheduler {
   private let turns = CallTurns(
     width: width, widthOfSite: widthOfSite, queueLimit: queueLimit)
   /// The keys to look up, by the contracts that wait for their turn.
-  private let pending = Lock<[Origin: [EthereumAddress]]>([:])
+  private let pending = Lock<[OriginContract: [EthereumAddress]]>([:])
   /// The last change of an answer in the store that is in service.
   private var change: Int64
   /// The arguments of ``run(_:changed:)``, once it runs.
@@ -125,7 +125,7 @@ actor ChainScheduler {
     }
   }
 
-  private func makePendingRequest(about origin: Origin) async {
+  private func makePendingRequest(about origin: OriginContract) async {
     let asked = pending.withLock { $0[origin] ?? [] }
     let known = requests?().first { $0.origin == origin }?.keys ?? []
     let request = ChainRequest(origin: origin, keys: known + asked)
@@ -176,7 +176,9 @@ actor ChainScheduler {
   /// Puts answers into service.
   ///
   /// - Returns: whether one has changed.
-  private func replace(_ new: [Origin: ChainAnswer], forgetting forgotten: [Origin] = []) -> Bool {
+  private func replace(
+    _ new: [OriginContract: ChainAnswer], forgetting forgotten: [OriginContract] = []
+  ) -> Bool {
     guard !new.isEmpty || !forgotten.isEmpty else { return false }
     let before = answers.value.byOrigin
     var after = before.merging(new) { $1 }
@@ -189,7 +191,7 @@ actor ChainScheduler {
   ///
   /// - Returns: whether an answer has changed.
   private func perform(
-    _ requests: [ChainRequest], forgetting forgotten: [Origin] = []
+    _ requests: [ChainRequest], forgetting forgotten: [OriginContract] = []
   ) async throws -> Bool {
     let answers = await answers(to: requests)
     try Task.checkCancellation()
@@ -208,10 +210,12 @@ actor ChainScheduler {
   }
 
   /// Requests the answers about several contracts concurrently. An endpoint that keeps failing gets no further requests.
-  private nonisolated func answers(to requests: [ChainRequest]) async -> [Origin: ChainAnswer] {
+  private nonisolated func answers(to requests: [ChainRequest]) async -> [OriginContract:
+    ChainAnswer]
+  {
     var failures: [ChainID: Failures] = [:]
-    var answers: [Origin: ChainAnswer] = [:]
-    await withTaskGroup(of: (Origin, Answer).self) { group in
+    var answers: [OriginContract: ChainAnswer] = [:]
+    await withTaskGroup(of: (OriginContract, Answer).self) { group in
       var rest = requests[...]
       func next() {
         while let request = rest.popFirst() {
@@ -266,8 +270,8 @@ actor ChainScheduler {
 /// The last answers of all chains; an immutable snapshot.
 final class ChainAnswers: Sendable {
   /// The answers by contract.
-  let byOrigin: [Origin: ChainAnswer]
+  let byOrigin: [OriginContract: ChainAnswer]
 
   /// Makes a snapshot.
-  init(_ byOrigin: [Origin: ChainAnswer] = [:]) { self.byOrigin = byOrigin }
+  init(_ byOrigin: [OriginContract: ChainAnswer] = [:]) { self.byOrigin = byOrigin }
 }

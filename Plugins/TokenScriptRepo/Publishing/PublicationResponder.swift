@@ -138,7 +138,7 @@ final class PublicationResponder: Sendable {
   /// A contract that a site's publications have led to requests about.
   private struct SiteRequest: Hashable {
     let site: ClientSite
-    let origin: Origin
+    let origin: OriginContract
   }
 
   /// Counts a request to a chain, if the site may make it.
@@ -161,7 +161,7 @@ final class PublicationResponder: Sendable {
         ? PublicationRefusal(.noRoom, "there is no room left")
         : PublicationRefusal(.unavailable, "the file can't be stored now")
     }
-    repository.context.bus.publish([NodeNotification(Topic(TokenScriptService.name))])
+    repository.context.bus.publish([NodeNotification(NotificationTopic(TokenScriptService.name))])
     try await indexer.indexPublications()
     return value
   }
@@ -244,7 +244,7 @@ final class PublicationResponder: Sendable {
       }
       let signed = try await file(signedFor: withdrawal, among: files, url, request)
       let own = try await change {
-        try await repository.store.withdraw(signed, for: Origin(target.contract, on: chain))
+        try await repository.store.withdraw(signed, for: OriginContract(target.contract, on: chain))
       }
       repository.log.info(
         "withdrawn",

@@ -22,7 +22,7 @@ struct PublicationRules: Sendable {
   /// The facts in the store that matter for a file.
   struct Known: Sendable {
     /// The publications for each of its origins.
-    var publications: [Origin: [PublishedFile]] = [:]
+    var publications: [OriginContract: [PublishedFile]] = [:]
     /// True if the signer has withdrawn these bytes, which have no signing time; nil if they were never accepted.
     var isWithdrawn: Bool?
     /// The number of files without a signing time that were accepted at the target.
@@ -74,7 +74,7 @@ struct PublicationRules: Sendable {
     guard let signer = file.signer else {
       throw PublicationRefusal(.invalid, "its signer is unknown")
     }
-    let published = Origin(target.contract, on: try chain(of: file, at: target))
+    let published = OriginContract(target.contract, on: try chain(of: file, at: target))
     let origins = file.namedOrigins.map(\.origin)
     guard origins.count <= PublicationQuota.originsOfFile else {
       throw PublicationRefusal(
@@ -156,7 +156,7 @@ struct PublicationRules: Sendable {
 
   /// Checks that a signer may publish for a contract.
   private func authorize(
-    _ signer: TokenScriptFile.Signer, for origin: Origin, _ known: Known
+    _ signer: TokenScriptFile.Signer, for origin: OriginContract, _ known: Known
   ) throws(PublicationRefusal) {
     let keys = keys(of: origin, known)
     if keys.contains(signer.key) || keys.contains(signer.publisher) { return }
@@ -169,7 +169,7 @@ struct PublicationRules: Sendable {
 
   /// The identifiers that stand for a contract: signers of files served or withdrawn, the deployer, the owner, and those
   /// with its roles.
-  private func keys(of origin: Origin, _ known: Known) -> Set<String> {
+  private func keys(of origin: OriginContract, _ known: Known) -> Set<String> {
     var keys = Set(candidates(for: origin).compactMap { $0.signer?.publisher })
     keys.formUnion((known.publications[origin] ?? []).map(\.slot.signer))
     let answer = catalogue.answers[origin]
@@ -186,13 +186,13 @@ struct PublicationRules: Sendable {
   }
 
   /// The operator's files for a contract.
-  private func candidates(for origin: Origin) -> [Candidate] {
+  private func candidates(for origin: OriginContract) -> [Candidate] {
     editions(of: origin).flatMap(\.candidates).filter {
       $0.file.publication == nil && $0.chains.contains(origin.chain)
     }
   }
 
-  private func editions(of origin: Origin) -> [Edition] {
+  private func editions(of origin: OriginContract) -> [Edition] {
     index.editions[ContractKey(origin.contract)] ?? []
   }
 

@@ -13,7 +13,7 @@ struct PublishedFile: Sendable {
     /// The version.
     let schema: SchemaVersion
     /// The contract and the chain in the URL.
-    let origin: Origin
+    let origin: OriginContract
   }
 
   /// The slot.
@@ -60,7 +60,7 @@ extension PublishedFile.Slot {
       name.count == 2, let chain = ChainID(String(name[0])),
       let contract = EthereumAddress(String(name[1]))
     else { return nil }
-    self.init(signer: parts[1], schema: schema, origin: Origin(contract, on: chain))
+    self.init(signer: parts[1], schema: schema, origin: OriginContract(contract, on: chain))
     guard path == self.path || path == self.path.mark else { return nil }
   }
 }
@@ -73,14 +73,14 @@ extension RepositoryPath {
 extension TokenScriptFile {
   /// The contracts that the file names as its origins, each once on each chain.
   var namedOrigins: [Contract] {
-    var seen: Set<Origin> = []
+    var seen: Set<OriginContract> = []
     return contracts.filter { $0.isOrigin && seen.insert($0.origin).inserted }
   }
 }
 
 extension TokenScriptFile.Contract {
   /// The contract on its chain.
-  var origin: Origin { Origin(address, on: chain) }
+  var origin: OriginContract { OriginContract(address, on: chain) }
 }
 
 extension TokenScriptFile.Signer {

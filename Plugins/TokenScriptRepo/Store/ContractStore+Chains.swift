@@ -13,13 +13,13 @@ extension ContractStore {
   /// - Throws: ``StoreError``.
   func chainAnswers(
     on chains: some Sequence<ChainID>, after change: Int64? = nil
-  ) async throws -> (answers: [Origin: ChainAnswer], last: Int64) {
+  ) async throws -> (answers: [OriginContract: ChainAnswer], last: Int64) {
     let chains = Set(chains)
     let start = change ?? 0
     // Unless the store is shared, nobody else has stored any since.
     guard !chains.isEmpty, store.isShared || change == nil else { return ([:], start) }
     return try await store.read { snapshot in
-      var answers: [Origin: ChainAnswer] = [:]
+      var answers: [OriginContract: ChainAnswer] = [:]
       var last = start
       try snapshot.forEach(
         """
@@ -28,7 +28,7 @@ extension ContractStore {
         """, start
       ) { row in
         last = max(last, try row[9])
-        let origin = Origin(try row[0], on: try row[1])
+        let origin = OriginContract(try row[0], on: try row[1])
         guard chains.contains(origin.chain) else { return }
         let entries: String = try row[7]
         answers[origin] = ChainAnswer(
@@ -54,7 +54,9 @@ extension ContractStore {
   /// Stores answers, and deletes those about contracts that are no longer served.
   ///
   /// - Throws: ``StoreError``. A part may be stored then, and is valid.
-  func remember(_ answers: [Origin: ChainAnswer], forgetting forgotten: [Origin]) async throws {
+  func remember(_ answers: [OriginContract: ChainAnswer], forgetting forgotten: [OriginContract])
+    async throws
+  {
     try await write(forgotten) { origin, transaction in
       try transaction.execute(
         "DELETE FROM tokenscript_chain_answers WHERE contract = ? AND chain = ?", origin.contract,
@@ -70,7 +72,8 @@ extension ContractStore {
   }
 
   private static func insert(
-    _ answer: ChainAnswer, on origin: Origin, _ change: Int64, _ transaction: borrowing Transaction
+    _ answer: ChainAnswer, on origin: OriginContract, _ change: Int64,
+    _ transaction: borrowing Transaction
   ) throws {
     let roles = answer.roles.map { "\($0.checksummed) \($1 ? 1 : 0)" }.sorted()
     try transaction.execute(

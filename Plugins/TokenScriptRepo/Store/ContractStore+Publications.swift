@@ -97,7 +97,9 @@ extension ContractStore {
   ///   - publication: one of the files, which must be the present one at its place.
   /// - Returns: the files, which are withdrawn.
   /// - Throws: ``PublicationRefusal`` if the file was replaced, or ``StoreError``.
-  func withdraw(_ publication: PublishedFile, for origin: Origin) async throws -> [PublishedFile] {
+  func withdraw(_ publication: PublishedFile, for origin: OriginContract) async throws
+    -> [PublishedFile]
+  {
     try await store.write(isolation: .rowLocks) { transaction in
       let change = try Self.lock(transaction) + 1
       // Older files of the signer would come back otherwise.
@@ -184,7 +186,7 @@ extension ContractStore {
 
   /// Reads the publications that name a contract as their origin, without their origins.
   private static func publications(
-    for origin: Origin, _ transaction: borrowing Transaction
+    for origin: OriginContract, _ transaction: borrowing Transaction
   ) throws -> [PublishedFile] {
     try transaction.all(
       """
@@ -202,7 +204,7 @@ extension ContractStore {
     PublishedFile(
       slot: PublishedFile.Slot(
         signer: try row[0], schema: try row[1],
-        origin: Origin(try row[2], on: try row[3])),
+        origin: OriginContract(try row[2], on: try row[3])),
       digest: try row[4], size: try row[5],
       signed: (try row[6] as Int64?).map(Timestamp.init(seconds:)),
       accepted: Timestamp(seconds: try row[7]), isWithdrawn: try row[8], originCount: try row[9])

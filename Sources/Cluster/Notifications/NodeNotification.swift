@@ -6,7 +6,7 @@ internal import Formats
 internal import FoundationEssentials
 
 /// The subject of a notification: a user or another thing of one service.
-package struct Topic: Sendable, Hashable {
+package struct NotificationTopic: Sendable, Hashable {
   /// The service's name.
   package let service: String
   /// The service's own name for the thing, such as a user's key; empty for all.
@@ -27,14 +27,14 @@ package struct NodeNotification: Sendable, Hashable {
   package static let limit = 1024
 
   /// The subject.
-  package let topic: Topic
+  package let topic: NotificationTopic
   /// The service's own words on what has changed.
   package let content: [UInt8]
 
   /// Makes a notification.
   ///
   /// - Parameter content: what has changed; with the topic's key ``limit`` bytes at most.
-  package init(_ topic: Topic, _ content: [UInt8] = []) {
+  package init(_ topic: NotificationTopic, _ content: [UInt8] = []) {
     self.topic = topic
     self.content = content
   }
@@ -135,7 +135,8 @@ package struct NotificationSeal: Sendable {
       while reader.remaining > 0 {
         let service = String(decoding: try Self.field(&reader), as: UTF8.self)
         let key = Array(try Self.field(&reader))
-        notifications.append(NodeNotification(Topic(service, key), Array(try Self.field(&reader))))
+        notifications.append(
+          NodeNotification(NotificationTopic(service, key), Array(try Self.field(&reader))))
       }
       counts[sender] = count
       return notifications

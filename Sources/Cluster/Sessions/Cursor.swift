@@ -40,7 +40,7 @@ package struct Cursor<Position: EntryPosition>: Sendable {
   /// - Returns: the entry that is to be sent now, before ``pass(_:)``, or nil if there is none.
   package mutating func apply<Content>(
     _ update: EntryUpdate<Position, Content>, isReady: Bool
-  ) -> Entry<Position, Content>? {
+  ) -> StreamEntry<Position, Content>? {
     switch update {
     case .entry(let entry):
       known = max(known, entry.position)
@@ -126,7 +126,7 @@ where RawValue == Int64 {}
 
 /// An entry of a user's, such as a message in an inbox, that is on the disk.
 @usableFromInline
-package struct Entry<Position: EntryPosition, Content: Sendable>: Sendable {
+package struct StreamEntry<Position: EntryPosition, Content: Sendable>: Sendable {
   /// The entry's position.
   @usableFromInline package let position: Position
   /// The last position before it that was given away: no other entry is between the two, and none will be.
@@ -146,7 +146,7 @@ package struct Entry<Position: EntryPosition, Content: Sendable>: Sendable {
 @usableFromInline
 package enum EntryUpdate<Position: EntryPosition, Content: Sendable>: Sendable {
   /// An entry was made.
-  case entry(Entry<Position, Content>)
+  case entry(StreamEntry<Position, Content>)
   /// All entries up to a position are in the store.
   case stored(upTo: Position)
   /// There may be entries up to a position, as another node says; nothing else is believed.

@@ -26,7 +26,7 @@ package protocol MemberRegistry: Sendable {
   /// - Returns: as many of the entries as fit into a page; members read the others themselves.
   func entries(
     at places: [(user: User, position: Member.Position)]
-  ) async throws -> [(user: User, entry: Entry<Member.Position, Member.Content>)]
+  ) async throws -> [(user: User, entry: StreamEntry<Member.Position, Member.Content>)]
 
   /// Returns the last position of each user that is in the store.
   func lastPositions(
@@ -103,12 +103,13 @@ package final class NodeLink<Registry: MemberRegistry>: Sendable {
     let others = nodes.filter { $0 != node }
     guard !others.isEmpty else { return }
     bus.publish(
-      [NodeNotification(Topic(service, registry.key(of: user)), content)], to: .nodes(others))
+      [NodeNotification(NotificationTopic(service, registry.key(of: user)), content)],
+      to: .nodes(others))
   }
 
   /// Notifies all other nodes of something of a user's, whether they have members of the user or not.
   package func notifyAll(_ content: [UInt8], of user: User) {
-    bus.publish([NodeNotification(Topic(service, registry.key(of: user)), content)])
+    bus.publish([NodeNotification(NotificationTopic(service, registry.key(of: user)), content)])
   }
 
   // MARK: - Receiving

@@ -9,7 +9,9 @@ struct InviteNewCommand: Command {
   static let summary = "Make an invitation and print its token, of which only a hash is stored"
   static let parameters = [
     CommandParameter.configuration, .json,
-    .option("service", value: "NAME", "the service that it is for (default: one with uids)"),
+    .option(
+      "service", value: "NAME", "the service that it is for: apptimist or msgr (default: apptimist)"
+    ),
     .option("uid", value: "UID", "only for this uid, if the service has uids (default: for any)"),
     .option("uses", value: "N", "accounts that can be made with it (default: 1)"),
     .option("expires", value: "TIME", "time until it expires, such as 12h (default: 7d)"),

@@ -20,7 +20,8 @@ internal import Platform
   @Test func noticesAreReadAsTheyWereSealed() {
     let notices = (0..<5_000).map { number in
       NodeNotification(
-        Topic("apptimist", [UInt8](repeating: UInt8(number % 256), count: number % 700)),
+        NotificationTopic(
+          "apptimist", [UInt8](repeating: UInt8(number % 256), count: number % 700)),
         [UInt8](repeating: 1, count: number % 300))
     }
     var (count, counts) = (UInt64(0), [NodeID: UInt64]())
@@ -29,13 +30,13 @@ internal import Platform
     #expect(count == UInt64(messages.count))
     #expect(messages.flatMap { seal(2).open($0, counts: &counts) ?? [] } == notices)
     let long = NodeNotification(
-      Topic("msgr", [1]), [UInt8](repeating: 7, count: NodeNotification.limit))
+      NotificationTopic("msgr", [1]), [UInt8](repeating: 7, count: NodeNotification.limit))
     #expect(seal(1).seal([long], to: NodeID(rawValue: 2), count: &count).isEmpty)
   }
 
   @Test func aMessageIsWorthNothingAgainElsewhereOrLate() {
     var (count, counts) = (UInt64(0), [NodeID: UInt64]())
-    let notice = NodeNotification(Topic("msgr", [1]), [2])
+    let notice = NodeNotification(NotificationTopic("msgr", [1]), [2])
     func message(_ box: SecretBox? = nil) -> String {
       seal(1, box).seal([notice], to: NodeID(rawValue: 2), count: &count)[0]
     }
@@ -57,8 +58,9 @@ internal import Platform
 
   @Test func whatIsNoneIsRefused() {
     var (count, counts) = (UInt64(0), [NodeID: UInt64]())
-    let good = seal(1).seal([NodeNotification(Topic("a"))], to: NodeID(rawValue: 2), count: &count)[
-      0]
+    let good = seal(1).seal(
+      [NodeNotification(NotificationTopic("a"))], to: NodeID(rawValue: 2), count: &count)[
+        0]
     var texts = ["", "\n", "x", "2\nmsgr AA== AA==", String(repeating: "A", count: 7_999)]
     // Before the padding stands a sign whose last bits mean nothing.
     for index in good.indices.dropLast(3) {

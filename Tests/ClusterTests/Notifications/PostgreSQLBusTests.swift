@@ -71,8 +71,8 @@ internal import Platform
           for number in 0..<each {
             first.bus.publish(
               [
-                NodeNotification(Topic("b", [9])),
-                NodeNotification(Topic("a", [UInt8(thread)]), [UInt8(number % 250)]),
+                NodeNotification(NotificationTopic("b", [9])),
+                NodeNotification(NotificationTopic("a", [UInt8(thread)]), [UInt8(number % 250)]),
               ],
               to: .nodes([second.id, first.id]))
           }
@@ -90,8 +90,8 @@ internal import Platform
     #expect(second.bus.statistics.received == 2 * threads * each)
     // Neither the node itself nor one that isn't named.
     #expect(first.bus.statistics.received == 0 && third.bus.statistics.received == 0)
-    second.bus.publish([NodeNotification(Topic("a", [77]))])
-    #expect(await self.notices(1, &own) == [NodeNotification(Topic("a", [77]))])
+    second.bus.publish([NodeNotification(NotificationTopic("a", [77]))])
+    #expect(await self.notices(1, &own) == [NodeNotification(NotificationTopic("a", [77]))])
     try await waitUntil { third.bus.statistics.received == 1 }
     try await waitUntil { second.bus.statistics.sent == 2 }
     for node in [first, second, third] {
@@ -99,7 +99,7 @@ internal import Platform
       await node.close()
     }
     #expect(await own.next() == nil)
-    first.bus.publish([NodeNotification(Topic("a"))])
+    first.bus.publish([NodeNotification(NotificationTopic("a"))])
     var late = first.bus.events(of: "a").makeAsyncIterator()
     #expect(await late.next() == nil)
   }
@@ -118,9 +118,11 @@ internal import Platform
     let spy = try NotificationConnection(
       PostgreSQLAddress(server.url(of: database, user: "stranger")))
     try spy.listen(as: second.id)
-    first.bus.publish([NodeNotification(Topic("a", Array("anna".utf8)))], to: .nodes([second.id]))
+    first.bus.publish(
+      [NodeNotification(NotificationTopic("a", Array("anna".utf8)))], to: .nodes([second.id]))
     #expect(
-      await events.next() == .notifications([NodeNotification(Topic("a", Array("anna".utf8)))]))
+      await events.next()
+        == .notifications([NodeNotification(NotificationTopic("a", Array("anna".utf8)))]))
     let overheard = try spy.notifications(within: .seconds(10))
     #expect(overheard.count == 1 && !overheard[0].contains("YW5u"))
     let forged = ["", "nonsense", "\(first.id)\na AA== AQ=="] + overheard + overheard
@@ -129,8 +131,8 @@ internal import Platform
       "SELECT pg_notify('awd_\(second.id)', repeat('x', 7900) || i) FROM generate_series(1, 20000) i",
       in: database, as: "stranger")
     try await waitUntil { second.bus.statistics.refused == forged.count + 20_000 }
-    first.bus.publish([NodeNotification(Topic("a", [7]))], to: .nodes([second.id]))
-    #expect(await events.next() == .notifications([NodeNotification(Topic("a", [7]))]))
+    first.bus.publish([NodeNotification(NotificationTopic("a", [7]))], to: .nodes([second.id]))
+    #expect(await events.next() == .notifications([NodeNotification(NotificationTopic("a", [7]))]))
     #expect(second.bus.statistics.received == 2)
     await first.close()
     await second.close()
@@ -141,14 +143,14 @@ internal import Platform
     let database = try server.makeDatabase()
     let (first, second) = (try await Node(server, database), try await Node(server, database))
     var heard = second.bus.events(of: "a").makeAsyncIterator()
-    first.bus.publish([NodeNotification(Topic("a", [1]))], to: .nodes([second.id]))
+    first.bus.publish([NodeNotification(NotificationTopic("a", [1]))], to: .nodes([second.id]))
     #expect(await notices(1, &heard).count == 1)
     for round in 1...3 {
       // Under load: each node publishes all the time while its listener waits for the server, too.
       let load = Task {
         while !Task.isCancelled {
           for (from, to) in [(first, second), (second, first)] {
-            from.bus.publish([NodeNotification(Topic("b"))], to: .nodes([to.id]))
+            from.bus.publish([NodeNotification(NotificationTopic("b"))], to: .nodes([to.id]))
           }
           try await Task.sleep(for: .milliseconds(1))
         }
@@ -171,7 +173,7 @@ internal import Platform
       for (from, to) in [(first, second), (second, first)] {
         let before = to.bus.statistics.received
         try await waitUntil {
-          from.bus.publish([NodeNotification(Topic("a", [3]))], to: .nodes([to.id]))
+          from.bus.publish([NodeNotification(NotificationTopic("a", [3]))], to: .nodes([to.id]))
           return to.bus.statistics.received > before + 3
         }
       }
@@ -196,7 +198,7 @@ internal import Platform
     for bus in buses {
       var events = bus.events(of: "a").makeAsyncIterator()
       for _ in 0..<3 { #expect(await events.next() == .mayHaveMissed) }
-      bus.publish([NodeNotification(Topic("a"))])
+      bus.publish([NodeNotification(NotificationTopic("a"))])
       await bus.close()
     }
     await node.close()
@@ -206,7 +208,7 @@ internal import Platform
     let subscribers = Subscribers()
     let events = subscribers.events(of: "a")
     for number in 0..<2_000 {
-      subscribers.publish([NodeNotification(Topic("a", [UInt8(number % 256)]))])
+      subscribers.publish([NodeNotification(NotificationTopic("a", [UInt8(number % 256)]))])
     }
     subscribers.close()
     var count = 0

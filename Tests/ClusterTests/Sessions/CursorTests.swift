@@ -5,7 +5,7 @@ import Testing
   private func at(_ number: Int64) -> Sparse { Sparse(rawValue: number) }
 
   private func entry(_ position: Int64, after predecessor: Int64) -> EntryUpdate<Sparse, Void> {
-    .entry(Entry((), at: at(position), after: at(predecessor)))
+    .entry(StreamEntry((), at: at(position), after: at(predecessor)))
   }
 
   /// A cursor that has read everything up to its start.

@@ -15,7 +15,7 @@ import Testing
   }
 
   private func entry(_ position: Int64) -> EntryUpdate<Sparse, Void> {
-    .entry(Entry((), at: Sparse(rawValue: position), after: Sparse(rawValue: position - 1)))
+    .entry(StreamEntry((), at: Sparse(rawValue: position), after: Sparse(rawValue: position - 1)))
   }
 
   @Test func theOldestMemberGivesWay() {

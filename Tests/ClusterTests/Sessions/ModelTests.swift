@@ -102,7 +102,7 @@ private struct Model<Position: ModelPosition> {
       maker.stream.cursor.skip(position, after: predecessor)
     }
     let node = maker?.node ?? 0
-    let entry = Entry((), at: position, after: predecessor)
+    let entry = StreamEntry((), at: position, after: predecessor)
     untold.append((node, user, .entry(entry), isOwn ? maker?.stream.id : nil))
     for other in Self.nodes where other != node {
       guard Int.random(in: 0..<4, using: &random) > 0 else { continue }

@@ -15,7 +15,7 @@ internal import Cryptography
   static func test(_ bytes: [UInt8]) {
     let set = try? JSONWebKeySet(parsing: bytes)
     precondition(set?.keys.count ?? 0 <= 64)
-    if let claims = Claims(parsing: bytes) { precondition(!claims.isTrue("no such claim")) }
+    if let claims = TokenClaims(parsing: bytes) { precondition(!claims.isTrue("no such claim")) }
     guard let token = try? SignedToken(parsing: bytes),
       let key = try? JSONWebKeySet(parsing: known).key(nil, for: .es256)
     else { return }

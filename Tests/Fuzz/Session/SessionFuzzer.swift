@@ -244,7 +244,7 @@ private struct SessionRun: ~Copyable {
       ).encoded()
     queue(.message(header: header, data: []), MessageID(header: header, data: []), isOwn: false)
     if let entry = queue.last?.entry, isLoggedIn {
-      handle(.news(.entry(Entry(entry)), isBackedUp: isBackedUp))
+      handle(.news(.entry(StreamEntry(entry)), isBackedUp: isBackedUp))
     }
   }
 

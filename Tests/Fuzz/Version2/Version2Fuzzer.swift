@@ -240,7 +240,7 @@ private struct SessionRun: ~Copyable {
   private mutating func queue() {
     guard isLoggedIn else { return }
     position += 1
-    handle(.news(.entry(Entry(entry(position))), isBackedUp: byte() % 2 == 0))
+    handle(.news(.entry(StreamEntry(entry(position))), isBackedUp: byte() % 2 == 0))
   }
 
   private func entry(_ position: Int64) -> MailboxEntry {

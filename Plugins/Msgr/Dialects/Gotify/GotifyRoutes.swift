@@ -31,7 +31,7 @@ struct GotifyRoutes: Sendable {
   private typealias Answer = @Sendable (Request, RouteParameters) async throws -> Response
 
   /// The account that requests, and the client by whose token, if by one.
-  private struct Caller: Sendable {
+  private struct GotifyCaller: Sendable {
     let account: UserName
     let credential: TopicCredential
     /// The client's token as it was shown.
@@ -149,21 +149,21 @@ struct GotifyRoutes: Sendable {
   }
 
   /// Finds out who asks: a client by its token, or an account by name and password.
-  private func caller(_ request: Request) async throws -> Caller {
+  private func caller(_ request: Request) async throws -> GotifyCaller {
     let network = request.origin.client
     if let token = Self.token(request.head) {
       let requester = try await topics.requester(
         .token(BearerToken.hash(ofText: Array(token.utf8))), from: network)
       guard case .account(let name) = requester.caller else { throw GotifyError.unauthorized }
       try topics.chargeReading(requester)
-      return Caller(account: name, credential: requester.credential, token: token)
+      return GotifyCaller(account: name, credential: requester.credential, token: token)
     }
     guard let field = request.head.first(.authorization) else { throw GotifyError.unauthorized }
     let requester = try await topics.requester(
       GivenCredentials(authorization: field), from: network)
     guard case .account(let name) = requester.caller else { throw GotifyError.unauthorized }
     try topics.chargeReading(requester)
-    return Caller(account: name, credential: requester.credential, token: nil)
+    return GotifyCaller(account: name, credential: requester.credential, token: nil)
   }
 
   private func user(_ request: Request) async throws -> Response {

@@ -107,12 +107,12 @@ final class ContractIndex: Sendable {
   /// The contracts that files name as their origins, served or not, on each of their chains, with their files' keys: first
   /// those of the operator's own files.
   var chainRequests: [ChainRequest] {
-    var places: [Origin: Int] = [:]
+    var places: [OriginContract: Int] = [:]
     var requests: [ChainRequest] = []
     for row in rows.filter({ !$0.isPublished }) + rows.filter(\.isPublished) {
       guard let contract = row.contract else { continue }
       for chain in row.chains {
-        let origin = Origin(contract, on: chain)
+        let origin = OriginContract(contract, on: chain)
         let place = places[origin] ?? requests.count
         if place == requests.count { requests.append(ChainRequest(origin: origin, keys: [])) }
         places[origin] = place

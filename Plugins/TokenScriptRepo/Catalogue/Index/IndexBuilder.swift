@@ -203,7 +203,7 @@ struct IndexBuilder {
       row.contract = address
       row.name = named.first { $0.isOrigin }?.name
       row.chains = chains[address] ?? []
-      let answers = row.chains.compactMap { rules.answers[Origin(address, on: $0)] }
+      let answers = row.chains.compactMap { rules.answers[OriginContract(address, on: $0)] }
       row.owners = answers.compactMap(\.owner)
       row.contractName = answers.lazy.compactMap(\.name).first
       guard row.state != .gone else { return row }

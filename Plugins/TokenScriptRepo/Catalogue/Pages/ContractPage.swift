@@ -12,7 +12,7 @@ struct ContractPage: Sendable {
   static let sourceLimit = 1 << 20
 
   /// The contract on its chain.
-  let origin: Origin
+  let origin: OriginContract
   /// The rows of the contract, the newest version first, and in it the served files first.
   let rows: [IndexRow]
   /// The URLs of the served files, the newest version first; none if the server's own URL is not known.
@@ -29,7 +29,9 @@ struct ContractPage: Sendable {
   ///   - base: the server's URL without a slash at its end, or nil if it is not known.
   ///   - explorers: the pages about contracts elsewhere that the configuration names, with `{address}` in them.
   /// - Returns: nil if no file names the contract on the chain.
-  init?(_ origin: Origin, in index: ContractIndex, base: String?, explorers: [ChainID: String]) {
+  init?(
+    _ origin: OriginContract, in index: ContractIndex, base: String?, explorers: [ChainID: String]
+  ) {
     let rows = index.rows.filter {
       $0.contract == origin.contract && $0.chains.contains(origin.chain)
     }

@@ -43,7 +43,7 @@ struct RepositoryRules: Sendable {
   /// The address of the key that deployed each contract; its owner is the contract's issuer.
   var deployers: [EthereumAddress: EthereumAddress] = [:]
   /// The chains' answers on contracts, which name further issuers.
-  var answers: [Origin: ChainAnswer] = [:]
+  var answers: [OriginContract: ChainAnswer] = [:]
 
   /// Decides whether a file is served.
   ///
@@ -85,7 +85,7 @@ struct RepositoryRules: Sendable {
     if let deployer = deployers[contract], file.signer?.addresses.contains(deployer) == true {
       return .signer
     }
-    let proofs = chains.map { answers[Origin(contract, on: $0)]?.proof(of: file) }
+    let proofs = chains.map { answers[OriginContract(contract, on: $0)]?.proof(of: file) }
     guard !chains.isEmpty, !proofs.contains(nil) else { return nil }
     return proofs.contains(.content) ? .content : .signer
   }

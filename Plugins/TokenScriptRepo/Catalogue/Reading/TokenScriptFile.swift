@@ -106,7 +106,7 @@ struct TokenScriptFile: Equatable, Sendable {
 }
 
 /// A contract on a chain, as a file names its origin.
-struct Origin: Hashable, Sendable {
+struct OriginContract: Hashable, Sendable {
   /// The contract.
   let contract: EthereumAddress
   /// The contract's chain.
@@ -119,7 +119,7 @@ struct Origin: Hashable, Sendable {
   }
 }
 
-extension Origin {
+extension OriginContract {
   /// True for an address that wallets write for the chain's own currency, and that no key can stand for.
   var isNativeCurrency: Bool {
     contract == EthereumAddress()

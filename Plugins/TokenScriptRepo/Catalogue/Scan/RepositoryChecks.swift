@@ -26,7 +26,7 @@ struct RepositoryChecks: Sendable {
   /// - Throws: ``RepositoryError``, ``SchemaError`` or ``CertificateError`` if the schemas or roots can't be read.
   init(
     _ configuration: TokenScriptConfiguration, _ headers: ResponseHeaders, now: Timestamp,
-    sharing known: [FileContent] = [], answers: [Origin: ChainAnswer] = [:],
+    sharing known: [FileContent] = [], answers: [OriginContract: ChainAnswer] = [:],
     after last: RepositoryChecks? = nil
   ) throws {
     let rules = configuration.rules

@@ -74,7 +74,7 @@ extension FileQuery {
   }
 }
 
-extension Origin {
+extension OriginContract {
   /// Reads the contract and the chain from a URL's path.
   ///
   /// - Throws: ``HTTPError`` with status 400.

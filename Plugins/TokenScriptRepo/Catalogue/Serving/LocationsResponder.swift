@@ -52,7 +52,7 @@ struct LocationsResponder: Sendable {
   private func places(
     _ request: Request, _ parameters: RouteParameters, base: String? = nil
   ) throws -> ContractLocations {
-    let origin = try Origin(parameters)
+    let origin = try OriginContract(parameters)
     return responder.places(
       of: origin, base: try base ?? repository.knownBase(for: request), for: request.head)
   }
@@ -88,7 +88,7 @@ struct LocationsResponder: Sendable {
   /// - Throws: ``HTTPError`` with status 400, 404, 410, or 503 if too many requests wait; ``SystemError`` if no thread
   ///   can be started.
   private func page(_ request: Request, _ parameters: RouteParameters) async throws -> Response {
-    let origin = try Origin(parameters)
+    let origin = try OriginContract(parameters)
     let index = repository.index.value
     let explorers = repository.configuration.explorers
     // On this machine the host can't be another's word.
@@ -193,7 +193,7 @@ struct ContractLocations {
   /// The files, by version in the editions' order, of each the issuer's first, and then the newest.
   let files: [File]
   /// The contract and the chain.
-  let origin: Origin
+  let origin: OriginContract
   private let answer: ChainAnswer?
 
   /// Finds the places for a contract on a chain.
@@ -201,7 +201,7 @@ struct ContractLocations {
   /// - Parameters:
   ///   - origin: the contract and the chain, which the URLs name if the contract has several.
   ///   - base: the server's URL without a slash at its end.
-  init(of origin: Origin, in editions: [Edition], base: String, by rules: RepositoryRules) {
+  init(of origin: OriginContract, in editions: [Edition], base: String, by rules: RepositoryRules) {
     self.origin = origin
     answer = rules.answers[origin]
     let isAmbiguous = Set(editions.flatMap { $0.chains.map(\.chain) }).count > 1

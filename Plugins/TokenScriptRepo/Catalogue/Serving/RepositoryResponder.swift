@@ -98,14 +98,14 @@ struct RepositoryResponder: Sendable {
   }
 
   /// Returns the places of a contract's files, the version first that suits the client.
-  func places(of origin: Origin, base: String, for head: RequestHead) -> ContractLocations {
+  func places(of origin: OriginContract, base: String, for head: RequestHead) -> ContractLocations {
     let index = index
     let editions = ordered(index.editions[ContractKey(origin.contract)] ?? [], for: readable(head))
     return ContractLocations(of: origin, in: editions, base: base, by: index.rules)
   }
 
   /// Returns whether a contract was withdrawn in some version.
-  func isGone(_ origin: Origin) -> Bool {
+  func isGone(_ origin: OriginContract) -> Bool {
     (index.editions[ContractKey(origin.contract)] ?? []).contains { $0.isGone(on: origin.chain) }
   }
 
@@ -119,7 +119,7 @@ struct RepositoryResponder: Sendable {
     let editions = index.editions[ContractKey(contract)] ?? []
     for chain in Set(editions.flatMap { $0.chains.map(\.chain) }) {
       let places = ContractLocations(
-        of: Origin(contract, on: chain), in: editions, base: base, by: index.rules)
+        of: OriginContract(contract, on: chain), in: editions, base: base, by: index.rules)
       if let file = places.files.first(where: { $0.url == url }) { return file.candidate.content }
     }
     return nil

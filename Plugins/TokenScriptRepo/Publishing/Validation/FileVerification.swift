@@ -21,7 +21,7 @@ final class FileVerification: Sendable {
   /// configuration says otherwise.
   init(
     _ configuration: TokenScriptConfiguration, _ reader: TokenScriptReader,
-    answers: [Origin: ChainAnswer]
+    answers: [OriginContract: ChainAnswer]
   ) {
     var reader = reader
     var rules = configuration.rules

@@ -1,7 +1,7 @@
 internal import Formats
 
 /// The credentials of a request, not yet checked.
-enum Credentials: Sendable {
+enum RequestCredentials: Sendable {
   /// A name and a password, with the client's network, which failed logins are counted for, and the device that logs in, if
   /// one is named.
   case password(UserName, Password, from: ClientNetwork?, on: DeviceID? = nil)
