@@ -40,6 +40,7 @@ internal import Platform
     let refused = try await register(fixture, "anna")
     #expect(refused.status == 403)
     #expect((refused.object["error"] as? String)?.contains("operator") == true)
+    #expect(refused.object["code"] as? String == "signup")
   }
 
   @Test func anInvitationMakesAsManyAccountsAsItSays() async throws {
@@ -47,13 +48,16 @@ internal import Platform
     let store = fixture.service.service.store
     let end = fixture.clock.now + .seconds(3600)
     try await store.addInvitation(InvitationHash(ofToken: "come in"), uses: 2, expires: end)
-    #expect(try await register(fixture, "anna").status == 403)
+    #expect(try await register(fixture, "anna").object["code"] as? String == "invitation")
     let refused = try await register(fixture, "anna", invitation: "let me in")
     #expect(refused.status == 403)
     #expect((refused.object["error"] as? String)?.contains("invitation") == true)
+    #expect(refused.object["code"] as? String == "invitation")
     #expect(try await register(fixture, "anna", invitation: "come in").status == 200)
     // A name that is taken uses nothing up.
-    #expect(try await register(fixture, "anna", invitation: "come in").status == 403)
+    let taken = try await register(fixture, "anna", invitation: "come in")
+    #expect(taken.status == 403)
+    #expect(taken.object["code"] == nil)
     // Without an invitation, nobody learns whether a name is taken.
     let again = try await register(fixture, "anna", invitation: "let me in")
     #expect(again.object["error"] as? String == refused.object["error"] as? String)

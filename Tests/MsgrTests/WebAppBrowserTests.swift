@@ -249,10 +249,34 @@ internal import Platform
     #expect(try open.evaluate("\(details).open || \(button).hidden") == "false")
     let closed = try visit("closed")
     #expect(try closed.evaluate("\(details).hidden && \(button).hidden") == "true")
+    // As on a page that was kept from before, and with a server that words its errors otherwise.
+    let otherWords = """
+      const { fetch } = window;
+      window.fetch = async (...given) => {
+        const response = await fetch(...given);
+        const { status, headers } = response;
+        const body = await response.json();
+        return new Response(JSON.stringify({ ...body, error: 'in other words' }), { status, headers });
+      };
+      """
+    try closed.run(otherWords)
+    try closed.run(
+      """
+      const { elements } = document.querySelector('#sign');
+      elements.Username.value = 'anna';
+      elements.Password.value = 'a password';
+      \(button).hidden = false;
+      \(button).click();
+      """)
+    try blockUntil {
+      try closed.evaluate("document.querySelector('#sign .error').textContent")
+        == "Only the operator makes accounts on this server."
+    }
     let invite = try visit("invite")
     #expect(try invite.evaluate("\(details).open && !\(button).hidden") == "true")
     // As on a page that was kept from before the server needed one.
     try invite.run("\(details).open = false")
+    try invite.run(otherWords)
     for (invitation, sentence) in [
       ("", "This server needs an invitation. Enter the one that you were given."),
       ("guess", "The invitation is unknown, used up or over. Ask for another one."),

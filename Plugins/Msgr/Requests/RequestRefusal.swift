@@ -38,6 +38,7 @@ extension HTTPError {
     case RequestRefusal.forbidden: self.init(.forbidden)
     case RequestRefusal.badInvitation:
       self.init(.forbidden, "the invitation is missing, unknown, used up or over: ask for another")
+      members["code"] = "invitation"
     case RequestRefusal.tooMany(let seconds): self.init(.tooManyRequests, retryAfter: seconds)
     case RequestRefusal.busy:
       self.init(.serviceUnavailable, "too many passwords wait to be checked", retryAfter: 1)
@@ -54,6 +55,7 @@ extension HTTPError {
         .serviceUnavailable, "the server has too little room to store this", retryAfter: 600)
     case RequestRefusal.noSignup:
       self.init(.forbidden, "accounts are made by the operator only")
+      members["code"] = "signup"
     case RequestRefusal.tooLong:
       self.init(.contentTooLarge, "the message does not fit into a push of 4,096 bytes")
     default: return nil

@@ -77,9 +77,9 @@ async function register(fields) {
   try {
     return await withNewPassword(fields.Password, () => Msgr.open("./", "register", fields));
   } catch (error) {
-    // A name that is taken has no words of the server's.
-    if (error.status !== 403 || error.message === "Forbidden") throw error;
-    if (!error.message.includes("invitation")) throw new MsgrError(403, t("Only the operator makes accounts on this server."));
+    if (error.code === "signup") throw new MsgrError(403, t("Only the operator makes accounts on this server."));
+    // A name that is taken has no code.
+    if (error.code !== "invitation") throw error;
     $("invitation").open = true;
     $("sign").elements.Invitation.focus();
     throw new MsgrError(403, fields.Invitation

@@ -2,12 +2,14 @@
 
 /** A refusal by the server, or no response at all (status 0). */
 export class MsgrError extends Error {
-  constructor(status, message, field, retryAfter) {
+  constructor(status, message, field, retryAfter, code) {
     super(message);
     this.status = status;
     this.field = field;
     /** The seconds to wait, if the server says so. */
     this.retryAfter = retryAfter;
+    /** The reason for programs, where the status has several: "invitation" or "signup". */
+    this.code = code;
   }
 
   /** Whether the same request may succeed later. */
@@ -56,7 +58,7 @@ export class Msgr {
     const body = await response.json().catch(() => ({}));
     if (response.ok) return body;
     const wait = Number(response.headers.get("Retry-After")) || undefined;
-    throw new MsgrError(response.status, body.error ?? response.statusText, body.field, wait);
+    throw new MsgrError(response.status, body.error ?? response.statusText, body.field, wait, body.code);
   }
 
   /** What ends the session (`TokenDigest` at `logout`), and can do nothing else. */
