@@ -64,6 +64,41 @@ internal import Platform
     }
   }
 
+  @Test func aLoginSaysWhatWasReadBefore() async throws {
+    let fixture = try await Fixture()
+    try await fixture.register("anna")
+    for name in ["bert", "cleo"] { try await fixture.register(name) }
+    func seen() async throws -> String {
+      let login = try await fixture.post(
+        "/login", ["Username": "anna", "Password": "pw", "DeviceID": "stream:anna-1234"])
+      return try #require(login.object["Seen"] as? String)
+    }
+    func send(_ text: String, from name: String) async throws -> String {
+      try #require(try await fixture.send(text, from: name, to: "anna").object["Id"] as? String)
+    }
+    func read(from name: String, upTo id: String) async throws {
+      let fields = ["Username": "anna", "Password": "pw", "With": name, "Id": id]
+      #expect(try await fixture.post("/read", fields).status == 200)
+    }
+    #expect(try await seen() == "0000000000000000")
+    let first = try await send("one", from: "bert")
+    #expect(try await seen() < first)
+    _ = try await fixture.inbox("anna", since: first)
+    #expect(try await seen() == first)
+    // What is read counts, but not beyond something that isn't.
+    let second = try await send("two", from: "bert")
+    let third = try await send("three", from: "cleo")
+    try await read(from: "cleo", upTo: third)
+    let unread = try await seen()
+    #expect(unread >= first && unread < second)
+    try await read(from: "bert", upTo: second)
+    #expect(try await seen() == third)
+    // Phones are told nothing new.
+    let phone = try await fixture.post(
+      "/login", ["Username": "anna", "Password": "pw", "DeviceID": Fixture.device("anna")])
+    #expect(Array(phone.object.keys) == ["Token"])
+  }
+
   @Test func asManyCopiesAreKeptAsAnInboxHolds() async throws {
     let fixture = try await Fixture("inbox_messages = 3\n")
     let token = try await fixture.register("anna", device: "stream:anna-1234")

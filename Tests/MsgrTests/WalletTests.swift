@@ -88,6 +88,11 @@ internal import Platform
     #expect(try await Wallet(6).login(at: fixture, as: "anna").status == 403)
     let export = try await fixture.post("/export", [:], token: token)
     #expect(export.object["Wallets"] as? [String] == [wallet.uid])
+    // A device that streams is told what was read before, as by a password's login.
+    var fields = try await wallet.proof(at: fixture)
+    fields["DeviceID"] = "stream:anna-1234"
+    let stream = try await fixture.post("/msgr/wallet-login", fields)
+    #expect(stream.object["Seen"] as? String == "0000000000000000")
   }
 
   @Test func aSignatureIsGoodOnce() async throws {

@@ -111,6 +111,41 @@ internal import Platform
     try bert.sees(all + ["gladly"])
   }
 
+  @Test func aNewBrowserCountsWhatComesLater() throws {
+    let site = try WebAppSite()
+    let anna = try WebAppPerson("anna", at: site)
+    let bert = try WebAppPerson("bert", at: site)
+    try anna.befriend(bert)
+    try bert.open("anna")
+    for text in ["one", "two"] { try bert.say(text) }
+    try anna.wait("document.querySelector('#people .count')?.textContent.startsWith('2')")
+    try anna.open("bert")
+    // The server knows it when it has answered.
+    try anna.wait(
+      "performance.getEntriesByType('resource').some(({ name }) => name.endsWith('/msgr/read'))")
+    // What comes later is not read there.
+    try anna.run("location.hash = ''")
+    try anna.wait("document.querySelector('#talk').hidden")
+
+    let desk = try WebAppPerson("anna", at: site, isNew: false)
+    try desk.wait(for: "two", in: "#people")
+    #expect(
+      try desk.browser.evaluate("document.querySelector('#people .count') === null") == "true")
+    #expect(try desk.browser.evaluate("document.title") == "Msgr")
+    try bert.say("three")
+    try desk.wait("document.querySelector('#people .count')?.textContent.startsWith('1')")
+    // So it is on the page that is loaded next, and the mark stands before what is new.
+    try desk.browser.open("\(site.address)/msgr/?again")
+    try desk.wait("document.querySelector('#people .count')?.textContent.startsWith('1')")
+    try desk.open("bert")
+    try desk.sees(["one", "two", "three"])
+    #expect(
+      try desk.browser.evaluate(
+        "document.querySelector('#messages .mark').nextElementSibling.querySelector('p').textContent"
+      )
+        == "three")
+  }
+
   @Test func whatWaitsIsSentInTheOrderOfWriting() throws {
     let site = try WebAppSite()
     let anna = try WebAppPerson("anna", at: site)

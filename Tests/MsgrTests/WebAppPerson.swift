@@ -23,10 +23,12 @@ struct WebAppPerson {
   let browser: Browser
   private let address: String
 
-  /// Opens the page and signs up.
+  /// Opens the page and signs up, or signs in.
   ///
-  /// - Parameter script: what runs in the page before.
-  init(_ name: String, at site: WebAppSite, after script: String = "") throws {
+  /// - Parameters:
+  ///   - isNew: whether there is no such account yet.
+  ///   - script: what runs in the page before.
+  init(_ name: String, at site: WebAppSite, isNew: Bool = true, after script: String = "") throws {
     self.name = name
     address = site.address
     browser = try Browser()
@@ -38,7 +40,7 @@ struct WebAppPerson {
       const { elements } = document.querySelector('#sign');
       elements.Username.value = \(name.inJavaScript);
       elements.Password.value = 'a password';
-      document.querySelector('#sign [value=register]').click();
+      document.querySelector('#sign [value=\(isNew ? "register" : "login")]').click();
       """)
     try wait("!document.querySelector('#home').hidden")
   }

@@ -134,14 +134,16 @@ extension MsgrRoutes {
     }
     registerJSON("/wallet-login", in: [Self.prefix], on: &router) { request, _ in
       let call = try FieldRequest(request)
-      let login = try device(of: call)
-      let (token, name) = try await counting(logins, call) { proof in
+      let device = try device(of: call)
+      let login = try await counting(logins, call) { proof in
         try await service.login(
           proof,
           newName: { try UserName(ofNewAccount: try call.fields.text(.username), in: .username) },
-          login, invitation: try call.invitation(), from: call.network)
+          device, invitation: try call.invitation(), from: call.network)
       }
-      return try JSONText.of(["Token": token.text, "Username": name.text])
+      return try JSONText.of(
+        Self.response(
+          to: device, ["Token": login.token.text, "Username": login.name.text], seen: login.seen))
     }
     registerFields("/wallet", in: [Self.prefix], on: &router) { call in
       let credentials = try call.credentials()

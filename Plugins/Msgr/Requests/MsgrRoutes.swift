@@ -67,8 +67,9 @@ struct MsgrRoutes: Sendable {
     }
     registerFields("/login", on: &router) { call in
       let credentials = try call.passwordCredentials()
-      let token = try await service.login(credentials, try device(of: call))
-      return ["Token": token.text]
+      let device = try device(of: call)
+      let login = try await service.login(credentials, device)
+      return Self.response(to: device, ["Token": login.token.text], seen: login.seen)
     }
     registerFields("/logout", on: &router) { call in
       try await service.logout(try call.digestedToken() ?? call.credentials())
@@ -93,6 +94,15 @@ struct MsgrRoutes: Sendable {
       try await service.delete(credentials, by: try await secret(call))
       return EmptyResponse()
     }
+  }
+
+  /// Returns the response to a login, with what a device that streams needs to tell new messages from those that were read.
+  static func response(
+    to login: DeviceLogin, _ members: [String: String], seen: MessageID
+  ) -> [String: String] {
+    // A phone shows what is pushed to it, and clients of the old protocol expect no other members.
+    guard !login.device.isPushable else { return members }
+    return members.merging(["Seen": seen.text]) { $1 }
   }
 
   /// Returns the device of a login, unless it is one that nothing could be pushed to.

@@ -42,17 +42,21 @@ extension MessageService {
   }
 
   /// Binds the device to the account.
-  func login(_ credentials: RequestCredentials, _ device: DeviceLogin) async throws -> BearerToken {
+  ///
+  /// - Returns: the device's token, and up to where the user has read before.
+  func login(
+    _ credentials: RequestCredentials, _ device: DeviceLogin
+  ) async throws -> (token: BearerToken, seen: MessageID) {
     var credentials = credentials
     if case .password(let name, let password, let network, _) = credentials {
       credentials = .password(name, password, from: network, on: device.device)
     }
     let token = BearerToken(randomBytes(32))
-    let ended = try await authenticator.perform(as: credentials) { caller in
+    let login = try await authenticator.perform(as: credentials) { caller in
       try await store.login(caller, device: device, token: token.hash)
     }
-    end(ended)
-    return token
+    end(login.ended)
+    return (token, login.seen)
   }
 
   /// Ends the token and unbinds its device.
@@ -132,10 +136,11 @@ extension MessageService {
   /// - Parameters:
   ///   - newName: reads the name of a new account; asked only for one.
   ///   - invitation: an invitation, which counts only if one is needed.
+  /// - Returns: the device's token, the user's name, and up to where the user has read before.
   func login(
     _ proof: WalletProof, newName: () throws -> UserName, _ device: DeviceLogin,
     invitation: InvitationHash?, from network: ClientNetwork?
-  ) async throws -> (BearerToken, UserName) {
+  ) async throws -> (token: BearerToken, name: UserName, seen: MessageID) {
     let token = BearerToken(randomBytes(32))
     var name: UserName?
     if try await store.owner(of: proof) == nil {
@@ -150,7 +155,7 @@ extension MessageService {
         proof, orAs: name, invitation: signup == .invite ? invitation : nil,
         device: (device, token.hash))
       end(login.ended)
-      return (token, login.name)
+      return (token, login.name, login.seen)
     } catch {
       guard let name else { throw error }
       refusals.record(error, .registration, of: name, from: network)

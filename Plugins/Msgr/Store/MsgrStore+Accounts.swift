@@ -52,10 +52,13 @@ extension MsgrStore {
 
   /// Binds a device to the caller's account, so that it leaves any other account.
   ///
-  /// - Returns: the tokens that end with that.
-  func login(_ caller: Caller, device: DeviceLogin, token: TokenHash) async throws -> [BoundToken] {
+  /// - Returns: the tokens that end with that, and up to where the user has read before.
+  func login(
+    _ caller: Caller, device: DeviceLogin, token: TokenHash
+  ) async throws -> (ended: [BoundToken], seen: MessageID) {
     try await write(as: caller) { transaction in
-      try bind(device, token, to: caller.name, transaction)
+      let ended = try bind(device, token, to: caller.name, transaction)
+      return (ended, try seen(by: caller.name, transaction))
     }
   }
 

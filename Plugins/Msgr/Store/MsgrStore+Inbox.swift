@@ -36,6 +36,19 @@ extension MsgrStore {
   /// The columns with text and parts, in the rows of messages.
   static let longColumns = [3, 6]
 
+  /// Returns the position before a user's first unread message, or the last one if none is unread.
+  func seen(by name: UserName, _ database: borrowing some Queryable & ~Copyable) throws -> MessageID
+  {
+    try database.value(
+      """
+      SELECT coalesce((
+        SELECT m.id - 1 FROM msgr_inboxes m
+        WHERE m.recipient = u.username AND m.id > u.seen_id AND m.is_read = 0 AND m.sent_at > ?
+        ORDER BY m.id LIMIT 1), u.last_id)
+      FROM msgr_users u WHERE u.username = ?
+      """, now - limits.messageAge, name) ?? .zero
+  }
+
   /// Records the position that a user has come to; never back, and not beyond the last identifier.
   func recordSeen(upTo position: MessageID, by name: UserName) async throws {
     try await store.write(isolation: .rowLocks) { transaction in

@@ -55,6 +55,12 @@ function partnerOf(message) {
 }
 const reads = () => archive.values.reads ?? {};
 
+/** Up to where a conversation is read: here, or on other devices before this browser signed in. */
+function readPosition(name) {
+  const here = reads()[name] ?? "", before = archive.values.seen ?? "";
+  return here > before ? here : before;
+}
+
 // MARK: The account
 
 onSubmit($("sign"), async ({ Username, Password, DeviceName, Invitation }, act) => {
@@ -67,6 +73,8 @@ onSubmit($("sign"), async ({ Username, Password, DeviceName, Invitation }, act) 
   if (name !== Username.normalize("NFC")) await archive.clear({ ending });
   await archive.set("device", device);
   await archive.set("name", Username.normalize("NFC"));
+  // A browser that has kept messages knows itself which of them are read.
+  if (!archive.values.last) await archive.set("seen", opened.seen);
   await archive.set("token", opened.token);
   $("sign").reset();
   await start();
@@ -300,7 +308,7 @@ function unread() {
   const counts = new Map();
   for (const message of messages.values()) {
     const name = partnerOf(message);
-    if (message.UserFrom === me || message.Id <= (reads()[name] ?? "")) continue;
+    if (message.UserFrom === me || message.Id <= readPosition(name)) continue;
     counts.set(name, (counts.get(name) ?? 0) + 1);
   }
   return counts;
@@ -661,7 +669,7 @@ function open(name) {
   if (isOther) {
     $("text").value = drafts()[name] ?? "";
     reply();
-    const isUnread = ({ Id, UserFrom }) => Id && UserFrom !== me && Id > (reads()[name] ?? "");
+    const isUnread = ({ Id, UserFrom }) => Id && UserFrom !== me && Id > readPosition(name);
     firstUnread = name ? conversation(name).find(isUnread)?.Id : undefined;
   }
   isFollowed = false;

@@ -39,7 +39,10 @@ export class Msgr {
   /** Makes an account (`register`) or logs in (`login`), and returns it. */
   static async open(base, path, fields) {
     const msgr = new Msgr(base);
-    msgr.token = (await msgr.post(path, fields)).Token;
+    const { Token, Seen } = await msgr.post(path, fields);
+    msgr.token = Token;
+    /** Up to which Id the user has read before, on other devices; undefined for a new account. */
+    msgr.seen = Seen;
     return msgr;
   }
 
