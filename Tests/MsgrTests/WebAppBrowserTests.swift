@@ -146,6 +146,56 @@ internal import Platform
         == "three")
   }
 
+  @Test func aRequestIsAnsweredInItsConversation() throws {
+    let site = try WebAppSite()
+    let anna = try WebAppPerson("anna", at: site)
+    let bert = try WebAppPerson("bert", at: site)
+    let question = "You asked bert to be a friend."
+    let befriend = "document.querySelector('#befriend')"
+    func ask() throws {
+      try anna.run(
+        """
+        document.querySelector('#add').elements.AddUser.value = 'bert';
+        document.querySelector('#add').requestSubmit();
+        """)
+      try anna.wait(for: "asked to be a friend", in: "#people")
+      try bert.wait(for: "anna", in: "#requests")
+    }
+    func answer(_ choice: String) throws {
+      try bert.run(
+        """
+        [...document.querySelectorAll('#messages button')]
+          .find(({ textContent }) => textContent === \(choice.inJavaScript)).click();
+        """)
+      // Nothing is left to answer, here and among the requests.
+      try bert.wait(
+        "document.querySelector('#asking').hidden && !document.querySelector('#messages .row')")
+    }
+
+    try ask()
+    try anna.open("bert")
+    try anna.wait(for: question, in: "#messages")
+    #expect(try anna.browser.evaluate("\(befriend).hidden") == "true")
+    try bert.open("anna")
+    try answer("Decline")
+    // Anna sees it by and by, and may ask again.
+    try anna.wait("!\(befriend).hidden")
+    try anna.wait(for: "No messages yet.", in: "#messages")
+
+    try ask()
+    // Only the request that waits can be answered.
+    try bert.sees(["anna wants to add you", "anna wants to add you"])
+    try bert.wait("document.querySelector('#messages li:last-child .row') !== null")
+    #expect(try bert.browser.evaluate("document.querySelectorAll('#messages .row').length") == "1")
+    try answer("Accept")
+    try bert.wait(for: "anna", in: "#people")
+    #expect(try bert.browser.evaluate("document.querySelector('#unfriend').hidden") == "false")
+    try anna.wait("!document.querySelector('#unfriend').hidden")
+    #expect(
+      try anna.browser.evaluate("document.querySelector('#home').textContent.includes('asked')")
+        == "false")
+  }
+
   @Test func whatWaitsIsSentInTheOrderOfWriting() throws {
     let site = try WebAppSite()
     let anna = try WebAppPerson("anna", at: site)

@@ -44,6 +44,8 @@ const drafts = () => archive.values.drafts ?? {};
 const GROUP = 300_000;
 /** From so many requests on they are folded. */
 const FOLDED = 9;
+/** How often it is asked whether a request was answered while its conversation is open: nothing says so by itself. */
+const ANSWERS = 10_000;
 // What is shown of the open conversation: whether its end is, what is new below, and the first unread one.
 let isAtEnd = true, below = 0, firstUnread, isUnfolded;
 /** What the text that is being written answers. */
@@ -223,7 +225,8 @@ async function take(message) {
   if (message.Cleared) return;
   if (!message.Id || message.error) return;
   await keep(message, true);
-  if (message.AddRequest) refresh();
+  // Who writes may have answered a request.
+  if (message.AddRequest || lists.Outgoing.includes(message.UserFrom)) refresh();
   if (partnerOf(message) === partner) {
     if (message.UserFrom !== me && !isAtEnd) below += 1;
     if (message.UserFrom !== me) $("news").textContent = t("{name}: {text}", { name: message.UserFrom, text: message.Message });
@@ -468,9 +471,13 @@ function showRequests() {
   toggle.ariaExpanded = String(isOpen);
   $("requests").hidden = $("requests-delete").hidden = !isOpen;
   $("requests").replaceChildren(...!isOpen ? [] : lists.Incoming.map((name) => element(
-    "li", {}, element("span", {}, ...nodes("{name} wants to add you", { name: [bdi(name)] })), element(
-      "span", { className: "row" }, act(t("Accept"), () => msgr.post("add", { AddUser: name })),
-      act(t("Decline"), () => msgr.post("unfriend", { User: name }), "second")))));
+    "li", {}, element("span", {}, ...nodes("{name} wants to add you", { name: [bdi(name)] })), answers(name))));
+}
+
+/** The buttons that answer a request. */
+function answers(name) {
+  return element("span", { className: "row" }, act(t("Accept"), () => msgr.post("add", { AddUser: name })),
+    act(t("Decline"), () => msgr.post("unfriend", { User: name }), "second"));
 }
 
 $("requests-toggle").addEventListener("click", () => {
@@ -544,17 +551,20 @@ function showTalk() {
   }
   list.dataset.name = partner;
   const shown = [...conversation(partner), ...[...waiting.values()].filter(({ UserTo }) => UserTo === partner)];
+  // Somebody may have asked before, and was declined.
+  const request = lists.Incoming.includes(partner) ? shown.findLast(({ AddRequest }) => AddRequest) : undefined;
   const isGroup = (one, next) => Boolean(one && next) && one.UserFrom === next.UserFrom
     && Math.abs(Date.parse(next.Time) - Date.parse(one.Time)) < GROUP;
   const items = shown.slice(-500).flatMap((message, index, all) => {
     const isFirst = index === 0 || day(all[index - 1].Time) !== day(message.Time);
-    const made = item(message);
+    const made = item(message, message === request);
     made.classList.toggle("follows", !isFirst && isGroup(all[index - 1], message));
     made.classList.toggle("last-of-group", !isGroup(message, all[index + 1]));
     const before = isFirst ? [line(`day ${keyOf(message)}`, "day", dayTitle(message.Time))] : [];
     if (message.Id && message.Id === firstUnread) before.push(line("mark", "mark", t("Unread messages")));
     return [...before, made];
   });
+  if (lists.Outgoing.includes(partner)) items.push(line("asked", "day", t("You asked {name} to be a friend.", { name: partner })));
   if (!items.length) items.push(element("li", { className: "day" }, element("p", { text: t("No messages yet.") })));
   const stays = isAtEnd;
   // What has the focus keeps it where only something new is added.
@@ -603,9 +613,10 @@ function stateOf({ Id, failure }) {
   return Id ? { state: t("sent"), shape: "check" } : { state: t("waiting"), shape: "clock" };
 }
 
-function item(message) {
+/** Draws a message; a request that waits for its answer has buttons for that. */
+function item(message, isAsking) {
   const key = keyOf(message), known = shownItems.get(key);
-  const mark = JSON.stringify([message.Id, message.failure, message.Tags && knownSigns()]);
+  const mark = JSON.stringify([message.Id, message.failure, message.Tags && knownSigns(), isAsking]);
   if (known?.mark === mark) return known;
   const isOwn = message.UserFrom === me;
   const made = element("li", { className: isOwn ? "own" : "" });
@@ -618,6 +629,7 @@ function item(message) {
   made.append(element("div", { className: "foot" }, small,
     ...shape ? [icon(shape)] : [], ...isOwn && !message.failure ? [element("span", { className: "only-heard", text: state })] : [],
     menuButton(made, (opener) => openMenu(opener, choices(message)))));
+  if (isAsking) made.append(answers(message.UserFrom));
   if (message.failure) made.dataset.state = "failed";
   if (message.failure) {
     made.append(" ", act(t("Try again"), async () => {
@@ -675,6 +687,7 @@ function open(name) {
   isFollowed = false;
   show();
   if (!name) return;
+  if (lists.Outgoing.includes(name)) refresh();
   readUp();
   $("with").focus({ preventScroll: true });
   $("messages").scrollTop = $("messages").scrollHeight;
@@ -743,7 +756,13 @@ addEventListener("hashchange", () => {
 });
 addEventListener("pageshow", ({ persisted }) => { if (persisted) stream?.hurry(); });
 addEventListener("online", () => { stream?.hurry(); endSessions(); });
-document.addEventListener("visibilitychange", () => { if (!document.hidden) { stream?.hurry(); readUp(); } });
+document.addEventListener("visibilitychange", () => {
+  if (document.hidden) return;
+  stream?.hurry();
+  readUp();
+  if (lists.Outgoing.length + lists.Incoming.length) refresh();
+});
+setInterval(() => { if (!document.hidden && lists.Outgoing.includes(partner)) refresh(); }, ANSWERS);
 navigator.serviceWorker?.addEventListener("message", ({ data }) => {
   if (data.open) location.hash = encodeURIComponent(data.open);
 });

@@ -301,6 +301,7 @@ export default {
   "Accept": "Annehmen",
   "Decline": "Ablehnen",
   "asked to be a friend": "als Freund angefragt",
+  "You asked {name} to be a friend.": "Du hast {name} gefragt, ob ihr Freunde sein wollt.",
   "No messages yet.": "Noch keine Nachrichten.",
   "Discard": "Verwerfen",
   "Password": "Passwort",

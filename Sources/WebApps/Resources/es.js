@@ -306,6 +306,7 @@ export default {
   "Accept": "Aceptar",
   "Decline": "Rechazar",
   "asked to be a friend": "amistad solicitada",
+  "You asked {name} to be a friend.": "Has pedido amistad a {name}.",
   "No messages yet.": "Todavía no hay mensajes.",
   "Discard": "Descartar",
   "Password": "Contraseña",
