@@ -135,7 +135,7 @@ extension MsgrRoutes {
     registerJSON("/wallet-login", in: [Self.prefix], on: &router) { request, _ in
       let call = try FieldRequest(request)
       let device = try device(of: call)
-      let login = try await counting(logins, call) { proof in
+      let (token, login) = try await counting(logins, call) { proof in
         try await service.login(
           proof,
           newName: { try UserName(ofNewAccount: try call.fields.text(.username), in: .username) },
@@ -143,7 +143,7 @@ extension MsgrRoutes {
       }
       return try JSONText.of(
         Self.response(
-          to: device, ["Token": login.token.text, "Username": login.name.text], seen: login.seen))
+          to: device, ["Token": token.text, "Username": login.name.text], seen: login.seen))
     }
     registerFields("/wallet", in: [Self.prefix], on: &router) { call in
       let credentials = try call.credentials()

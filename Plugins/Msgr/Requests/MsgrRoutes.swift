@@ -68,8 +68,8 @@ struct MsgrRoutes: Sendable {
     registerFields("/login", on: &router) { call in
       let credentials = try call.passwordCredentials()
       let device = try device(of: call)
-      let login = try await service.login(credentials, device)
-      return Self.response(to: device, ["Token": login.token.text], seen: login.seen)
+      let (token, login) = try await service.login(credentials, device)
+      return Self.response(to: device, ["Token": token.text], seen: login.seen)
     }
     registerFields("/logout", on: &router) { call in
       try await service.logout(try call.digestedToken() ?? call.credentials())

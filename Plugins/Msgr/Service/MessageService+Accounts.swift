@@ -42,11 +42,9 @@ extension MessageService {
   }
 
   /// Binds the device to the account.
-  ///
-  /// - Returns: the device's token, and up to where the user has read before.
   func login(
     _ credentials: RequestCredentials, _ device: DeviceLogin
-  ) async throws -> (token: BearerToken, seen: MessageID) {
+  ) async throws -> (token: BearerToken, login: StoredLogin) {
     var credentials = credentials
     if case .password(let name, let password, let network, _) = credentials {
       credentials = .password(name, password, from: network, on: device.device)
@@ -56,7 +54,7 @@ extension MessageService {
       try await store.login(caller, device: device, token: token.hash)
     }
     end(login.ended)
-    return (token, login.seen)
+    return (token, login)
   }
 
   /// Ends the token and unbinds its device.
@@ -136,11 +134,10 @@ extension MessageService {
   /// - Parameters:
   ///   - newName: reads the name of a new account; asked only for one.
   ///   - invitation: an invitation, which counts only if one is needed.
-  /// - Returns: the device's token, the user's name, and up to where the user has read before.
   func login(
     _ proof: WalletProof, newName: () throws -> UserName, _ device: DeviceLogin,
     invitation: InvitationHash?, from network: ClientNetwork?
-  ) async throws -> (token: BearerToken, name: UserName, seen: MessageID) {
+  ) async throws -> (token: BearerToken, login: StoredLogin) {
     let token = BearerToken(randomBytes(32))
     var name: UserName?
     if try await store.owner(of: proof) == nil {
@@ -155,7 +152,7 @@ extension MessageService {
         proof, orAs: name, invitation: signup == .invite ? invitation : nil,
         device: (device, token.hash))
       end(login.ended)
-      return (token, login.name, login.seen)
+      return (token, login)
     } catch {
       guard let name else { throw error }
       refusals.record(error, .registration, of: name, from: network)

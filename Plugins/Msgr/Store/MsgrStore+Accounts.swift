@@ -9,6 +9,16 @@ struct DeviceLogin: Sendable {
   var name = ""
 }
 
+/// A login that is in the store.
+struct StoredLogin: Sendable {
+  /// The name of the account.
+  let name: UserName
+  /// The tokens that end with it.
+  let ended: [BoundToken]
+  /// Up to where the user has read before.
+  let seen: MessageID
+}
+
 /// An account in the operator's list.
 struct AccountSummary: Sendable, Encodable {
   let name: String
@@ -51,15 +61,21 @@ extension MsgrStore {
   }
 
   /// Binds a device to the caller's account, so that it leaves any other account.
-  ///
-  /// - Returns: the tokens that end with that, and up to where the user has read before.
-  func login(
-    _ caller: Caller, device: DeviceLogin, token: TokenHash
-  ) async throws -> (ended: [BoundToken], seen: MessageID) {
+  func login(_ caller: Caller, device: DeviceLogin, token: TokenHash) async throws -> StoredLogin {
     try await write(as: caller) { transaction in
-      let ended = try bind(device, token, to: caller.name, transaction)
-      return (ended, try seen(by: caller.name, transaction))
+      try login(caller.name, device, token, transaction)
     }
+  }
+
+  /// Binds a device to an account.
+  func login(
+    _ name: UserName, _ device: DeviceLogin, _ token: TokenHash,
+    _ transaction: borrowing Transaction
+  ) throws -> StoredLogin {
+    StoredLogin(
+      name: name,
+      ended: try bind(device, token, to: name, transaction),
+      seen: try seen(by: name, transaction))
   }
 
   /// Binds a device to an account within a transaction.

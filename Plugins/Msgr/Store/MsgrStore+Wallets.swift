@@ -11,12 +11,11 @@ extension MsgrStore {
   ///   - name: the name of a new account, or nil if none may be made.
   ///   - invitation: an invitation that is used once for a new account, if one is needed.
   ///   - device: a device that is bound to the account, and its token.
-  /// - Returns: the user's name, the tokens that end with that, and up to where the user has read before.
   /// - Throws: `.forbidden` if the name is taken, there is none, or the nonce was used; `.badInvitation`.
   func login(
     _ proof: WalletProof, orAs name: UserName?, invitation: InvitationHash?,
     device: (DeviceLogin, TokenHash)
-  ) async throws -> (name: UserName, ended: [BoundToken], seen: MessageID) {
+  ) async throws -> StoredLogin {
     try await store.write { transaction in
       try use(proof, transaction)
       if let name, try owner(of: proof, transaction) == nil {
@@ -26,8 +25,7 @@ extension MsgrStore {
       }
       let owner = try owner(of: proof, transaction)
       guard let owner, try !isDisabled(owner, transaction) else { throw RequestRefusal.forbidden }
-      let ended = try bind(device.0, device.1, to: owner, transaction)
-      return (owner, ended, try seen(by: owner, transaction))
+      return try login(owner, device.0, device.1, transaction)
     }
   }
 
