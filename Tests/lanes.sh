@@ -11,19 +11,19 @@ lanes=${LANES:-$((2 * $(nproc)))}
 # Nothing but values, files and loopback sockets of their own.
 alone='^(ApptimistProtocol|Budgets|Configuration|Cryptography|Ethereum|Formats|HTTPProtocol|Observability|Platform|Routing|WebApps|XMLSecurity)Tests\.'
 parts=(
+  '^IntegrationTests\.[O-Z]'
+  '^MsgrTests\.[P-Z]'
   '^ApptimistTests\.WebApp'
+  '^MsgrTests\.[A-O]'
   '^ApptimistTests\.[A-CE-I]'
   '^IntegrationTests\.[A-N]'
-  '^IntegrationTests\.[O-Z]'
   '^ApptimistTests\.(Deliver|Node|Store|Shared)'
-  '^MsgrTests\.[A-O]'
   '^TokenScriptRepoTests\.[A-M]'
-  '^MsgrTests\.[P-Z]'
   '^TokenScriptRepoTests\.[N-Z]'
-  '^ApptimistTests\.[J-MO-R]'
-  '^HTTPServerTests\.'
-  '^(StorageTests|ClusterTests)\.'
   '^(WalletClientTests|PushServerTests)\.'
+  '^(StorageTests|ClusterTests)\.'
+  '^HTTPServerTests\.'
+  '^ApptimistTests\.[J-MO-R]'
   '^(CommandsTests|HTTPClientTests|TransportTests)\.'
 )
 named=$(IFS='|'; echo "$alone|${parts[*]}")
