@@ -281,16 +281,6 @@ extension String {
   }
 }
 
-// A signal handler has no other way to it. It is written before the handler is installed, and only read afterwards.
-nonisolated(unsafe) private var shownSettings = termios()
-
-/// Has the terminal show what is typed, and lets the signal do what it does otherwise.
-private func showAndRaise(_ number: CInt) {
-  unsafe tcsetattr(STDIN_FILENO, TCSANOW, &shownSettings)
-  signal(number, SIG_DFL)
-  raise(number)
-}
-
 /// The terminal of a command, if its standard streams are one.
 package enum Terminal {
   /// Returns the number of characters in a line.
@@ -327,15 +317,9 @@ package enum Terminal {
   /// - Parameter prompt: a prompt that is written to standard error if standard input is a terminal.
   /// - Returns: the line without its end, or nil if there is none.
   package static func hiddenLine(prompt: String) -> String? {
-    guard unsafe tcgetattr(STDIN_FILENO, &shownSettings) == 0 else { return readLine() }
-    var hidden = unsafe shownSettings
-    hidden.c_lflag &= ~tcflag_t(ECHO)
-    let ending = [SIGINT, SIGTERM, SIGHUP, SIGQUIT]
-    let handlers = ending.map { signal($0, showAndRaise) }
-    unsafe tcsetattr(STDIN_FILENO, TCSAFLUSH, &hidden)
+    guard TerminalSettings.change(to: .hiddenLines) else { return readLine() }
     defer {
-      unsafe tcsetattr(STDIN_FILENO, TCSAFLUSH, &shownSettings)
-      for (number, handler) in zip(ending, handlers) { signal(number, handler) }
+      TerminalSettings.restore()
       complain("\n")
     }
     complain(prompt)

@@ -1,5 +1,6 @@
 internal import Glibc
 internal import Platform
+internal import ServiceKit
 
 /// The lines of a chat's standard input, which a thread of its own reads, and the terminal at which they are typed.
 ///
@@ -27,7 +28,7 @@ final class ChatInput: Sendable {
   /// - Parameter print: writes a line to standard output.
   init(_ print: @escaping @Sendable (String) -> Void) {
     self.print = print
-    isTerminal = TerminalSettings.beginEditing()
+    isTerminal = TerminalSettings.change(to: .bytes)
     isOnScreen = isTerminal && isatty(STDOUT_FILENO) == 1
     (lines, continuation) = AsyncStream.makeStream(of: String.self)
     let thread = try? WorkerThread(named: "awd-keyboard") { [self] in
@@ -102,41 +103,4 @@ final class ChatInput: Sendable {
     // If the terminal is gone, nobody looks.
     if !bytes.isEmpty { _ = unsafe Glibc.write(STDIN_FILENO, bytes, bytes.count) }
   }
-}
-
-/// The settings of the terminal: while the chat edits lines, the system doesn't.
-///
-/// A program that ends by a signal, or is suspended, gives the terminal back as it was.
-private enum TerminalSettings {
-  /// Has the terminal hand on each byte, if standard input is one.
-  static func beginEditing() -> Bool {
-    guard unsafe tcgetattr(STDIN_FILENO, &settingsBefore) == 0 else { return false }
-    unsafe settingsOfChat = settingsBefore
-    unsafe settingsOfChat.c_lflag &= ~tcflag_t(ICANON | ECHO)
-    unsafe settingsOfChat.c_cc.6 = 1
-    unsafe settingsOfChat.c_cc.5 = 0
-    guard unsafe tcsetattr(STDIN_FILENO, TCSANOW, &settingsOfChat) == 0 else { return false }
-    for number in [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP] { signal(number, restoreAndRaise) }
-    signal(SIGCONT, resumeEditing)
-    return true
-  }
-
-  static func restore() { unsafe tcsetattr(STDIN_FILENO, TCSANOW, &settingsBefore) }
-}
-
-// Signal handlers have no other way to them. They are written before the handlers are installed, and only read afterwards.
-nonisolated(unsafe) private var settingsBefore = termios()
-nonisolated(unsafe) private var settingsOfChat = termios()
-
-/// Gives the terminal back, and lets the signal do what it does otherwise.
-private func restoreAndRaise(_ number: CInt) {
-  unsafe tcsetattr(STDIN_FILENO, TCSANOW, &settingsBefore)
-  signal(number, SIG_DFL)
-  raise(number)
-}
-
-/// Edits lines again, after the program was suspended.
-private func resumeEditing(_ number: CInt) {
-  unsafe tcsetattr(STDIN_FILENO, TCSANOW, &settingsOfChat)
-  signal(SIGTSTP, restoreAndRaise)
 }

@@ -154,7 +154,7 @@ def version(root: pathlib.Path) -> list[str]:
 # the system's C library comes with every Debian.
 OTHER_LIBRARIES = {"libcrypto": "openssl", "libbrotlienc": "libbrotli", "libbrotlidec": "libbrotli", "libz": "zlib1g", "libicuuc": "libicu",
                    "libicui18n": "libicu", "libicudata": "libicu", "libgcc_s": "libgcc-s1"}
-NO_LIBRARIES = re.compile(r"lib(c|m|dl|pthread|rt)\.so|ld-linux|lib_?(swift|Foundation|dispatch|BlocksRuntime)")
+NO_LIBRARIES = re.compile(r"lib(c|m|dl|pthread|resolv|rt)\.so|ld-linux|lib_?(swift|Foundation|dispatch|BlocksRuntime)")
 
 
 def built(root: pathlib.Path, awd: str) -> pathlib.Path | None:
