@@ -53,14 +53,10 @@ internal import XMLSecurity
     _ node: RepositoryServer, _ status: Status, _ bytes: [UInt8]? = nil,
     at path: String = Self.place
   ) async throws {
-    let deadline = ContinuousClock.now + .seconds(1)
-    var response = try await node.get(path)
-    while response.status != status || bytes != nil && response.bytes != bytes, .now < deadline {
-      try await Task.sleep(for: .milliseconds(20))
-      response = try await node.get(path)
+    try await waitUntil {
+      let response = try await node.get(path)
+      return response.status == status && (bytes == nil || response.bytes == bytes)
     }
-    #expect(response.status == status)
-    if let bytes { #expect(response.bytes == bytes) }
   }
 
   @Test func whatOneNodeTakesAllServe() async throws {
@@ -102,9 +98,8 @@ internal import XMLSecurity
         _ = try await first.service.scheduler.requestAll(
           first.service.indexer.current.chainRequests)
         try await first.service.reload()
-        let deadline = ContinuousClock.now + .seconds(1)
-        while second.service.indexer.current.rows.first?.contractName == nil, .now < deadline {
-          try await Task.sleep(for: .milliseconds(20))
+        try await waitUntil {
+          second.service.indexer.current.rows.first?.contractName != nil
         }
         let rows = [first, second].map { $0.service.indexer.current.rows.first }
         #expect(rows.map { $0?.contractName } == ["Heard", "Heard"])
