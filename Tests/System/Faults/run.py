@@ -122,26 +122,29 @@ def test(file: pathlib.Path, chance: random.Random):
     with tempfile.TemporaryDirectory(prefix="awd-faults-") as data:
         service = Service(file, data)
         process = service.start()
-        for number in range(ROUNDS):
-            is_over = threading.Event()
-            writers = [threading.Thread(target=service.write, args=(is_over,)) for _ in range(WRITERS)]
-            for writer in writers:
-                writer.start()
-            time.sleep(chance.uniform(0.1, 1.5))
-            ending = chance.choice([signal.SIGKILL, signal.SIGTERM])
-            process.send_signal(ending)
-            code = process.wait(timeout=15)
-            is_over.set()
-            for writer in writers:
-                writer.join()
-            if ending == signal.SIGTERM and code != 0:
-                sys.exit(f"{file.stem}: exit code {code} after SIGTERM")
-            process = service.start()
-            service.check()
-            print(f"{file.stem} {number + 1}/{ROUNDS} {ending.name}: {len(service.acknowledged)} values are there", flush=True)
-        process.terminate()
-        process.wait(timeout=15)
-        service.check_database()
+        try:
+            for number in range(ROUNDS):
+                is_over = threading.Event()
+                writers = [threading.Thread(target=service.write, args=(is_over,)) for _ in range(WRITERS)]
+                for writer in writers:
+                    writer.start()
+                time.sleep(chance.uniform(0.1, 1.5))
+                ending = chance.choice([signal.SIGKILL, signal.SIGTERM])
+                process.send_signal(ending)
+                code = process.wait(timeout=15)
+                is_over.set()
+                for writer in writers:
+                    writer.join()
+                if ending == signal.SIGTERM and code != 0:
+                    sys.exit(f"{file.stem}: exit code {code} after SIGTERM")
+                process = service.start()
+                service.check()
+                print(f"{file.stem} {number + 1}/{ROUNDS} {ending.name}: {len(service.acknowledged)} values are there", flush=True)
+            process.terminate()
+            process.wait(timeout=15)
+            service.check_database()
+        finally:
+            process.kill()
 
 
 def main(program: str):
