@@ -11,7 +11,7 @@ import time
 
 from attack import ATTACKER, CANARY, Canary, Server, verdict
 
-IDLE, GREEDY, SECONDS = 100, 60, 8
+IDLE, GREEDY, SECONDS = 100, 60, 5
 MESSAGES, LENGTH = 200, 60_000
 TOML = f"""[server]
 services = ["msgr"]

@@ -100,53 +100,56 @@ def main(program: str, is_timed: bool):
         accepted: set[int] = set()
         first = calendar.timegm(time.gmtime()) - ROUNDS * VERSIONS
         process = start(program, folder, port)
-        for number in range(ROUNDS):
-            beginning = len(files)
-            files += [sign(folder, first + beginning + version, is_timed) for version in range(VERSIONS)]
-            sent = beginning
+        try:
+            for number in range(ROUNDS):
+                beginning = len(files)
+                files += [sign(folder, first + beginning + version, is_timed) for version in range(VERSIONS)]
+                sent = beginning
 
-            def publish():
-                nonlocal acknowledged, sent
-                for version in range(beginning, len(files)):
-                    sent = version
-                    try:
-                        # Of an address each: one alone may not publish so often.
-                        source = f"127.1.{version // 200}.{version % 200 + 1}"
-                        status, answer = request(port, "PUT", PLACE, files[version], source)
-                    except (OSError, http.client.HTTPException):
-                        return
-                    if status not in (200, 201):
-                        sys.exit(f"version {version}: {status} {answer!r}")
-                    acknowledged = version
-                    accepted.add(version)
+                def publish():
+                    nonlocal acknowledged, sent
+                    for version in range(beginning, len(files)):
+                        sent = version
+                        try:
+                            # Of an address each: one alone may not publish so often.
+                            source = f"127.1.{version // 200}.{version % 200 + 1}"
+                            status, answer = request(port, "PUT", PLACE, files[version], source)
+                        except (OSError, http.client.HTTPException):
+                            return
+                        if status not in (200, 201):
+                            sys.exit(f"version {version}: {status} {answer!r}")
+                        acknowledged = version
+                        accepted.add(version)
 
-            publisher = threading.Thread(target=publish)
-            publisher.start()
-            time.sleep(chance.uniform(0.02, 1))
+                publisher = threading.Thread(target=publish)
+                publisher.start()
+                time.sleep(chance.uniform(0.02, 1))
+                process.kill()
+                process.wait()
+                publisher.join()
+                process = start(program, folder, port)
+                status, content = request(port, "GET", PLACE)
+                if acknowledged < 0 and status == 404:
+                    continue
+                if status != 200 or content not in files:
+                    sys.exit(f"status {status} and {len(content)} bytes that were never published whole")
+                served = files.index(content)
+                if not acknowledged <= served <= sent:
+                    sys.exit(f"version {served} is served; {acknowledged} was acknowledged, {sent} sent")
+                # With signing times even those that never came are too old now.
+                accepted.add(served)
+                older = [version for version in range(served) if is_timed or version in accepted]
+                for old in chance.sample(older, min(len(older), 3)):
+                    status, _ = request(port, "PUT", PLACE, files[old])
+                    if status != 409:
+                        sys.exit(f"version {old} gets {status} behind version {served}")
+                print(f"publications {number + 1}/{ROUNDS}: version {served} is served, {acknowledged} was acknowledged", flush=True)
+                acknowledged = served
+            process.terminate()
+            if process.wait(timeout=15) != 0:
+                sys.exit(f"exit code {process.returncode} after SIGTERM")
+        finally:
             process.kill()
-            process.wait()
-            publisher.join()
-            process = start(program, folder, port)
-            status, content = request(port, "GET", PLACE)
-            if acknowledged < 0 and status == 404:
-                continue
-            if status != 200 or content not in files:
-                sys.exit(f"status {status} and {len(content)} bytes that were never published whole")
-            served = files.index(content)
-            if not acknowledged <= served <= sent:
-                sys.exit(f"version {served} is served; {acknowledged} was acknowledged, {sent} sent")
-            # With signing times even those that never came are too old now.
-            accepted.add(served)
-            older = [version for version in range(served) if is_timed or version in accepted]
-            for old in chance.sample(older, min(len(older), 3)):
-                status, _ = request(port, "PUT", PLACE, files[old])
-                if status != 409:
-                    sys.exit(f"version {old} gets {status} behind version {served}")
-            print(f"publications {number + 1}/{ROUNDS}: version {served} is served, {acknowledged} was acknowledged", flush=True)
-            acknowledged = served
-        process.terminate()
-        if process.wait(timeout=15) != 0:
-            sys.exit(f"exit code {process.returncode} after SIGTERM")
 
 
 if __name__ == "__main__":
