@@ -13,9 +13,7 @@ package enum TerminalSettings {
   }
 
   // Only the command's own task changes settings, one after the other.
-  nonisolated(unsafe) private static var handlersBefore:
-    [(signal: CInt, handler: __sighandler_t?)] =
-      []
+  nonisolated(unsafe) private static var handlersBefore: [(CInt, __sighandler_t?)] = []
 
   /// Changes the settings.
   ///

@@ -687,7 +687,6 @@ function open(name) {
   isFollowed = false;
   show();
   if (!name) return;
-  if (lists.Outgoing.includes(name)) refresh();
   readUp();
   $("with").focus({ preventScroll: true });
   $("messages").scrollTop = $("messages").scrollHeight;
@@ -751,8 +750,8 @@ $("try-now").addEventListener("click", () => stream?.hurry());
 
 addEventListener("hashchange", () => {
   open(wanted());
-  // Only a fresh list tells whether it is a topic of the account.
-  if (isStrange(partner)) refresh();
+  // Only a fresh list tells whether it is a topic of the account, or a request was answered.
+  if (isStrange(partner) || lists.Outgoing.includes(partner)) refresh();
 });
 addEventListener("pageshow", ({ persisted }) => { if (persisted) stream?.hurry(); });
 addEventListener("online", () => { stream?.hurry(); endSessions(); });
