@@ -151,7 +151,8 @@ public struct WebSocketURL: Sendable, Hashable {
   /// The value of `Host`: the port is left out where it is the scheme's.
   package var authority: String {
     let name = host.contains(":") ? "[\(host)]" : host
-    return port == (isSecure ? 443 : 80) ? name : "\(name):\(port)"
+    let usualPort: UInt16 = isSecure ? 443 : 80
+    return port == usualPort ? name : "\(name):\(port)"
   }
 
   /// The target of the request line: path and query.

@@ -256,8 +256,8 @@ enum PartialReply {
     }
     switch (self, pdu) {
     case (.user(let key), .user(let user)):
-      return Self.isFinding(user, of: key)
-        ? .complete(.users(user.key.isZero ? [] : [user])) : .mismatch
+      guard Self.isFinding(user, of: key) else { return .mismatch }
+      return .complete(.users(user.key.isZero ? [] : [user]))
     case (.truncation(_, let key, let isEchoed), .user(let user)):
       return Self.isFinding(user, of: key) ? .complete(.truncated(isEchoed)) : .mismatch
     case (.vouchers(let subject), .vouchers(let found)) where found.subject == subject:
