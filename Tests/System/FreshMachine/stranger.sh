@@ -46,6 +46,22 @@ runuser -u awd -- $command & serving=$!
 answers http://127.0.0.1:9090/readyz $serving
 stop $serving
 
+step upgrade to a later version
+echo "# what the operator has written" >> /etc/awd/awd.toml
+stat -c '%a %U:%G' /etc/awd/awd.toml > .build/configuration.before
+find /var/lib/awd -type f | sort > .build/data.before
+rm -rf .build/later; dpkg-deb --raw-extract .build/awd_*.deb .build/later
+sed -i 's/^Version: .*/&+later/' .build/later/DEBIAN/control
+dpkg-deb --root-owner-group --build .build/later .build/later.deb
+apt-get install -y -qq --no-install-recommends ./.build/later.deb > /dev/null
+dpkg-query -W -f '${Version} ${db:Status-Abbrev}\n' awd | grep -F '+later ii'
+tail -n 1 /etc/awd/awd.toml | grep -Fx "# what the operator has written"
+stat -c '%a %U:%G' /etc/awd/awd.toml | cmp - .build/configuration.before
+find /var/lib/awd -type f | sort | cmp - .build/data.before
+runuser -u awd -- $command & serving=$!
+answers http://127.0.0.1:9090/readyz $serving
+stop $serving
+
 step purge
 apt-get purge -y -qq awd > /dev/null
 left=$(find / -xdev \( -path /proc -o -path /sys -o -path /dev -o -path "$PWD" -o -path /tmp -o -path /root \) -prune -o -name '*awd*' -print \
