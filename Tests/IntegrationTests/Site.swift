@@ -104,6 +104,8 @@ final class Site: Sendable {
       "setpriv",
       [
         "--reuid", "\(user)", "--regid", "\(group)", "--clear-groups",
+        // The thread sanitizer's options name a file of this process, which another user may not open.
+        "env", "--unset=TSAN_OPTIONS",
         try ChildProcess.built("awd"),
         "serve", "--config", configuration,
       ], home: folder)
