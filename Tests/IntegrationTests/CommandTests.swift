@@ -8,7 +8,7 @@ internal import Testing
 internal import WalletClient
 
 /// The built program on a terminal.
-@Suite(.timeLimit(.minutes(2))) struct CommandTests {
+@Suite(.timeLimit(.minutes(5))) struct CommandTests {
   /// Returns the names of all commands that `awd --help` lists.
   private func commands(_ home: String) async throws -> [String] {
     let overview = try await runAwd(["--help"], home: home)

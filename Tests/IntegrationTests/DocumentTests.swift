@@ -3,7 +3,7 @@ internal import TestSupport
 internal import Testing
 
 /// What the documents say of the program, compared with the program and its sources.
-@Suite(.timeLimit(.minutes(2))) struct DocumentTests {
+@Suite(.timeLimit(.minutes(5))) struct DocumentTests {
   /// The checks of `Tests/System/Documents/documents.py`.
   enum Check: String, CaseIterable {
     /// The keys of the page Configuration, with types, ranges and defaults.

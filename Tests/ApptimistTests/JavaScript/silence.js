@@ -66,11 +66,11 @@ async function until(holds, what) {
   const begun = Date.now(), sending = anne.deliver(anne.seal(bert.user, utf8("said into the silence")));
   await until(() => words.includes("closed"), "the silence is noticed");
   const noticed = Date.now() - begun;
-  const { isKnown } = await sending;
+  await sending;
   await bert.deliver(bert.seal(anne.user, utf8("and back")));
   await until(() => bert.journal.entries.length && anne.journal.entries.length, "both are there");
   console.log(JSON.stringify({
-    isLeftAlone, isSoon: noticed < 3_000, isKnown,
+    isLeftAlone, isSoon: noticed < 3_000,
     said: bert.journal.entries.map(({ content }) => text(content)), back: anne.journal.entries.map(({ content }) => text(content)),
   }));
   process.exit(0);
