@@ -28,6 +28,8 @@ HOUR = 3600
 LEASE = 4
 # The longest time in which a node tells that it is served again.
 RECOVERY = 30
+# What a node says of itself before it can know what is wrong.
+INFORMATION = re.compile(r"\S+Z info ")
 cases = []
 
 
@@ -93,13 +95,19 @@ class Mail:
 def refuses(node: Node, *words: str, secret: str | None = None, lines_allowed: int = 1):
     """The node must end with 1 and a line with these words, or a few, without a secret or a trace of the program."""
     code, text = node.refused()
-    lines = [line for line in text.splitlines() if line.strip()]
+    lines = [line for line in text.splitlines() if line.strip() and not INFORMATION.match(line)]
     expect(code == 1, f"exit code {code}, not 1:\n{text}")
     expect(1 <= len(lines) <= lines_allowed, f"{len(lines)} lines:\n{text}")
     for word in words:
         expect(re.search(word, text), f"doesn't say {word!r}:\n{text}")
     expect(not secret or secret not in text, "the password is shown")
     print(f"    {lines[0]}")
+
+
+def waits(node: Node, cause: str):
+    """Starts the node, which must say that it waits for its database, and why: that may pass without an operator."""
+    node.begin()
+    wait_until(lambda: re.search(f"awd waits for it.*{cause}", node.said()), f"{node.name} waits for its database", RECOVERY)
 
 
 def unavailable(node: Node, mail: Mail, seconds: float = RECOVERY):
@@ -168,7 +176,9 @@ def password_in_the_url(setting: Setting):
 
 @case
 def no_server(setting: Setting):
-    refuses(setting.new(f"postgresql://awd@/n?host={setting.folder}/nowhere"), "nowhere", "No such file")
+    node = setting.new(f"postgresql://awd@/n?host={setting.folder}/nowhere")
+    waits(node, "nowhere.*No such file")
+    node.stop()
     refuses(setting.new(setting.database.url("nosuch")), 'database "nosuch" does not exist')
 
 
@@ -298,7 +308,7 @@ def away_for_long(setting: Setting):
     database.make()
     database.start()
     database.make_database("n")
-    nodes = [setting.new(database.url("n"), data="away", services=LOGGED) for _ in "ab"]
+    nodes = [setting.new(database.url("n"), data="home", services=LOGGED) for _ in "ab"]
     start_all(nodes)
     pace = Pace(nodes)
     complete(pace.prepare())
@@ -347,11 +357,14 @@ def too_few_connections(setting: Setting):
     setting.database.query("ALTER ROLE few CONNECTION LIMIT 0")
     terminate(setting.database, "few")
     unavailable(node, mail)
-    refuses(setting.new(url, data=node_data(node)), "connection")
+    other = setting.new(url, data=node_data(node))
+    waits(other, "too many connections")
     setting.database.query("ALTER ROLE few CONNECTION LIMIT -1")
     recovers(node, mail)
-    mail.check(node)
-    node.stop()
+    wait_until(other.is_ready, f"{other.name} serves, too", RECOVERY)
+    mail.check(node, other)
+    for each in (node, other):
+        each.stop()
 
 
 def node_data(node: Node) -> str:
