@@ -15,12 +15,16 @@ answers() {
 }
 # Ends what the job $1 runs by SIGTERM, after which awd exits with 0.
 stop() { pkill -TERM -P "$1" || kill -TERM "$1"; wait "$1"; }
+# A failure leaves no server behind.
+leave() { for job in $(jobs -p); do pkill -TERM -P "$job" || true; done; }
+trap leave EXIT
 
 step make run
 apt-get update -qq; apt-get install -y -qq --no-install-recommends curl > /dev/null
 make run & serving=$!
 answers http://127.0.0.1:8080/readyz $serving
-curl -fsS http://127.0.0.1:8080/2020/03/0x6b175474e89094c44da98b954eedeac495271d0f | head -c 60
+curl -fsS -o .build/tokenscript.xml http://127.0.0.1:8080/2020/03/0x6b175474e89094c44da98b954eedeac495271d0f
+head -c 60 .build/tokenscript.xml
 stop $serving
 
 step make deb, twice the same
