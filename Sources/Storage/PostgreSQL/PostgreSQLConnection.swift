@@ -40,14 +40,18 @@ internal import Platform
     }
     // Notices would go to standard error.
     unsafe PQsetNoticeProcessor(handle, { _, _ in }, nil)
-    // A process that hangs must not keep its rows from others for ever. Every COMMIT is on the disk before it returns;
-    // stricter settings of the administrator's, about standbys, stay. Nearly all rows are found by a key and lie in memory: at
-    // the price that random pages have otherwise, a table of a few pages is read whole for each row of a batch.
+    // A process that hangs must not keep its rows from others for ever. A server isn't told that a network or a machine is
+    // gone: by the system's defaults it would keep a node's connections for two hours, beside those that the node makes anew,
+    // and have none left after a few times.
+    // Every COMMIT is on the disk before it returns; stricter settings of the administrator's, about standbys, stay.
+    // Nearly all rows are found by a key and lie in memory: at the price that random pages have otherwise, a table of a few
+    // pages is read whole for each row of a batch.
     try run(
       """
       SET standard_conforming_strings = on; SET jit = off;
       SET lock_timeout = \(lockTimeout.milliseconds);
       SET idle_in_transaction_session_timeout = 10000;
+      SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3;
       SELECT set_config('synchronous_commit', 'on', false)
       WHERE current_setting('synchronous_commit') = 'off';
       SELECT set_config('random_page_cost', '1.1', false)

@@ -32,6 +32,7 @@ class Faults:
     def __init__(self, database: PostgreSQL, spare: PostgreSQL, nodes: list[Node], load: Load, pace: Pace):
         self.database, self.spare, self.nodes, self.load, self.pace = database, spare, nodes, load, pace
         self.slowest = 0.0
+        self.usual = self.connections()
         self.chance = random.Random(SEED)
         self.counts: collections.Counter[str] = collections.Counter()
 
@@ -126,6 +127,11 @@ class Faults:
             self.database.cable.put_in()
         for node in self.nodes:
             await self.load.ready(node)
+        # PostgreSQL isn't told that the connections of before have ended, either.
+        await asyncio.to_thread(wait_until, lambda: self.connections() <= self.usual, "PostgreSQL gives old connections up")
+
+    def connections(self) -> int:
+        return int(self.database.query("SELECT count(*) FROM pg_stat_activity WHERE datname = 'n'", "n"))
 
     async def stand_still(self):
         node = self.chance.choice(self.nodes)
