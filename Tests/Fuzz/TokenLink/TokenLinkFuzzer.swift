@@ -11,7 +11,9 @@ internal import WalletClient
     guard let link = try? TokenLink(text, repository: repository) else { return }
     precondition(link.contract != EthereumAddress())
     precondition(link.url?.lowercased().hasPrefix("\(repository)/") ?? true)
-    precondition(link.kind != .repository || link.url == text)
+    // A link of AlphaWallet's may hold the repository's URL, and then is longer.
+    let isURL = text.lowercased().hasPrefix(repository)
+    precondition(link.kind != .repository || !isURL || link.url == text)
     // Without the repository the same link is read in the same way, or refused.
     if let alone = try? TokenLink(text) { precondition(alone == link) }
   }
