@@ -31,13 +31,7 @@ struct WebAppPerson {
   func run(_ script: String) throws { try browser.run(script) }
 
   func wait(_ condition: String, file: String = #fileID, line: Int = #line) throws {
-    do {
-      try blockUntil(file: file, line: line) { try browser.evaluate(condition) == "true" }
-    } catch {
-      let state = try browser.evaluate("JSON.stringify({...document.documentElement.dataset})")
-      Issue.record("\(name)'s page at \(file):\(line) is in the state \(state)")
-      throw error
-    }
+    try browser.wait(condition, file: file, line: line)
   }
 
   /// Waits until a message that is shown was sent.

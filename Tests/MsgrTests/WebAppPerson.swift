@@ -48,7 +48,7 @@ struct WebAppPerson {
   func run(_ script: String) throws { try browser.run(script) }
 
   func wait(_ condition: String, file: String = #fileID, line: Int = #line) throws {
-    try blockUntil(file: file, line: line) { try browser.evaluate(condition) == "true" }
+    try browser.wait(condition, file: file, line: line)
   }
 
   func wait(

@@ -79,6 +79,17 @@ package final class Browser {
     return try #require(value as? String)
   }
 
+  /// Waits until a condition is true in the page. A failure tells the state that the page's root element names.
+  package func wait(_ condition: String, file: String = #fileID, line: Int = #line) throws {
+    do {
+      try blockUntil(file: file, line: line) { try evaluate(condition) == "true" }
+    } catch {
+      let state = try? evaluate("JSON.stringify({...document.documentElement.dataset})")
+      Issue.record("\(file):\(line): the page's state is \(state ?? "unknown")")
+      throw error
+    }
+  }
+
   /// Runs a script, and returns the value that it returns, or that of the promise; nil also if the page gave way to another.
   @discardableResult
   package func run(_ script: String) throws -> Any? {
