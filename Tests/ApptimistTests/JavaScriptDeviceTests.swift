@@ -113,6 +113,7 @@ struct JavaScriptDeviceInNodeTests {
   @Test func noticesASilentNetwork() async throws {
     struct Result: Decodable, Equatable {
       let isLeftAlone: Bool
+      let isKnown: Bool
       let said: [String]
       let back: [String]
     }
@@ -128,7 +129,7 @@ struct JavaScriptDeviceInNodeTests {
       let result = try #require(
         try? JSONDecoder().decode(Result.self, from: Data(outcome.output.utf8)), "\(outcome)")
       let expected = Result(
-        isLeftAlone: true, said: ["said into the silence"], back: ["and back"])
+        isLeftAlone: true, isKnown: false, said: ["said into the silence"], back: ["and back"])
       #expect(result == expected)
     }
   }

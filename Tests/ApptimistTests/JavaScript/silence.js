@@ -65,11 +65,11 @@ async function until(holds, what) {
   way.silence();
   const sending = anne.deliver(anne.seal(bert.user, utf8("said into the silence")));
   await until(() => words.includes("closed"), "the silence is noticed");
-  await sending;
+  const { isKnown } = await sending;
   await bert.deliver(bert.seal(anne.user, utf8("and back")));
   await until(() => bert.journal.entries.length && anne.journal.entries.length, "both are there");
   console.log(JSON.stringify({
-    isLeftAlone,
+    isLeftAlone, isKnown,
     said: bert.journal.entries.map(({ content }) => text(content)), back: anne.journal.entries.map(({ content }) => text(content)),
   }));
   process.exit(0);
