@@ -11,9 +11,11 @@ internal import WalletClient
     guard let link = try? TokenLink(text, repository: repository) else { return }
     precondition(link.contract != EthereumAddress())
     precondition(link.url?.lowercased().hasPrefix("\(repository)/") ?? true)
-    // A link of AlphaWallet's may hold the repository's URL, and then is longer.
-    let isURL = text.lowercased().hasPrefix(repository)
-    precondition(link.kind != .repository || !isURL || link.url == text)
+    if link.kind == .repository, let url = link.url {
+      // A link of AlphaWallet's may hold the repository's URL. Then it is read as that is alone.
+      precondition((try? TokenLink(url, repository: repository)) == link)
+      precondition(url == text || !text.lowercased().hasPrefix(repository))
+    }
     // Without the repository the same link is read in the same way, or refused.
     if let alone = try? TokenLink(text) { precondition(alone == link) }
   }
