@@ -15,6 +15,12 @@ answers() {
 }
 # Ends what the job $1 runs by SIGTERM, after which awd exits with 0.
 stop() { pkill -TERM -P "$1" || kill -TERM "$1"; wait "$1"; }
+# Serves with the package's program and configuration, until it is ready.
+serve_installed() {
+  runuser -u awd -- $command & serving=$!
+  answers http://127.0.0.1:9090/readyz $serving
+  stop $serving
+}
 # A failure leaves no server behind.
 leave() { for job in $(jobs -p); do pkill -TERM -P "$job" || true; done; }
 trap leave EXIT
@@ -46,9 +52,7 @@ step the installed program, as the unit starts it
 command=$(sed -n 's/^ExecStart=//p' /lib/systemd/system/awd.service)
 # What systemd makes for StateDirectory=, if it runs here.
 install -d -m 0700 -o awd -g awd /var/lib/awd
-runuser -u awd -- $command & serving=$!
-answers http://127.0.0.1:9090/readyz $serving
-stop $serving
+serve_installed
 
 step upgrade to a later version
 echo "# what the operator has written" >> /etc/awd/awd.toml
@@ -62,9 +66,7 @@ dpkg-query -W -f '${Version} ${db:Status-Abbrev}\n' awd | grep -F '+later ii'
 tail -n 1 /etc/awd/awd.toml | grep -Fx "# what the operator has written"
 stat -c '%a %U:%G' /etc/awd/awd.toml | cmp - .build/configuration.before
 find /var/lib/awd -type f | sort | cmp - .build/data.before
-runuser -u awd -- $command & serving=$!
-answers http://127.0.0.1:9090/readyz $serving
-stop $serving
+serve_installed
 
 step purge
 apt-get purge -y -qq awd > /dev/null
