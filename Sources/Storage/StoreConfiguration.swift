@@ -6,6 +6,11 @@ package enum StoreLocation: Sendable, Hashable {
   case memory
   /// A database of PostgreSQL's, which other processes may use at the same time.
   case postgreSQL(PostgreSQLAddress)
+
+  /// Returns every file that SQLite may make for a database: the database itself first, its logs and their index.
+  package static func files(of database: String) -> [String] {
+    ["", "-journal", "-wal", "-shm"].map { database + $0 }
+  }
 }
 
 /// Sizes and times of a store.

@@ -15,7 +15,8 @@ internal import Testing
     }
     for file in [
       "secret", "awd.lock", "awd.sqlite3", "awd.sqlite3-wal", "greetings/hello", "other/token",
-      "other/greetings/bye", "backup.12.tmp", "backup.12.tmp.12.part-journal", "other/x.12.part",
+      "other/greetings/bye", "backup.12.tmp", "backup.12.tmp.12.part-journal",
+      "backup.12.tmp.12.part-shm", "other/x.12.part", "other/x.12.part-wal",
       "restore.12.sqlite3-wal", "awd.sqlite3.12-1.new",
     ] {
       try Data(file.utf8).write(to: URL(filePath: "\(folder.path)/\(file)"))

@@ -20,6 +20,26 @@ internal import Testing
     #expect(error?.code == .corrupt)
   }
 
+  /// Whatever a signal ends takes away the files that are named.
+  @Test func everyFileThatSQLiteMakesIsNamed() throws {
+    let file = try DatabaseFile.at(folder.database)
+    var seen: Set<String> = []
+    func look() throws {
+      let data = "\(folder.path)/data"
+      seen.formUnion(
+        try FileManager.default.contentsOfDirectory(atPath: data).map { "\(data)/\($0)" })
+    }
+    let connection = try SQLiteConnection(file, role: .writer, busyTimeout: .zero)
+    try connection.run("CREATE TABLE t (x)")
+    try look()
+    try connection.run("PRAGMA journal_mode = DELETE")
+    try connection.control("BEGIN")
+    try connection.run("INSERT INTO t VALUES (1)")
+    try look()
+    connection.rollBack()
+    #expect(seen == Set(StoreLocation.files(of: folder.database)))
+  }
+
   @Test(arguments: Engine.tested) func valuesComeBackAsTheyWent(_ engine: Engine) async throws {
     let database = try databases.make(engine)
     let store = try await database.open()

@@ -129,7 +129,7 @@ struct BackupFiles {
     root = configuration.server.data
     store = configuration.server.store.path
     keyFiles = configuration.keyFiles(of: services)
-    let stored = store.map { path in ["", "-wal", "-shm", "-journal"].map { path + $0 } } ?? []
+    let stored = store.map(StoreLocation.files) ?? []
     others = Set(
       stored + [DataFolderLock.path(in: root)] + keyFiles.values
         + configuration.contentFolders(of: services).filter { !$0.isEmpty }
@@ -223,10 +223,12 @@ struct BackupFiles {
   /// Returns whether a name is that of a file which a process that was killed had begun: its own has the number of the
   /// process in it.
   static func isUnfinished(_ name: String) -> Bool {
-    name.contains(/\.[0-9]+\.part(-journal)?$/)
-      || name.contains(/\.[0-9]+-[0-9]+\.new(-journal)?$/)
-      || name.contains(/^backup\.[0-9]+\.tmp$/)
-      || name.contains(/^restore\.[0-9]+\.sqlite3(-wal|-shm|-journal)?$/)
+    let suffix = /-(journal|wal|shm)$/
+    let database = name.replacing(suffix, with: "")
+    return database.contains(/\.[0-9]+\.part$/)
+      || database.contains(/\.[0-9]+-[0-9]+\.new$/)
+      || database.contains(/^backup\.[0-9]+\.tmp$/)
+      || database.contains(/^restore\.[0-9]+\.sqlite3$/)
   }
 
   private static func isDatabase(_ path: String) -> Bool {

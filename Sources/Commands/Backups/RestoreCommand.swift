@@ -126,8 +126,7 @@ struct RestoreCommand: Command {
     var inTheWay = occupied
     if !isKeysAlone, let store = configuration.server.store.path {
       // A log of another store would be taken for the restored one's.
-      inTheWay += [store, store + "-wal", store + "-shm", store + "-journal"]
-        .filter(DataFolder.exists)
+      inTheWay += StoreLocation.files(of: store).filter(DataFolder.exists)
     }
     guard inTheWay.isEmpty else {
       throw .files(inTheWay, aside: asideFolder(beside: configuration.server.data))
@@ -174,7 +173,7 @@ struct RestoreCommand: Command {
         try backup.restore(to: store, without: tables) { progress.show($0, of: $1) }
       case .postgreSQL(let address):
         let copy = "\(data)/restore.\(getpid()).sqlite3"
-        let names = ["", "-wal", "-shm"].map { copy + $0 }
+        let names = StoreLocation.files(of: copy)
         UnfinishedFiles.add(names)
         defer {
           for name in names { unsafe unlink(name) }

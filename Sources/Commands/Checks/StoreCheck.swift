@@ -54,7 +54,7 @@ enum StoreCheck {
 
   /// Says which of the store's files this user may not write, and what to do; nil if there are none.
   private static func rights(toWrite path: String) -> String? {
-    let files = ["", "-wal", "-shm"].map { path + $0 }.filter(isWriteProtected)
+    let files = StoreLocation.files(of: path).filter(isWriteProtected)
     guard !files.isEmpty else { return nil }
     let user = DataFolder.currentUser
     let list = files.joined(separator: " ")

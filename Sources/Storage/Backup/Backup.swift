@@ -210,7 +210,7 @@ package import Platform
   private static func makeFile(_ path: String, _ body: (DatabaseFile) throws -> Void) throws {
     let path = path.hasPrefix("/") ? path : "./" + path
     let part = "\(path).\(getpid()).part"
-    let names = [part, part + "-journal"]
+    let names = StoreLocation.files(of: part)
     UnfinishedFiles.add(names)
     defer {
       for name in names { unsafe unlink(name) }

@@ -39,7 +39,7 @@ struct DatabaseFile: Sendable {
   private static func make(_ file: Self) throws(StoreError) {
     let number = newFiles.add(1, ordering: .relaxed).newValue
     let temporary = "\(file.name).\(getpid())-\(number).new"
-    defer { for suffix in ["", "-journal"] { unsafe unlink(temporary + suffix) } }
+    defer { for name in StoreLocation.files(of: temporary) { unsafe unlink(name) } }
     let new = try at(temporary)
     // Closed before the file gets its name.
     try SQLiteMigrator.makeTables(SQLiteConnection(new, role: .copier, busyTimeout: .zero))
