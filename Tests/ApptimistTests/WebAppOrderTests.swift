@@ -77,6 +77,22 @@ extension WebAppBrowserTests {
     for text in ["half a letter", "half a card"] { #expect(!stored.contains(text)) }
   }
 
+  /// A page that is loaded anew may still hold the account when the next one begins.
+  @Test func aPageWaitsForTheOneBeforeIt() throws {
+    let site = try Self.site()
+    let anna = try WebAppPerson("anna", at: site)
+    let second = WebAppPerson(
+      name: "anna", browser: try Browser(beside: anna.browser), key: anna.key)
+    try second.browser.open("\(site.address)/siren/service.json")
+    try anna.browser.open("about:blank")
+    try second.run(
+      """
+      navigator.locks.request("apptimist /siren", () => new Promise((leave) => setTimeout(leave, 500)));
+      """)
+    try anna.browser.open("\(site.address)/siren/app/")
+    try anna.wait("document.documentElement.dataset.connection === 'open'")
+  }
+
   /// The page that loses the account begins anew, and leaves nothing behind when it has it again.
   @Test func onePageHasTheAccount() throws {
     let site = try Self.site()

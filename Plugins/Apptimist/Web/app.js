@@ -42,12 +42,13 @@ function view(name) {
 function hold(options) {
   let isHeld = false;
   return new Promise((resolve) => {
-    navigator.locks.request(place, options, async (lock) => {
-      isHeld = Boolean(lock);
-      resolve(isHeld);
-      if (lock) await new Promise(() => {});
+    navigator.locks.request(place, options, () => {
+      isHeld = true;
+      resolve(true);
+      return new Promise(() => {});
     }).catch(() => {
       view("elsewhere");
+      resolve(false);
       if (!isHeld) return;
       // Another page has taken it. Nothing of what lives here may go on beside that page, or store what is old: this one
       // begins anew, and finds the lock taken.
@@ -59,7 +60,7 @@ function hold(options) {
 }
 
 async function begin(options) {
-  if (!await hold(options)) return view("elsewhere");
+  if (!await hold(options)) return;
   let store;
   try { store = await Store.open(place); } catch {
     $("make").hidden = $("paste-link").hidden = true;
@@ -528,4 +529,5 @@ document.addEventListener("visibilitychange", () => {
 });
 $("use-here").onclick = () => begin({ steal: true }).then(() => {});
 
-await begin({ ifAvailable: true });
+// A page that is being left, as when it is loaded anew, holds the lock a moment longer.
+await begin({ signal: AbortSignal.timeout(2000) });
