@@ -25,12 +25,17 @@ with Server(CONFIGURATION, files=files) as server:
         refusal = server.get(LONG).status
     except OSError:
         refusal = 0
-    before = server.cpu
-    try:
-        server.get(COSTLY)
-    except OSError:
-        pass
-    cost = server.cpu - before
+
+    def cost():
+        before = server.cpu
+        try:
+            server.get(COSTLY)
+        except OSError:
+            pass
+        return server.cpu - before
+
+    # The server may do something else meanwhile, but not each time.
+    least = min(cost() for _ in range(3))
     with Canary(server, search) as canary:
         attack_apart([lambda: server.get(LONG)] * 4 + [lambda: server.get(COSTLY)] * 4, 6)
-    verdict("repository_search", canary, refusal=(400, refusal, 414), one_s=(cost, 0.2))
+    verdict("repository_search", canary, refusal=(400, refusal, 414), one_s=(least, 0.2))
