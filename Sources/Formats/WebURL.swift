@@ -48,6 +48,9 @@ package struct WebURL: Sendable, Hashable {
     isOrigin = rest.isEmpty
   }
 
+  /// Returns the port that HTTP and WebSocket use unless another is written (RFC 9110, sections 4.2.1 and 4.2.2).
+  package static func usualPort(isSecure: Bool) -> UInt16 { isSecure ? 443 : 80 }
+
   private static func part(_ part: CURLUPart, of handle: OpaquePointer) -> String? {
     var text: UnsafeMutablePointer<CChar>?
     guard unsafe curl_url_get(handle, part, &text, 0) == CURLUE_OK, let text = unsafe text else {

@@ -143,7 +143,7 @@ public struct WebSocketURL: Sendable, Hashable {
     }
     isSecure = url.scheme == "wss"
     host = url.host.hasPrefix("[") ? String(url.host.dropFirst().dropLast()) : url.host
-    port = url.port ?? (isSecure ? 443 : 80)
+    port = url.port ?? WebURL.usualPort(isSecure: isSecure)
     path = url.path
     query = url.query
   }
@@ -151,8 +151,7 @@ public struct WebSocketURL: Sendable, Hashable {
   /// The value of `Host`: the port is left out where it is the scheme's.
   package var authority: String {
     let name = host.contains(":") ? "[\(host)]" : host
-    let usualPort: UInt16 = isSecure ? 443 : 80
-    return port == usualPort ? name : "\(name):\(port)"
+    return port == WebURL.usualPort(isSecure: isSecure) ? name : "\(name):\(port)"
   }
 
   /// The target of the request line: path and query.

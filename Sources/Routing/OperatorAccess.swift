@@ -77,7 +77,9 @@ struct Host {
   var isLoopback: Bool { isLocalhost || address?.isLoopback == true }
 
   /// Returns the port, which is that of the scheme if none is written.
-  func port(isSecure: Bool) -> UInt16 { written.map { UInt16($0) ?? 0 } ?? (isSecure ? 443 : 80) }
+  func port(isSecure: Bool) -> UInt16 {
+    written.map { UInt16($0) ?? 0 } ?? WebURL.usualPort(isSecure: isSecure)
+  }
 }
 
 /// The proxies whose header fields about the origin of a request are believed.

@@ -59,8 +59,6 @@ struct OriginPolicy: Sendable {
 
 /// The origin of a page (RFC 6454): scheme, host and port.
 struct WebOrigin: Hashable, Sendable, CustomStringConvertible {
-  private static let ports: [String: UInt16] = ["http": 80, "https": 443]
-
   private let scheme: String
   /// The scheme's own port.
   private let ownPort: UInt16
@@ -71,11 +69,9 @@ struct WebOrigin: Hashable, Sendable, CustomStringConvertible {
   ///
   /// - Returns: nil for anything else, such as `null`.
   init?(_ text: String) {
-    guard let url = WebURL(text, schemes: Set(Self.ports.keys)), url.isOrigin,
-      let ownPort = Self.ports[url.scheme]
-    else { return nil }
+    guard let url = WebURL(text, schemes: ["http", "https"]), url.isOrigin else { return nil }
     scheme = url.scheme
-    self.ownPort = ownPort
+    ownPort = WebURL.usualPort(isSecure: scheme == "https")
     authority = HostAndPort(url, ownPort: ownPort)
   }
 

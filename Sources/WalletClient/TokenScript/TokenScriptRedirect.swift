@@ -42,7 +42,7 @@ enum TokenScriptRedirect: Equatable {
 
   /// The scheme, the host and the port of a URL.
   private static func origin(_ url: WebURL) -> String {
-    let port = url.port ?? (url.scheme == "https" ? 443 : 80)
+    let port = url.port ?? WebURL.usualPort(isSecure: url.scheme == "https")
     return "\(url.scheme)://\(url.host):\(port)"
   }
 
