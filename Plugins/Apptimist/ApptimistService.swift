@@ -231,7 +231,7 @@ extension ApptimistService: InvitingService {
   ) async throws -> String? {
     let store = ApptimistStore(store: context.store, limits: configuration.store)
     try await store.addInvitation(
-      InvitationHash(ofToken: [UInt8](invitation.token.utf8)), uid: invitation.uid,
+      InvitationHash(ofToken: invitation.token.utf8), uid: invitation.uid,
       uses: invitation.uses, expires: invitation.expires)
     return configuration.identity == .invite
       ? nil : "not needed at the moment: identity is \(configuration.identity.rawValue)"

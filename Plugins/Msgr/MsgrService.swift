@@ -140,7 +140,7 @@ extension MsgrService: InvitingService {
   ) async throws -> String? {
     let store = MsgrStore(context, configuration)
     try await store.addInvitation(
-      InvitationHash(ofToken: invitation.token), uses: invitation.uses,
+      InvitationHash(ofToken: invitation.token.utf8), uses: invitation.uses,
       expires: invitation.expires)
     return configuration.signup == .invite
       ? nil : "not needed at the moment: signup is \(configuration.signup.rawValue)"

@@ -1,7 +1,6 @@
-internal import Cryptography
 package import Configuration
 package import Observability
-package import Platform
+internal import Platform
 package import Routing
 package import Storage
 
@@ -160,54 +159,6 @@ package struct ServiceExample: Sendable, Equatable {
   }
 }
 
-/// A service that may ask for an invitation when an account is made.
-package protocol InvitingService: Service {
-  /// True if an invitation can be for one user only, whom the service knows by a uid before there is an account.
-  static var knowsUIDs: Bool { get }
-
-  /// Keeps an invitation, of whose token only a hash is stored.
-  ///
-  /// - Returns: what the operator should know, such as that no invitation is needed at the moment.
-  /// - Throws: the store's error.
-  static func add(
-    _ invitation: Invitation, _ context: ServiceContext, _ configuration: Configuration
-  ) async throws -> String?
-
-  /// Lists the invitations that are good, the next to expire first.
-  static func invitations(
-    _ context: ServiceContext, _ configuration: Configuration
-  ) async throws -> [InvitationSummary]
-
-  /// Revokes the invitations whose hash begins with an identifier of ``InvitationSummary``.
-  ///
-  /// - Returns: whether there was one.
-  static func revokeInvitation(
-    _ id: String, _ context: ServiceContext, _ configuration: Configuration
-  ) async throws -> Bool
-}
-
-/// An invitation as operators see it. Only the person to whom it was given has its token.
-package struct InvitationSummary: Sendable, Encodable {
-  /// The number of hexadecimal digits of ``id``.
-  package static let idLength = 16
-
-  /// The first digits of the token's hash.
-  package let id: String
-  /// The number of accounts that can still be made with it.
-  package let uses: Int
-  /// The moment at which it expires, as RFC 3339 writes it.
-  package let expires: String
-  /// The only user that it is for, or nil for any.
-  package let uid: String?
-
-  package init(hash: [UInt8], uses: Int, expires: Timestamp, uid: String? = nil) {
-    id = String(Hex.encode(hash).prefix(Self.idLength))
-    self.uses = uses
-    self.expires = expires.description
-    self.uid = uid
-  }
-}
-
 /// A service that stores what belongs to persons, all of which can be deleted at once.
 package protocol Erasing: Service {
   /// Deletes everything that belongs to a person.
@@ -231,31 +182,6 @@ package struct ErasedPart: Sendable, Encodable, Equatable {
   package init(_ kind: String, _ count: Int) {
     self.kind = kind
     self.count = count
-  }
-}
-
-/// An invitation to make an account.
-package struct Invitation: Sendable {
-  /// The token that is shown instead of the operator's word.
-  package let token: String
-  /// The only user that it is for, or nil for any.
-  package let uid: String?
-  /// The number of accounts that can be made with it.
-  package let uses: Int
-  /// The moment at which it expires.
-  package let expires: Timestamp
-
-  /// Makes an invitation.
-  ///
-  /// - Parameters:
-  ///   - uid: the only user that it is for, or nil for any.
-  ///   - uses: the number of accounts that can be made with it.
-  ///   - expires: the moment at which it expires.
-  package init(token: String, uid: String?, uses: Int, expires: Timestamp) {
-    self.token = token
-    self.uid = uid
-    self.uses = uses
-    self.expires = expires
   }
 }
 

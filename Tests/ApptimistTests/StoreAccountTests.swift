@@ -1,6 +1,7 @@
 internal import ApptimistProtocol
 internal import Cryptography
 internal import Observability
+internal import ServiceKit
 internal import Storage
 internal import TestSupport
 internal import Testing

@@ -2,6 +2,7 @@ internal import ApptimistProtocol
 internal import Cryptography
 internal import Foundation
 internal import Observability
+internal import ServiceKit
 internal import Storage
 internal import TestSupport
 internal import Testing

@@ -1,5 +1,6 @@
 internal import ApptimistProtocol
 internal import Cryptography
+internal import ServiceKit
 internal import Storage
 internal import TestSupport
 internal import Testing

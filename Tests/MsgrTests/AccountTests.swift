@@ -1,5 +1,6 @@
 internal import Foundation
 internal import HTTPProtocol
+internal import ServiceKit
 internal import Storage
 internal import TestSupport
 internal import Testing
@@ -47,7 +48,7 @@ internal import Platform
     let fixture = try await Fixture("signup = \"invite\"\n")
     let store = fixture.service.service.store
     let end = fixture.clock.now + .seconds(3600)
-    try await store.addInvitation(InvitationHash(ofToken: "come in"), uses: 2, expires: end)
+    try await store.addInvitation(InvitationHash(ofToken: "come in".utf8), uses: 2, expires: end)
     #expect(try await register(fixture, "anna").object["code"] as? String == "invitation")
     let refused = try await register(fixture, "anna", invitation: "let me in")
     #expect(refused.status == 403)
@@ -63,7 +64,7 @@ internal import Platform
     #expect(again.object["error"] as? String == refused.object["error"] as? String)
     #expect(try await register(fixture, "bert", invitation: "come in").status == 200)
     #expect(try await register(fixture, "cleo", invitation: "come in").status == 403)
-    try await store.addInvitation(InvitationHash(ofToken: "later"), uses: 1, expires: end)
+    try await store.addInvitation(InvitationHash(ofToken: "later".utf8), uses: 1, expires: end)
     fixture.clock.advance(by: .seconds(3601))
     #expect(try await register(fixture, "cleo", invitation: "later").status == 403)
   }
@@ -74,7 +75,7 @@ internal import Platform
       "signup = \"\(signup)\"\nregistrations_burst = 5\nregistrations_per_minute = 5\n")
     let store = fixture.service.service.store
     try await store.addInvitation(
-      InvitationHash(ofToken: "come in"), uses: 9, expires: fixture.clock.now + .seconds(3600))
+      InvitationHash(ofToken: "come in".utf8), uses: 9, expires: fixture.clock.now + .seconds(3600))
     #expect(try await register(fixture, "anna", invitation: "come in").status == 200)
     for _ in 0..<4 {
       #expect(try await register(fixture, "anna", invitation: "come in").status == 403)

@@ -270,7 +270,7 @@ internal import Testing
     let fixture = try await Fixture()
     for name in ["anna", "bert"] { try await fixture.register(name) }
     let id = try #require(try await fixture.send("m", from: "anna", to: "bert").id)
-    func seen() async throws -> MessageID? {
+    func seen() async throws -> MsgrMessageID? {
       try await fixture.store.read { snapshot in
         try snapshot.one("SELECT seen_id FROM msgr_users WHERE username = 'bert'") { try $0[0] }
       }

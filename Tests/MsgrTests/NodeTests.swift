@@ -74,10 +74,10 @@ internal import Platform
         try await fixture.send("re: \(number)", from: "anna", to: "bert", as: "client-\(number)")
       }
       let store = fixture.service.service.store
-      var places = [(user: UserName(stored: "carl"), position: MessageID.last)]
-      var expected: [Message: MessageID] = [:]
+      var places = [(user: UserName(stored: "carl"), position: MsgrMessageID.last)]
+      var expected: [Message: MsgrMessageID] = [:]
       for name in ["anna", "bert"].map(UserName.init(stored:)) {
-        var last = MessageID.zero
+        var last = MsgrMessageID.zero
         for message in try await store.log(of: name, after: .zero).entries {
           expected[message] = last
           places.append((name, message.id))
@@ -308,7 +308,7 @@ internal import Platform
     }
     for message in [
       .ended(tokens), .ended([]),
-      .read(upTo: MessageID(rawValue: 0x18c), on: DeviceID(stored: "stream:x/änna b")),
+      .read(upTo: MsgrMessageID(rawValue: 0x18c), on: DeviceID(stored: "stream:x/änna b")),
       .read(upTo: .last, on: nil),
       .failure(place: "2001:db8::/48", isFamiliar: true),
       .failure(place: "", isFamiliar: false),
@@ -348,7 +348,7 @@ internal import Platform
       let fixture = nodes[0].fixture
       let stream = try nodes[0].stream(try await fixture.register("anna"))
       let link = fixture.service.service.link
-      for position in [MessageID.last, MessageID(rawValue: .max - 1)] {
+      for position in [MsgrMessageID.last, MsgrMessageID(rawValue: .max - 1)] {
         fixture.service.service.hub.publish([(UserName(stored: "anna"), .rumor(upTo: position))])
       }
       try await link.poll()

@@ -11,11 +11,11 @@ internal import Platform
 
 /// The devices that stream, each with the message after which the stream began.
 final class Streams: Sendable {
-  private let starts = Lock<[DeviceID: MessageID]>([:])
+  private let starts = Lock<[DeviceID: MsgrMessageID]>([:])
 
-  func set(_ new: [DeviceID: MessageID]) { starts.withLock { $0 = new } }
+  func set(_ new: [DeviceID: MsgrMessageID]) { starts.withLock { $0 = new } }
 
-  var all: [(device: DeviceID, start: MessageID)] {
+  var all: [(device: DeviceID, start: MsgrMessageID)] {
     starts.withLock { $0.map { ($0.key, $0.value) } }
   }
 }
@@ -76,7 +76,7 @@ struct PushFixture: Sendable {
   func send(
     _ text: String = "hello", from sender: String = "anna", to recipient: String,
     isAddRequest: Bool = false, streaming: Bool = false
-  ) async throws -> MessageID {
+  ) async throws -> MsgrMessageID {
     let text = try MessageText(text)
     let sender = try Self.name(sender)
     let recipient = try Self.name(recipient)
@@ -158,7 +158,7 @@ struct PushFixture: Sendable {
     isDeclarative: Bool = false
   ) throws -> LeasedPush {
     let message = PushedMessage(
-      id: MessageID(rawValue: 0x18c), sender: UserName(stored: sender),
+      id: MsgrMessageID(rawValue: 0x18c), sender: UserName(stored: sender),
       text: try MessageText(text), created: Timestamp(milliseconds: 0),
       isAddRequest: isAddRequest, badge: badge, isDeclarative: isDeclarative, parts: parts)
     return LeasedPush(

@@ -190,7 +190,7 @@ struct PushOutboxStoreTests {
       hash: TokenHash(digest: SHA256.hash([1])), name: try PushFixture.name("cleo"), device: device)
     let progress = MessageStreamProgress(start: .zero, sent: first, confirmed: first)
     /// Completes what a stream leaves, while another stream of the device brings what comes after a message.
-    func recordProgress(releasedTo released: MessageID?) async throws {
+    func recordProgress(releasedTo released: MsgrMessageID?) async throws {
       fixture.streams.set(released.map { [device: $0] } ?? [:])
       try await fixture.store.recordProgress(progress, of: token, ending: released.map { _ in 1 })
     }

@@ -34,7 +34,7 @@ internal import Testing
     return facts
   }
 
-  private func ids(_ plan: SendPlan) -> [MessageID?] {
+  private func ids(_ plan: SendPlan) -> [MsgrMessageID?] {
     plan.outcomes.map { outcome in
       if case .sent(let receipt) = outcome { receipt.id } else { nil }
     }
@@ -42,10 +42,10 @@ internal import Testing
 
   @Test func identifiersRiseWithinABatchAndTheCountersWithThem() throws {
     let batch = SendBatch([try post("1"), try post("2"), try post("3", to: "cleo")])
-    let last = MessageID(earliestAt: Self.now + .seconds(60))
+    let last = MsgrMessageID(earliestAt: Self.now + .seconds(60))
     let facts = facts(batch, ["bert": SendFacts.Account(messages: 1, unread: 1, last: last)])
     let plan = plan(batch, facts, now: Self.now, Self.limits)
-    #expect(ids(plan) == [last.next, last.next.next, MessageID(earliestAt: Self.now)])
+    #expect(ids(plan) == [last.next, last.next.next, MsgrMessageID(earliestAt: Self.now)])
     let bert = try #require(plan.accounts.first { $0.name.text == "bert" })
     #expect(
       bert.counters == SendFacts.Account(messages: 3, unread: 3, last: last.next.next))
@@ -71,7 +71,7 @@ internal import Testing
     facts = self.facts(single, ["bert": SendFacts.Account(messages: 3, unread: 2)])
     facts.fullInbox = .settled(hasRoom: false)
     let refused = plan(single, facts, now: Self.now, Self.limits)
-    #expect(ids(refused) == [MessageID(earliestAt: Self.now)])
+    #expect(ids(refused) == [MsgrMessageID(earliestAt: Self.now)])
     #expect(refused.inbox.isEmpty && refused.accounts.map(\.counters.messages) == [3])
   }
 
@@ -98,7 +98,9 @@ internal import Testing
     let plan = plan(batch, facts, now: Self.now, Self.limits)
     #expect(plan.inbox.isEmpty && plan.pushes.isEmpty)
     #expect(
-      plan.accounts.map(\.counters) == [SendFacts.Account(last: MessageID(earliestAt: Self.now))])
+      plan.accounts.map(\.counters) == [
+        SendFacts.Account(last: MsgrMessageID(earliestAt: Self.now))
+      ])
   }
 
   @Test func pushesAreInTheOrderOfTheirDevices() throws {
@@ -122,7 +124,7 @@ internal import Testing
     func share(_ owner: String, _ site: String, _ count: Int, known: Bool = false) -> InboxShare {
       InboxShare(
         owner: owner, site: site, isKnown: known, messages: count,
-        oldest: MessageID(rawValue: Int64(owner.utf8.first ?? 0)))
+        oldest: MsgrMessageID(rawValue: Int64(owner.utf8.first ?? 0)))
     }
     let strangers = [share("a", "s", 2), share("b", "s", 2), share("c", "t", 3)]
     // A site's accounts count together.

@@ -116,15 +116,16 @@ internal import Platform
   }
 
   @Test func identifiers() throws {
-    #expect(try MessageID("00000000000000ff", in: .since).rawValue == 255)
-    #expect(MessageID(rawValue: 255).text == "00000000000000ff")
+    #expect(try MsgrMessageID("00000000000000ff", in: .since).rawValue == 255)
+    #expect(MsgrMessageID(rawValue: 255).text == "00000000000000ff")
     #expect(
-      MessageID(earliestAt: Timestamp(milliseconds: 1_800_000_000_000)).text == "01a3185c50000000")
-    #expect(try MessageID("ffffffffffffffff", in: .since).rawValue == .max)
+      MsgrMessageID(earliestAt: Timestamp(milliseconds: 1_800_000_000_000)).text
+        == "01a3185c50000000")
+    #expect(try MsgrMessageID("ffffffffffffffff", in: .since).rawValue == .max)
     for text in [
       "", "ff", "00000000000000FF", "00000000000000fg", "+000000000000001", " 00000000000000f",
     ] {
-      #expect(throws: FieldError.self) { try MessageID(text, in: .since) }
+      #expect(throws: FieldError.self) { try MsgrMessageID(text, in: .since) }
     }
   }
 

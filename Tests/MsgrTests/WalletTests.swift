@@ -3,6 +3,7 @@ internal import Ethereum
 internal import Foundation
 internal import HTTPProtocol
 internal import Observability
+internal import ServiceKit
 internal import TestSupport
 internal import Testing
 internal import Platform
@@ -230,7 +231,7 @@ internal import Platform
     let wallet = try Wallet(5)
     let store = fixture.service.service.store
     try await store.addInvitation(
-      InvitationHash(ofToken: "come in"), uses: 1, expires: fixture.clock.now + .seconds(3600))
+      InvitationHash(ofToken: "come in".utf8), uses: 1, expires: fixture.clock.now + .seconds(3600))
     let made = try await wallet.login(at: fixture, as: "anna", ["Invitation": "come in"])
     let token = try #require(made.object["Token"] as? String)
     try await store.remove(try UserName("anna", in: .username))
@@ -316,7 +317,7 @@ internal import Platform
     let fixture = try await Fixture(Self.toml + "signup = \"invite\"\n")
     let store = fixture.service.service.store
     try await store.addInvitation(
-      InvitationHash(ofToken: "come in"), uses: 1, expires: fixture.clock.now + .seconds(3600))
+      InvitationHash(ofToken: "come in".utf8), uses: 1, expires: fixture.clock.now + .seconds(3600))
     #expect(try await wallet.login(at: fixture, as: "anna").status == 403)
     #expect(
       try await wallet.login(at: fixture, as: "anna", ["Invitation": "let me in"]).status == 403)

@@ -1,5 +1,6 @@
 internal import Ethereum
 internal import Platform
+internal import ServiceKit
 
 /// Decides who may make an account.
 enum IdentityProvider: Sendable {

@@ -1,6 +1,7 @@
 internal import ApptimistProtocol
 internal import Cryptography
 internal import Platform
+internal import ServiceKit
 internal import Storage
 
 /// The kinds of signatures for a uid that the service has seen.

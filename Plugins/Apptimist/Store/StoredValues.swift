@@ -104,14 +104,3 @@ struct EphemeralKeyHash: FixedBytes, DatabaseValueConvertible {
     }
   }
 }
-
-/// The hash of an invitation's token. A token has too many values to be guessed, so the hash needs no
-/// salt.
-struct InvitationHash: FixedBytes, DatabaseValueConvertible {
-  private var digest = SHA256.Digest()
-
-  init() {}
-
-  /// Hashes a token.
-  init(ofToken token: [UInt8]) { digest = SHA256.hash(token) }
-}

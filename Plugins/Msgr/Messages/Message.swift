@@ -5,7 +5,7 @@ internal import Platform
 /// A message in its recipient's inbox, or its sender's own copy.
 struct Message: Hashable, Sendable {
   /// The identifier, which is also a position in the inbox.
-  let id: MessageID
+  let id: MsgrMessageID
   /// The user who sent the message.
   let sender: UserName
   /// The user whom the message was sent to, or nil where that is plain.
@@ -28,7 +28,7 @@ struct Message: Hashable, Sendable {
 
 extension Message {
   /// Makes the own copy of a message that a user sends.
-  init(ownCopy draft: Draft, of sender: Caller, id: MessageID, time: Timestamp) {
+  init(ownCopy draft: Draft, of sender: Caller, id: MsgrMessageID, time: Timestamp) {
     self.init(
       id: id, sender: sender.name, recipient: draft.recipient, text: draft.text, time: time,
       isAddRequest: false, clientID: draft.clientID, origin: sender.device)
@@ -84,7 +84,7 @@ extension Draft {
 ///
 /// The upper 48 bits are milliseconds since 1970, so that identifiers go on rising after an older backup of the
 /// database is restored.
-struct MessageID: Hashable, Sendable, RawRepresentable {
+struct MsgrMessageID: Hashable, Sendable, RawRepresentable {
   /// The number, which is not negative.
   let rawValue: Int64
 
@@ -98,12 +98,12 @@ struct MessageID: Hashable, Sendable, RawRepresentable {
   }
 
   /// The position before all messages.
-  static let zero = MessageID(rawValue: 0)
+  static let zero = MsgrMessageID(rawValue: 0)
   /// The position after all messages.
-  static let last = MessageID(rawValue: .max)
+  static let last = MsgrMessageID(rawValue: .max)
 
   /// The identifier right above this one; the last one has none.
-  var next: MessageID { MessageID(rawValue: rawValue == .max ? .max : rawValue + 1) }
+  var next: MsgrMessageID { MsgrMessageID(rawValue: rawValue == .max ? .max : rawValue + 1) }
 
   /// Reads 16 lower-case hexadecimal digits.
   ///
@@ -127,9 +127,9 @@ struct MessageID: Hashable, Sendable, RawRepresentable {
   }
 }
 
-extension MessageID: Comparable {
+extension MsgrMessageID: Comparable {
   /// Compares two identifiers in the order in which they were made.
-  static func < (left: MessageID, right: MessageID) -> Bool {
+  static func < (left: MsgrMessageID, right: MsgrMessageID) -> Bool {
     left.rawValue < right.rawValue
   }
 }

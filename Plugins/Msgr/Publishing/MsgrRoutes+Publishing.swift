@@ -240,7 +240,7 @@ struct BasicCredentials: Sendable {
 
 /// The response to a publication.
 struct PublishedAnswer: Sendable {
-  let id: MessageID
+  let id: MsgrMessageID
   let notes: [String]
 
   var json: [UInt8] {

@@ -244,7 +244,7 @@ extension MsgrStore {
 
 /// The identifiers of a published message: in the first inbox, and for Gotify's clients there.
 struct PublishedID: Hashable, Sendable {
-  let id: MessageID
+  let id: MsgrMessageID
   let number: Int64
   /// The time of the message; nil at a retry, for which it isn't kept.
   let time: Timestamp?
@@ -261,7 +261,7 @@ struct PublishedID: Hashable, Sendable {
   /// Reads stored bytes.
   init(bytes: [UInt8]) {
     let numbers = String(decoding: bytes, as: UTF8.self).split(separator: " ").map { Int64($0) }
-    id = MessageID(rawValue: numbers.first.flatMap(\.self) ?? 0)
+    id = MsgrMessageID(rawValue: numbers.first.flatMap(\.self) ?? 0)
     number = numbers.last.flatMap(\.self) ?? 0
     time = nil
   }

@@ -6,7 +6,7 @@ internal import Storage
 
 /// A message as the outbox has it: it is pushed even if the inbox has dropped it.
 struct PushedMessage: Sendable {
-  let id: MessageID
+  let id: MsgrMessageID
   let sender: UserName
   let text: MessageText
   let created: Timestamp
@@ -72,7 +72,7 @@ extension PushedMessage {
   /// Reads the content of a push; nil if it is none of this service's.
   init?(_ push: LeasedPush) {
     guard let content = JSONValue(parsing: push.content),
-      let id = content["Id"]?.string.flatMap({ try? MessageID($0, in: .id) }),
+      let id = content["Id"]?.string.flatMap({ try? MsgrMessageID($0, in: .id) }),
       let badge = content["Badge"]?.integer, let sender = content["UserFrom"]?.string,
       let text = content["Message"]?.string
     else { return nil }

@@ -229,8 +229,8 @@ extension FieldValues {
   }
 
   /// Returns the position in the inbox to read after, which is the start if none is given.
-  func since() throws(FieldError) -> MessageID {
-    has(.since) ? try MessageID(try text(.since), in: .since) : .zero
+  func since() throws(FieldError) -> MsgrMessageID {
+    has(.since) ? try MsgrMessageID(try text(.since), in: .since) : .zero
   }
 }
 

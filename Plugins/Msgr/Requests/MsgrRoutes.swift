@@ -4,6 +4,7 @@ internal import HTTPProtocol
 internal import Push
 internal import Routing
 internal import Platform
+internal import ServiceKit
 internal import Storage
 
 /// The requests of the service: each reads its fields, calls the service, and writes the response.
@@ -98,7 +99,7 @@ struct MsgrRoutes: Sendable {
 
   /// Returns the response to a login, with what a device that streams needs to tell new messages from those that were read.
   static func response(
-    to login: DeviceLogin, _ members: [String: String], seen: MessageID
+    to login: DeviceLogin, _ members: [String: String], seen: MsgrMessageID
   ) -> [String: String] {
     // A phone shows what is pushed to it, and clients of the old protocol expect no other members.
     guard !login.device.isPushable else { return members }
@@ -180,7 +181,7 @@ struct MsgrRoutes: Sendable {
     registerFields("/read", on: &router) { call in
       let fields = call.fields
       try await service.read(
-        from: try fields.sender(.with), upTo: try MessageID(try fields.text(.id), in: .id),
+        from: try fields.sender(.with), upTo: try MsgrMessageID(try fields.text(.id), in: .id),
         by: try call.credentials())
       return EmptyResponse()
     }
@@ -201,7 +202,7 @@ struct MsgrRoutes: Sendable {
     let fields = call.fields
     let credentials = try call.credentials()
     let position =
-      fields.has(.before) ? try MessageID(try fields.text(.before), in: .before) : .last
+      fields.has(.before) ? try MsgrMessageID(try fields.text(.before), in: .before) : .last
     let count = try fields.number(.limit, in: Self.historyCounts) ?? Self.defaultHistoryCount
     if fields.has(.topic), topics.isOn {
       return try await authenticator.perform(as: credentials) { caller in
@@ -364,7 +365,7 @@ struct FieldRequest: Sendable {
 
   /// Returns the invitation, if there is one.
   func invitation() throws(FieldError) -> InvitationHash? {
-    fields.has(.invitation) ? InvitationHash(ofToken: try fields.text(.invitation)) : nil
+    fields.has(.invitation) ? InvitationHash(ofToken: try fields.text(.invitation).utf8) : nil
   }
 }
 

@@ -7,7 +7,7 @@ struct InboxShare: Sendable, Equatable {
   let isKnown: Bool
   let messages: Int
   /// The oldest of the messages.
-  let oldest: MessageID
+  let oldest: MsgrMessageID
 }
 
 /// Decides which message goes first when an inbox is full.
@@ -20,7 +20,7 @@ enum InboxEviction {
   ///   - shares: what each account has in the inbox.
   ///   - isKnown: whether the user knows the sender of the message that needs room.
   /// - Returns: nil if none may go.
-  static func leastWanted(_ shares: [InboxShare], forKnown isKnown: Bool) -> MessageID? {
+  static func leastWanted(_ shares: [InboxShare], forKnown isKnown: Bool) -> MsgrMessageID? {
     let strangers = shares.filter { !$0.isKnown }
     guard !strangers.isEmpty else { return isKnown ? largest(shares)?.oldest : nil }
     let sites = Dictionary(grouping: strangers, by: \.site).map { site, shares in

@@ -49,7 +49,7 @@ extension InboxPost {
 
 /// The result of sending a message.
 struct SendReceipt: Sendable {
-  let id: MessageID
+  let id: MsgrMessageID
   /// True if the message was stored, which it is not if the recipient blocks the sender.
   var isStored: Bool
   /// The entries that were written into users' logs, for their streams.
@@ -61,7 +61,7 @@ struct SendReceipt: Sendable {
   /// The number of pushes that went because too many waited.
   var droppedPushes = 0
   /// The identifier of the sender's own copy, if there is one.
-  var own: MessageID?
+  var own: MsgrMessageID?
   /// The number by which Gotify's clients know the message.
   var number: Int64?
 }
@@ -70,7 +70,7 @@ struct SendReceipt: Sendable {
 struct LogEntry: Sendable {
   let user: UserName
   /// The last identifier of the log before.
-  let predecessor: MessageID
+  let predecessor: MsgrMessageID
   let message: Message
   /// The nodes that have streams of the user, if several share the store.
   let nodes: [NodeID]

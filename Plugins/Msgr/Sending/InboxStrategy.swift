@@ -3,7 +3,7 @@ internal import Storage
 /// The devices of a user that have streams.
 struct StreamingDevices: Sendable {
   /// The message after which the streams of each device bring everything.
-  var starts: [DeviceID: MessageID] = [:]
+  var starts: [DeviceID: MsgrMessageID] = [:]
   /// The nodes that have the streams, if several share the store.
   var nodes: Set<NodeID> = []
 }
@@ -28,14 +28,15 @@ protocol InboxStrategy: Sendable {
 
   /// Records a stream of this node, before it brings messages.
   func begin(
-    _ stream: Int64, of token: BoundToken, after start: MessageID,
+    _ stream: Int64, of token: BoundToken, after start: MsgrMessageID,
     _ transaction: borrowing Transaction) throws
 
   /// Forgets a stream of this node, after its last message.
   func end(_ stream: Int64, _ transaction: borrowing Transaction) throws
 
   /// Returns the message after which the streams of a token's device bring everything, or nil if it has none.
-  func firstStart(of token: BoundToken, _ transaction: borrowing Transaction) throws -> MessageID?
+  func firstStart(of token: BoundToken, _ transaction: borrowing Transaction) throws
+    -> MsgrMessageID?
 }
 
 /// A store that is this process's alone, whose writer runs one transaction after the other.
@@ -44,7 +45,7 @@ protocol InboxStrategy: Sendable {
 /// makes the pushes due that it leaves.
 struct LocalInboxStrategy: InboxStrategy {
   /// Returns the devices of a user's streams, each with the message after which the stream began.
-  var streams: @Sendable (UserName) -> [(device: DeviceID, start: MessageID)] = { _ in [] }
+  var streams: @Sendable (UserName) -> [(device: DeviceID, start: MsgrMessageID)] = { _ in [] }
 
   func lock(_ names: [UserName], _ transaction: borrowing Transaction) {}
 
@@ -59,13 +60,13 @@ struct LocalInboxStrategy: InboxStrategy {
   func nodes(of name: UserName, _ transaction: borrowing Transaction) -> [NodeID] { [] }
 
   func begin(
-    _ stream: Int64, of token: BoundToken, after start: MessageID,
+    _ stream: Int64, of token: BoundToken, after start: MsgrMessageID,
     _ transaction: borrowing Transaction
   ) {}
 
   func end(_ stream: Int64, _ transaction: borrowing Transaction) {}
 
-  func firstStart(of token: BoundToken, _ transaction: borrowing Transaction) -> MessageID? {
+  func firstStart(of token: BoundToken, _ transaction: borrowing Transaction) -> MsgrMessageID? {
     streams(of: token.name, transaction).starts[token.device]
   }
 }
@@ -104,7 +105,7 @@ struct SharedInboxStrategy: InboxStrategy {
       """, name
     ) { row in
       let device: DeviceID = try row[0]
-      let start: MessageID = try row[1]
+      let start: MsgrMessageID = try row[1]
       streams.starts[device] = min(streams.starts[device] ?? start, start)
       streams.nodes.insert(try row[2])
     }
@@ -122,7 +123,7 @@ struct SharedInboxStrategy: InboxStrategy {
   /// A sender waits for this, and then finds the stream: a message is read when the stream begins, or the stream is
   /// notified of it.
   func begin(
-    _ stream: Int64, of token: BoundToken, after start: MessageID,
+    _ stream: Int64, of token: BoundToken, after start: MsgrMessageID,
     _ transaction: borrowing Transaction
   ) throws {
     try lock([token.name], transaction)
@@ -138,9 +139,11 @@ struct SharedInboxStrategy: InboxStrategy {
     try transaction.execute("DELETE FROM msgr_streams WHERE node = ? AND number = ?", node, stream)
   }
 
-  func firstStart(of token: BoundToken, _ transaction: borrowing Transaction) throws -> MessageID? {
+  func firstStart(of token: BoundToken, _ transaction: borrowing Transaction) throws
+    -> MsgrMessageID?
+  {
     try transaction.one("SELECT min(start) FROM msgr_streams WHERE device_id = ?", token.device) {
-      try $0[0] as MessageID?
+      try $0[0] as MsgrMessageID?
     } ?? nil
   }
 }

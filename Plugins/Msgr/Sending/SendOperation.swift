@@ -79,7 +79,7 @@ private struct SendReading {
 
   private struct DeviceRow {
     let device: PushedDevice?
-    let start: MessageID?
+    let start: MsgrMessageID?
     let nodes: [NodeID]
   }
 

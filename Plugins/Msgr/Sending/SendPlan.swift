@@ -39,7 +39,7 @@ struct SendFacts: Sendable {
   struct Account: Sendable, Equatable {
     var messages = 0
     var unread = 0
-    var last = MessageID.zero
+    var last = MsgrMessageID.zero
     var sent = 0
     var named = 0
     var number: Int64 = 0
@@ -49,14 +49,14 @@ struct SendFacts: Sendable {
   struct Device: Sendable {
     let device: PushedDevice
     /// The message after which its streams bring everything; nil if it has none.
-    let start: MessageID?
+    let start: MsgrMessageID?
   }
 
   /// A message that was sent before under the same name.
   struct EarlierSend: Sendable {
     let digest: [UInt8]
-    let id: MessageID
-    let own: MessageID?
+    let id: MsgrMessageID
+    let own: MsgrMessageID?
   }
 
   /// The facts about one message.
@@ -144,8 +144,8 @@ struct SendPlan: Sendable {
     let clientID: ClientID
     let number: Int
     let digest: [UInt8]
-    let id: MessageID
-    let own: MessageID?
+    let id: MsgrMessageID
+    let own: MsgrMessageID?
   }
 
   /// What became of the pushes as they were queued.
@@ -241,7 +241,7 @@ private struct SendPlanner {
   private let facts: SendFacts
   private let now: Timestamp
   private let limits: SendLimits
-  private let earliest: MessageID
+  private let earliest: MsgrMessageID
   private var accounts: [SendFacts.Account?]
   /// The inboxes that the next messages can't go into before a former one has been sent by itself.
   private var closed: Set<Int> = []
@@ -255,7 +255,7 @@ private struct SendPlanner {
     self.facts = facts
     self.now = now
     self.limits = limits
-    earliest = MessageID(earliestAt: now)
+    earliest = MsgrMessageID(earliestAt: now)
     accounts = facts.accounts
   }
 

@@ -1,6 +1,7 @@
 internal import Ethereum
 internal import Formats
 internal import Platform
+internal import ServiceKit
 
 extension MessageService {
   /// Makes an account and binds the device.

@@ -213,7 +213,7 @@ final class MessageService: Sendable {
   }
 
   /// Records that the caller has read everything from another user up to a message, and notifies the caller's other streams.
-  func read(from sender: UserName, upTo last: MessageID, by credentials: RequestCredentials)
+  func read(from sender: UserName, upTo last: MsgrMessageID, by credentials: RequestCredentials)
     async throws
   {
     try await authenticator.perform(as: credentials) { caller in

@@ -1,4 +1,5 @@
 internal import Cryptography
+internal import ServiceKit
 internal import Storage
 internal import Platform
 
@@ -16,7 +17,7 @@ struct StoredLogin: Sendable {
   /// The tokens that end with it.
   let ended: [BoundToken]
   /// Up to where the user has read before.
-  let seen: MessageID
+  let seen: MsgrMessageID
 }
 
 /// An account in the operator's list.

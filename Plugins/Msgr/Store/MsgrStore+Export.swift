@@ -189,7 +189,7 @@ private actor Export {
 
   /// The part that comes next.
   private enum Part {
-    case messages(after: MessageID)
+    case messages(after: MsgrMessageID)
     case topics(after: TopicPlace)
     case end
   }

@@ -8,12 +8,12 @@ extension MsgrStore {
 
   /// Returns the caller's messages after a position, oldest first.
   func inbox(
-    of caller: Caller, since position: MessageID, atMost count: Int
+    of caller: Caller, since position: MsgrMessageID, atMost count: Int
   ) async throws -> BoundedPage<Message> {
     let name = caller.name
     let (found, seen) = try await read(as: caller) {
-      snapshot -> (BoundedPage<Message>, MessageID) in
-      let seen: MessageID? = try snapshot.value(
+      snapshot -> (BoundedPage<Message>, MsgrMessageID) in
+      let seen: MsgrMessageID? = try snapshot.value(
         "SELECT seen_id FROM msgr_users WHERE username = ?", name)
       return (try page(of: name, after: position, atMost: count, snapshot), seen ?? .zero)
     }
@@ -22,7 +22,7 @@ extension MsgrStore {
   }
 
   private func page(
-    of name: UserName, after position: MessageID, atMost count: Int,
+    of name: UserName, after position: MsgrMessageID, atMost count: Int,
     _ snapshot: borrowing Snapshot
   ) throws -> BoundedPage<Message> {
     try snapshot.page(
@@ -37,7 +37,8 @@ extension MsgrStore {
   static let longColumns = [3, 6]
 
   /// Returns the position before a user's first unread message, or the last one if none is unread.
-  func seen(by name: UserName, _ database: borrowing some Queryable & ~Copyable) throws -> MessageID
+  func seen(by name: UserName, _ database: borrowing some Queryable & ~Copyable) throws
+    -> MsgrMessageID
   {
     try database.value(
       """
@@ -50,7 +51,7 @@ extension MsgrStore {
   }
 
   /// Records the position that a user has come to; never back, and not beyond the last identifier.
-  func recordSeen(upTo position: MessageID, by name: UserName) async throws {
+  func recordSeen(upTo position: MsgrMessageID, by name: UserName) async throws {
     try await store.write(isolation: .rowLocks) { transaction in
       try strategy.lock([name], transaction)
       try recordSeen(upTo: position, by: name, transaction)
@@ -59,7 +60,7 @@ extension MsgrStore {
 
   /// Records the position that a user has come to, within a transaction.
   func recordSeen(
-    upTo position: MessageID, by name: UserName, _ transaction: borrowing Transaction
+    upTo position: MsgrMessageID, by name: UserName, _ transaction: borrowing Transaction
   ) throws {
     try transaction.execute(
       """
@@ -75,7 +76,7 @@ extension MsgrStore {
 
   /// Returns a user's stream after a position, oldest first: messages to the user, and own ones.
   func log(
-    of name: UserName, after position: MessageID, atMost count: Int = pageSize
+    of name: UserName, after position: MsgrMessageID, atMost count: Int = pageSize
   ) async throws -> BoundedPage<Message> {
     try await store.read { snapshot in
       try log(of: name, after: position, atMost: count, snapshot)
@@ -84,7 +85,7 @@ extension MsgrStore {
 
   /// Returns the same, within a transaction that confirms the user.
   func log(
-    of name: UserName, after position: MessageID, atMost count: Int = pageSize,
+    of name: UserName, after position: MsgrMessageID, atMost count: Int = pageSize,
     _ snapshot: borrowing Snapshot
   ) throws -> BoundedPage<Message> {
     try snapshot.page(
@@ -102,7 +103,7 @@ extension MsgrStore {
   ///
   /// - Parameter position: the message before which to begin.
   func history(
-    of caller: Caller, with other: UserName, before position: MessageID, atMost count: Int
+    of caller: Caller, with other: UserName, before position: MsgrMessageID, atMost count: Int
   ) async throws -> BoundedPage<Message> {
     try await read(as: caller) { snapshot in
       try snapshot.page(
@@ -133,8 +134,8 @@ extension MsgrStore {
   /// - Returns: the last message that was read, and the nodes that have streams of the user, if several share the store;
   ///   nil if there is nothing from the other user.
   func markRead(
-    from sender: UserName, upTo last: MessageID, by caller: Caller
-  ) async throws -> (last: MessageID, nodes: [NodeID])? {
+    from sender: UserName, upTo last: MsgrMessageID, by caller: Caller
+  ) async throws -> (last: MsgrMessageID, nodes: [NodeID])? {
     try await write(as: caller, locking: [caller.name]) { transaction in
       try transaction.execute(
         """
@@ -147,7 +148,7 @@ extension MsgrStore {
         UPDATE msgr_users SET unread = CASE WHEN unread > ?1 THEN unread - ?1 ELSE 0 END
         WHERE username = ?2
         """, transaction.changes, caller.name)
-      let read: MessageID?? = try transaction.value(
+      let read: MsgrMessageID?? = try transaction.value(
         "SELECT max(id) FROM msgr_messages WHERE recipient = ? AND sender = ? AND id <= ?",
         caller.name, sender, last)
       guard case .some(.some(let read)) = read else { return nil }

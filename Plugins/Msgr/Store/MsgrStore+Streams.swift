@@ -6,28 +6,28 @@ internal import Storage
 /// The messages that a stream has delivered.
 struct MessageStreamProgress: Sendable {
   /// The message after which the stream began.
-  let start: MessageID
+  let start: MsgrMessageID
   /// The last message that was sent.
-  var sent: MessageID
+  var sent: MsgrMessageID
   /// The last message that the peer is known to have.
-  var confirmed: MessageID
+  var confirmed: MsgrMessageID
 }
 
 extension MsgrStore {
   /// Returns the last identifier of the caller's log: a stream that begins there misses nothing new.
-  func lastID(as caller: Caller) async throws -> MessageID {
+  func lastID(as caller: Caller) async throws -> MsgrMessageID {
     try await read(as: caller) { snapshot in try lastID(of: caller.name, snapshot) }
   }
 
   private func lastID(
     of name: UserName, _ database: borrowing some Queryable & ~Copyable
-  ) throws -> MessageID {
+  ) throws -> MsgrMessageID {
     try database.value("SELECT last_id FROM msgr_users WHERE username = ?", name)
       ?? .zero
   }
 
   /// Records a stream of this node, so that nobody has messages pushed that it brings.
-  func begin(_ stream: Int64, of token: BoundToken, after start: MessageID) async throws {
+  func begin(_ stream: Int64, of token: BoundToken, after start: MsgrMessageID) async throws {
     try await store.write(isolation: .rowLocks) { transaction in
       try strategy.begin(stream, of: token, after: start, transaction)
     }
@@ -84,7 +84,7 @@ extension MsgrStore {
   }
 
   /// Returns the last identifiers of users' logs.
-  func lastIDs(of names: [UserName]) async throws -> [(user: UserName, last: MessageID)] {
+  func lastIDs(of names: [UserName]) async throws -> [(user: UserName, last: MsgrMessageID)] {
     let list = Self.list(names)
     return try await store.read { snapshot in
       try snapshot.all(
@@ -97,8 +97,8 @@ extension MsgrStore {
 
   /// Reads messages of users' logs, at most so many as a page has.
   func entries(
-    at places: [(user: UserName, position: MessageID)]
-  ) async throws -> [(user: UserName, predecessor: MessageID, message: Message)] {
+    at places: [(user: UserName, position: MsgrMessageID)]
+  ) async throws -> [(user: UserName, predecessor: MsgrMessageID, message: Message)] {
     let places = places.prefix(Self.pageSize)
     let names = Self.list(places.map(\.user))
     let positions = places.map { "\($0.position.rawValue)" }.joined(separator: " ")
@@ -139,7 +139,7 @@ extension MsgrStore {
   }
 
   /// Returns the user whom a user has a message from or has sent it to, or nil if the message isn't there.
-  func correspondent(of name: UserName, at id: MessageID) async throws -> UserName? {
+  func correspondent(of name: UserName, at id: MsgrMessageID) async throws -> UserName? {
     try await store.read(isOneQuery: true) { snapshot in
       try snapshot.value(
         """

@@ -2,6 +2,7 @@ internal import Cryptography
 internal import Ethereum
 internal import Formats
 internal import Platform
+internal import ServiceKit
 internal import Storage
 
 extension MsgrStore {
@@ -120,14 +121,6 @@ extension MsgrStore {
   }
 }
 
-/// The hash of an invitation's token, which has too many values to be guessed.
-struct InvitationHash: Sendable {
-  let digest: [UInt8]
-
-  /// Hashes a token.
-  init(ofToken token: String) { digest = SHA256.hash(Array(token.utf8)).bytes }
-}
-
 extension MsgrStore {
   /// Keeps an invitation.
   ///
@@ -138,7 +131,7 @@ extension MsgrStore {
     try await store.write { transaction in
       try transaction.execute(
         "INSERT INTO msgr_invitations (hash, uses, expires_at) VALUES (?, ?, ?)",
-        invitation.digest, uses, end)
+        invitation, uses, end)
     }
   }
 
@@ -147,7 +140,7 @@ extension MsgrStore {
     try await store.read { snapshot in
       try snapshot.exists(
         "SELECT 1 FROM msgr_invitations WHERE hash = ? AND uses > 0 AND expires_at > ?",
-        invitation.digest, now)
+        invitation, now)
     }
   }
 
@@ -158,7 +151,7 @@ extension MsgrStore {
     try transaction.execute(
       """
       UPDATE msgr_invitations SET uses = uses - 1 WHERE hash = ? AND uses > 0 AND expires_at > ?
-      """, invitation.digest, now)
+      """, invitation, now)
     guard transaction.changes == 1 else { throw RequestRefusal.badInvitation }
   }
 }

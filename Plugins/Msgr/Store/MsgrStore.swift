@@ -203,4 +203,4 @@ extension UserName: StoredText {}
 extension ClientID: StoredText {}
 extension DeviceID: StoredText {}
 extension MessageText: StoredText {}
-extension MessageID: DatabaseValueConvertible {}
+extension MsgrMessageID: DatabaseValueConvertible {}

@@ -27,7 +27,7 @@ struct StreamedMessage: Sendable {
 
 /// Messages of a user's log in their order.
 struct LogPage: Sendable {
-  let entries: [(id: MessageID, message: StreamedMessage)]
+  let entries: [(id: MsgrMessageID, message: StreamedMessage)]
   /// True if there was nothing after the last one.
   let isLast: Bool
   /// True if some were left out, as they are long.
@@ -54,18 +54,18 @@ final class MessageStream: WebSocketHandler, HubMember, @unchecked Sendable {
   /// The token that the stream was opened with.
   let token: BoundToken
   /// The message after which the stream began.
-  let start: MessageID
+  let start: MsgrMessageID
   private let session: WebSocketSession
   private let service: MessageService
   private let place: MessageStreamSlot
   private let owner: WorkOwner?
   /// Writes a message in the form of another program's clients, which send nothing; nil for Msgr's own.
   private let dialect: (@Sendable (Message) -> [UInt8])?
-  private var cursor: Cursor<MessageID>
+  private var cursor: Cursor<MsgrMessageID>
   /// The last message that the peer is known to have.
-  private var confirmed: MessageID
+  private var confirmed: MsgrMessageID
   /// The last message that was sent before the last ping.
-  private var lastPinged: MessageID
+  private var lastPinged: MsgrMessageID
   /// The messages that the peer wants sent, in order.
   private var sends: [[UInt8]] = []
   /// The bytes of `sends`.
@@ -107,7 +107,7 @@ final class MessageStream: WebSocketHandler, HubMember, @unchecked Sendable {
   // MARK: - Out
 
   /// Sends the messages that come next, and reads on if others are between; called on the loop.
-  func receive(_ updates: [EntryUpdate<MessageID, StreamedMessage>]) {
+  func receive(_ updates: [EntryUpdate<MsgrMessageID, StreamedMessage>]) {
     guard !isOver else { return }
     for update in updates {
       guard let entry = cursor.apply(update, isReady: !isBackedUp) else { continue }
@@ -244,7 +244,7 @@ extension MsgrRoutes {
       let offers = Self.offers(request.head)
       guard let hash = Self.token(request.head, offers) else { throw RequestRefusal.forbidden }
       let client = request.origin.client
-      let position: MessageID?
+      let position: MsgrMessageID?
       do {
         position = try Self.position(request)
       } catch {
@@ -278,11 +278,11 @@ extension MsgrRoutes {
   }
 
   /// Returns the message after which the query says that the stream begins.
-  private static func position(_ request: Request) throws(FieldError) -> MessageID? {
+  private static func position(_ request: Request) throws(FieldError) -> MsgrMessageID? {
     guard let query = request.head.query else { return nil }
     guard let form = URLEncodedForm(query) else { throw FieldError(.since, "is malformed") }
     return try form["since"].map { text throws(FieldError) in
-      try MessageID(text, in: .since)
+      try MsgrMessageID(text, in: .since)
     }
   }
 }
@@ -294,7 +294,7 @@ struct MessageStreamStart: Sendable {
   /// The token of the peer.
   let token: BoundToken
   /// The message after which the stream begins.
-  let start: MessageID
+  let start: MsgrMessageID
   /// The place of the stream in the share of the peer's network.
   let place: MessageStreamSlot
   /// The owner of the work that the stream makes.
@@ -306,7 +306,7 @@ extension MessageService {
   ///
   /// - Parameter position: the message that the peer has come to, or nil if it wants new messages only.
   func beginStream(
-    _ hash: TokenHash, since position: MessageID?, from network: ClientNetwork?
+    _ hash: TokenHash, since position: MsgrMessageID?, from network: ClientNetwork?
   ) async throws -> MessageStreamStart {
     let (token, tail) = try await authenticator.perform(as: .token(hash, claiming: nil)) { caller in
       guard case .token(let token) = caller else { throw RequestRefusal.forbidden }
@@ -330,11 +330,11 @@ extension MessageService {
   ///
   /// - Returns: the messages after a position, or nil if they can't be read, which is logged.
   func read(
-    logOf name: UserName, after position: MessageID, atMost count: Int
+    logOf name: UserName, after position: MsgrMessageID, atMost count: Int
   ) async -> LogPage? {
     do {
       let page = try await store.log(of: name, after: position, atMost: count)
-      var entries: [(id: MessageID, message: StreamedMessage)] = []
+      var entries: [(id: MsgrMessageID, message: StreamedMessage)] = []
       var length = 0
       for message in page.entries where length < Self.longestPage {
         let streamed = try StreamedMessage(message)

@@ -4,7 +4,7 @@ internal import Observability
 internal import Push
 internal import Storage
 
-extension MessageID: EntryPosition {}
+extension MsgrMessageID: EntryPosition {}
 
 /// The open streams of this node.
 typealias StreamHub = Hub<UserName, MessageStream>
@@ -25,7 +25,7 @@ extension Hub where User == UserName, Member == MessageStream {
 
   /// Notifies all streams of a user, but for those of one device, that the user has read messages.
   func showRead(
-    from sender: UserName, upTo last: MessageID, to name: UserName, besides device: DeviceID?
+    from sender: UserName, upTo last: MsgrMessageID, to name: UserName, besides device: DeviceID?
   ) {
     // Text can always be encoded.
     let notice = try? JSONText.of(["Read": ["With": sender.text, "Id": last.text]])
@@ -65,8 +65,8 @@ struct StreamRegistry: MemberRegistry {
   }
 
   func entries(
-    at places: [(user: UserName, position: MessageID)]
-  ) async throws -> [(user: UserName, entry: StreamEntry<MessageID, StreamedMessage>)] {
+    at places: [(user: UserName, position: MsgrMessageID)]
+  ) async throws -> [(user: UserName, entry: StreamEntry<MsgrMessageID, StreamedMessage>)] {
     try await store.entries(at: places).map { item in
       let message = try StreamedMessage(item.message)
       return (item.user, StreamEntry(message, at: item.message.id, after: item.predecessor))
@@ -75,7 +75,7 @@ struct StreamRegistry: MemberRegistry {
 
   func lastPositions(
     of members: [(user: UserName, member: MessageStream)]
-  ) async throws -> [(user: UserName, last: MessageID)] {
+  ) async throws -> [(user: UserName, last: MsgrMessageID)] {
     hub.end(try await store.endedAtOnce(of: members.map(\.member.token.hash)))
     return try await store.lastIDs(of: Array(Set(members.map(\.user))))
   }
@@ -94,7 +94,7 @@ enum NodeMessage: Hashable, Sendable {
   /// Tokens of the user have ended.
   case ended([TokenHash])
   /// The user has read everything up to a message, whose sender the store knows, on a device.
-  case read(upTo: MessageID, on: DeviceID?)
+  case read(upTo: MsgrMessageID, on: DeviceID?)
   /// A login failed.
   case failure(place: String, isFamiliar: Bool)
 
@@ -124,7 +124,8 @@ enum NodeMessage: Hashable, Sendable {
       guard let last = NotificationKind.number(rest.prefix(8)) else { return nil }
       let device = String(decoding: rest.dropFirst(8), as: UTF8.self)
       self = .read(
-        upTo: MessageID(rawValue: max(last, 0)), on: device.isEmpty ? nil : DeviceID(stored: device)
+        upTo: MsgrMessageID(rawValue: max(last, 0)),
+        on: device.isEmpty ? nil : DeviceID(stored: device)
       )
     case 3:
       guard let isFamiliar = rest.first, isFamiliar <= 1 else { return nil }

@@ -141,7 +141,7 @@ struct TopicMessage: Encodable, Sendable {
 
   func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: Key.self)
-    try container.encode(MessageID(rawValue: entry.number.rawValue).text, forKey: .id)
+    try container.encode(MsgrMessageID(rawValue: entry.number.rawValue).text, forKey: .id)
     try container.encode(entry.topic.sender.text, forKey: .userFrom)
     try container.encode(entry.text, forKey: .message)
     try container.encode(entry.time.description, forKey: .time)

@@ -49,7 +49,7 @@ internal import Push
         // NFC is the same when it is made again.
         precondition((try? UserName(name.text, in: field)) == name)
       }
-      if let id = try? MessageID(text, in: field), id.rawValue < Int64.max {
+      if let id = try? MsgrMessageID(text, in: field), id.rawValue < Int64.max {
         precondition(id.text == text)
       }
       if let device = try? DeviceID(text) { precondition(!device.text.isEmpty) }
