@@ -74,7 +74,7 @@ class Server:
     def __enter__(self):
         start = time.monotonic()
         with open(self.log, "w") as log:
-            self.process = subprocess.Popen(self.command, stderr=log)
+            self.process = subprocess.Popen(self.command, stdout=subprocess.DEVNULL, stderr=log)
         while True:
             try:
                 with urllib.request.urlopen(f"{self.url}/readyz", timeout=5) as response:
