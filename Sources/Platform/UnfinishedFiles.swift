@@ -12,6 +12,12 @@ package enum UnfinishedFiles {
     paths.withLock { $0.removeAll(where: gone.contains) }
   }
 
+  /// Removes files that aren't needed any more, of which some may not have been made, and forgets them.
+  package static func discard(_ files: [String]) {
+    for file in files { unsafe unlink(file) }
+    forget(files)
+  }
+
   /// Removes everything, the newest first, and calls a closure that ends the process. What is complete meanwhile waits.
   ///
   /// A folder that others have put something into stays.

@@ -46,7 +46,7 @@ struct BackupCommand: Command {
     defer { Terminal.clearProgress() }
     let target = isPiped ? BackupFiles.temporaryPath(in: configuration.server.data) : path
     if isPiped { UnfinishedFiles.add([target]) }
-    defer { if isPiped { unsafe unlink(target) } }
+    defer { if isPiped { UnfinishedFiles.discard([target]) } }
     try checkFolder(of: target)
     if isPiped { try checkRoom(for: configuration) }
     do {

@@ -175,10 +175,7 @@ struct RestoreCommand: Command {
         let copy = "\(data)/restore.\(getpid()).sqlite3"
         let names = StoreLocation.files(of: copy)
         UnfinishedFiles.add(names)
-        defer {
-          for name in names { unsafe unlink(name) }
-          UnfinishedFiles.forget(names)
-        }
+        defer { UnfinishedFiles.discard(names) }
         var pages = CopyProgress(of: .file(copy))
         try backup.restore(to: copy) { pages.show($0, of: $1) }
         let migrations = services.migrations

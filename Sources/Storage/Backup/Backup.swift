@@ -212,10 +212,7 @@ package import Platform
     let part = "\(path).\(getpid()).part"
     let names = StoreLocation.files(of: part)
     UnfinishedFiles.add(names)
-    defer {
-      for name in names { unsafe unlink(name) }
-      UnfinishedFiles.forget(names)
-    }
+    defer { UnfinishedFiles.discard(names) }
     try body(try DatabaseFile.at(part))
     // Unlike a renaming, a link never replaces a file that appeared meanwhile.
     guard unsafe link(part, path) == 0 else { throw DatabaseFile.systemError("name it \(path)") }
