@@ -60,7 +60,7 @@ def start(program: str, folder: str, port: int) -> subprocess.Popen:
     settings = {"AWD_SERVER_DATA": f"{folder}/data", "AWD_SERVER_LISTEN": f"127.0.0.1:{port}",
                 "AWD_TOKENSCRIPT_REPOSITORY": f"{folder}/repository"}
     process = subprocess.Popen([program, "serve", "--config", pathlib.Path(__file__).parent / "tokenscript.toml"],
-                               env={**os.environ, **settings})
+                               env={**os.environ, **settings}, stdout=subprocess.DEVNULL)
     end = time.monotonic() + 30
     while True:
         try:

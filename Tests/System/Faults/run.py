@@ -56,7 +56,7 @@ class Service:
         wait_until(lambda: self.is_free(), "the port is in use")
         # `start` ends with `exec`: the shell becomes the program.
         process = subprocess.Popen(["bash", "-c", self.filled(self.about["start"])],
-                                   cwd=FOLDER.parents[2])
+                                   cwd=FOLDER.parents[2], stdout=subprocess.DEVNULL)
         wait_until(lambda: self.is_ready(process), "the program does not get ready")
         for method, path, body in self.about.get("prepare", []):
             self.request(self.connection(), method, path, body)
