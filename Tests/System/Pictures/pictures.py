@@ -110,6 +110,9 @@ class Browser:
         return sum(sizes)
 
     def close(self):
+        # Chromium outlives a chromedriver that ends with a session.
+        request = urllib.request.Request(f"http://127.0.0.1:{self.port}/session/{self.session}", method="DELETE")
+        urllib.request.urlopen(request, timeout=PATIENCE).close()
         self.process.send_signal(signal.SIGTERM)
         self.process.wait(20)
 
