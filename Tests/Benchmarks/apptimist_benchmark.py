@@ -17,7 +17,7 @@ UNLIMITED = ("[apptimist]\nunauthenticated_sessions_per_address = 2048\nforum_po
              "messages_size_per_address = \"1TiB\"\nstored_size_per_address = \"1TiB\"\n"
              "accounts_per_address = 1000000\n")
 SECONDS = int(sys.argv[4]) if len(sys.argv) > 4 else 1
-ROUNDS = int(sys.argv[5]) if len(sys.argv) > 5 else 4
+ROUNDS = int(sys.argv[5]) if len(sys.argv) > 5 else 3
 PAIRS = 64
 AUDIENCES = (10, 100, 1000)
 # The generator's word for each server, the table's, and what is durable when a message arrives.

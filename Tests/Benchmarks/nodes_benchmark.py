@@ -31,7 +31,7 @@ if arguments[0] == "--only":
     only, arguments = arguments[1], arguments[2:]
 AWD, GENERATOR = map(os.path.abspath, arguments[:2])
 SECONDS = int(arguments[2]) if len(arguments) > 2 else 1
-ROUNDS = int(arguments[3]) if len(arguments) > 3 else 5
+ROUNDS = int(arguments[3]) if len(arguments) > 3 else 4
 CLIENTS, RECIPIENTS, WAITING, LANES = 64, 4096, 50_000, 2
 # All clients are at one address, which may have all that there is.
 SETTINGS = """limits = { connections_per_address = 16000, requests_per_address = 16000, memory = "1GiB" }
