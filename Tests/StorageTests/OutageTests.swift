@@ -152,6 +152,8 @@ internal import Platform
     try await gate.wait(for: queued.count, store)
     try server.stop()
     gate.open()
+    // The first one is being tried.
+    try await waitUntil { store.statistics.queuedWrites < queued.count }
     await store.close()
     // It writes nothing, and so has nothing to lose.
     try await held.value
