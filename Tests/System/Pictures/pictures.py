@@ -67,9 +67,9 @@ class Browser:
         except OSError:
             return False
 
-    def call(self, path: str, body: dict):
+    def call(self, path: str, body: dict, method: str = "POST"):
         request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", json.dumps(body).encode(),
-                                         {"Content-Type": "application/json"})
+                                         {"Content-Type": "application/json"}, method=method)
         with urllib.request.urlopen(request, timeout=PATIENCE) as response:
             return json.load(response)["value"]
 
@@ -111,8 +111,7 @@ class Browser:
 
     def close(self):
         # Chromium outlives a chromedriver that ends with a session.
-        request = urllib.request.Request(f"http://127.0.0.1:{self.port}/session/{self.session}", method="DELETE")
-        urllib.request.urlopen(request, timeout=PATIENCE).close()
+        self.call(f"/session/{self.session}", {}, "DELETE")
         self.process.send_signal(signal.SIGTERM)
         self.process.wait(20)
 
