@@ -207,10 +207,10 @@ let tests: [Target] = [
     exclude: ["account_chain.py", "web_push.py"]),
   // What the sanitizers are to leave out; linked into the one program that all tests are.
   .target(name: "Sanitizers", path: "Tests/Sanitizers"),
-  // An HTTP/2 server that answers what a test says.
+  // An HTTP/2 server that answers what a test says, and push services made of it.
   .target(
     name: "HTTP2StandIn",
-    dependencies: ["CNghttp2", "COpenSSL", "Platform"],
+    dependencies: ["CNghttp2", "COpenSSL", "Platform", "TestSupport"],
     path: "Tests/HTTP2StandIn"),
   // Serves the routes that protocol probes, load and fault tests ask for; no part of the product.
   .executableTarget(
@@ -319,7 +319,10 @@ let tests: [Target] = [
     ]),
   .testTarget(
     name: "PushTests",
-    dependencies: ["Configuration", "Observability", "Platform", "Push", "Storage", "TestSupport"]),
+    dependencies: [
+      "Configuration", "Cryptography", "Formats", "HTTP2StandIn", "Observability", "Platform",
+      "Push", "Storage", "TestSupport",
+    ]),
   .testTarget(
     name: "RoutingTests",
     dependencies: [

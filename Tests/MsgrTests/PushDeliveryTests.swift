@@ -1,3 +1,4 @@
+internal import Configuration
 internal import Foundation
 internal import HTTP2StandIn
 internal import Observability
@@ -9,9 +10,13 @@ internal import Platform
 @testable import Msgr
 @testable import Push
 
-/// The way from the outbox to a push service, over HTTP/2.
+/// What push services get of a message, and what their responses do to its devices.
 @Suite(.ownThreads) struct PushDeliveryTests {
+  private static let android = DeviceID(
+    stored: "fcm:Token_1:" + String(repeating: "x-Y", count: 20))
+
   private let fixture: PushFixture
+  private let folder = TemporaryFolder()
   private let certificates: TestCertificates
 
   init() async throws {
@@ -20,55 +25,43 @@ internal import Platform
     try await fixture.makeUser("anna")
   }
 
-  private func provider(
-    _ standIn: APNsStandIn, usesTokens: Bool = true
-  ) throws -> APNsProvider {
-    let credentials: APNsConfiguration.Credentials =
-      usesTokens
-      ? .token(key: certificates.tokenKey, keyID: "KEYID12345", teamID: "TEAMID1234")
-      : .certificate(certificates.client.certificate, key: certificates.client.key)
-    return try APNsProvider(
+  private func apns(_ standIn: APNsStandIn) throws -> APNsProvider {
+    try APNsProvider(
       APNsConfiguration(
-        url: standIn.url, topic: "com.example.app", credentials: credentials,
+        url: standIn.url, topic: "com.example.app",
+        credentials: .token(
+          key: certificates.tokenKey, keyID: "KEYID12345", teamID: "TEAMID1234"),
         roots: certificates.authority.certificate),
       streams: 100, clock: { [clock = fixture.clock] in clock.now })
   }
 
-  private func outbox(
-    _ provider: any PushProvider, owner: [UInt8] = [1], metrics: Metrics = Metrics()
-  ) -> PushOutbox {
-    var limits = OutboxMachine.Limits()
-    limits.poll = .milliseconds(20)
-    return PushOutbox(
-      .apns, store: fixture.outbox, provider: provider, services: fixture.services,
-      limits: limits, leases: DirectLeases(owner: owner),
-      log: Log(level: .error, descriptor: -1),
-      metrics: PushMetrics(metrics, clock: fixture.store.clock))
+  private func fcm(_ standIn: FCMStandIn) throws -> FCMProvider {
+    try Data(try ServiceAccountFile.bytes(tokenURL: standIn.tokenURL))
+      .write(to: URL(filePath: "\(folder.path)/fcm.json"))
+    let toml = """
+      [fcm]
+      credentials = "\(folder.path)/fcm.json"
+      url = "\(standIn.url)"
+      token_url = ""
+      roots = "\(certificates.authority.certificate)"
+      """
+    let document = try ConfigurationDocument(
+      parsing: Array(toml.utf8), file: "\(folder.path)/awd.toml")
+    let section = ConfigurationReader(document).section("fcm")
+    return try FCMProvider(
+      try #require(FCMConfiguration(section)), streams: 100,
+      clock: { [clock = fixture.clock] in clock.now }, metrics: Metrics())
   }
 
-  /// Pushes until the outbox is empty; the clock runs fast meanwhile, so that nobody waits, but not past the lease of
-  /// what is under way.
-  private func runUntilEmpty(
-    _ outbox: PushOutbox, owner: [UInt8] = [1], step: Duration = .milliseconds(50)
-  ) async throws {
-    try await withThrowingTaskGroup { group in
-      group.addTask { await outbox.run() }
-      try await waitUntil(pausingAtMost: .milliseconds(2)) {
-        if try await fixture.count("push_outbox") == 0 { return true }
-        if try await fixture.leased(by: owner) == 0 { fixture.clock.advance(by: step) }
-        outbox.wake()
-        return false
-      }
-      group.cancelAll()
-    }
+  private func runUntilEmpty(_ kind: PushKind, _ provider: any PushProvider) async throws {
+    try await fixture.runUntilEmpty(kind, provider, step: .milliseconds(50))
   }
 
-  @Test(arguments: [true, false])
-  func pushesWithWhatAppleDemands(usesTokens: Bool) async throws {
+  @Test func phonesOfApplesGetAMessage() async throws {
     try await fixture.makeUser("bert", PushFixture.device(1))
     try await fixture.send(String(repeating: "é", count: 1800), to: "bert")
-    let standIn = try APNsStandIn(usesTokens: usesTokens)
-    try await runUntilEmpty(outbox(try provider(standIn, usesTokens: usesTokens)))
+    let standIn = try APNsStandIn()
+    try await runUntilEmpty(.apns, try apns(standIn))
     #expect(standIn.faults == [])
     let received = try #require(standIn.received.first)
     #expect(standIn.received.count == 1)
@@ -78,210 +71,61 @@ internal import Platform
     #expect(try await fixture.outbox.hasProven("\(standIn.url) com.example.app"))
   }
 
-  @Test func manyDevicesAtOnceOnOneConnectionEachInOrder() async throws {
-    for device in 0..<60 { try await fixture.makeUser("u\(device)", PushFixture.device(device)) }
-    for text in ["1", "2", "3"] {
-      for device in 0..<60 { try await fixture.send(text, to: "u\(device)") }
-    }
-    let standIn = try APNsStandIn(otherwise: .respond(200, after: 20, among: 2))
-    let metrics = Metrics()
-    try await runUntilEmpty(outbox(try provider(standIn), metrics: metrics))
-    #expect(standIn.faults == [])
-    #expect(standIn.connections == 1)
-    #expect(standIn.mostStreams > 1)
-    #expect(standIn.received.count == 180)
-    for device in 0..<60 {
-      let texts = standIn.received.filter { $0.device == PushFixture.device(device).text }.map {
-        (try? JSONSerialization.jsonObject(with: Data($0.payload)) as? [String: Any])?["Message"]
-          as? String
-      }
-      #expect(texts == ["1", "2", "3"])
-    }
-    // One token for all.
-    #expect(Set(standIn.received.map(\.token)).count == 1)
-    let text = metrics.render()
-    #expect(text.contains("awd_push_answers_total{provider=\"apns\",status=\"200\"} 180"))
-    #expect(text.contains("awd_push_seconds_count{provider=\"apns\"} 180"))
-  }
-
-  @Test(
-    arguments: [
-      .respond(429, fields: ["retry-after": "2"], body: #"{"reason":"TooManyRequests"}"#),
-      .respond(500, body: #"{"reason":"InternalServerError"}"#),
-      .respond(503, body: #"{"reason":"Shutdown"}"#, goesAway: true),
-      .respond(503, body: "no JSON"), .refuse, .reset, .drop,
-    ] as [StandInResponse])
-  func isTriedAgainUnderTheSameIdentifier(answer: StandInResponse) async throws {
-    try await fixture.makeUser("bert", PushFixture.device(1))
-    try await fixture.send("1", to: "bert")
-    try await fixture.send("2", to: "bert")
-    let standIn = try APNsStandIn([answer, answer])
-    try await runUntilEmpty(outbox(try provider(standIn)))
-    #expect(standIn.faults == [])
-    let ids = standIn.received.map(\.apnsID)
-    #expect(ids.count == 4)
-    #expect(Set(ids[..<3]).count == 1)
-    #expect(ids.last != ids.first)
-  }
-
-  @Test func whatIsInFlightWhenAppleSaysGoodbyeIsNotSentTwice() async throws {
-    for device in 0..<20 { try await fixture.makeUser("u\(device)", PushFixture.device(device)) }
-    for device in 0..<20 { try await fixture.send(to: "u\(device)") }
-    let standIn = try APNsStandIn(
-      Array(repeating: .respond(200, after: 50), count: 10)
-        + [.respond(200, after: 50, goesAway: true)])
-    try await runUntilEmpty(outbox(try provider(standIn)))
-    #expect(standIn.faults == [])
-    let counts = standIn.received.reduce(into: [:]) { $0[$1.apnsID, default: 0] += 1 }
-    #expect(counts.count == 20)
-    // The pushes up to the last one before the goodbye were taken.
-    #expect(counts.values.count { $0 == 1 } >= 11)
-  }
-
-  @Test func aTokenIsRenewedBeforeAppleCallsItExpired() async throws {
-    try await fixture.makeUser("bert", PushFixture.device(1))
-    try await fixture.send("1", to: "bert")
-    let standIn = try APNsStandIn()
-    let provider = try provider(standIn)
-    try await runUntilEmpty(outbox(provider))
-    fixture.clock.advance(by: .seconds(120))
-    try await fixture.send("2", to: "bert")
-    try await runUntilEmpty(outbox(provider))
-    #expect(Set(standIn.received.map(\.token)).count == 1)
-    fixture.clock.advance(by: .seconds(45 * 60))
-    try await fixture.send("3", to: "bert")
-    try await runUntilEmpty(outbox(provider))
-    #expect(Set(standIn.received.map(\.token)).count == 2)
-    #expect(standIn.faults == [])
-  }
-
-  @Test func aTokenThatAppleCallsExpiredIsReplacedAtOnce() async throws {
-    try await fixture.makeUser("bert", PushFixture.device(1))
-    let standIn = try APNsStandIn([
-      .respond(200), .respond(403, body: #"{"reason":"ExpiredProviderToken"}"#),
-    ])
-    let provider = try provider(standIn)
-    for text in ["1", "2"] {
-      try await fixture.send(text, to: "bert")
-      try await runUntilEmpty(outbox(provider))
-      fixture.clock.advance(by: .seconds(120))
-    }
-    #expect(standIn.received.count == 3)
-    #expect(standIn.received[0].token == standIn.received[1].token)
-    #expect(standIn.received[1].token != standIn.received[2].token)
-    #expect(standIn.faults == [])
-  }
-
-  @Test func aDeviceThatIsGoneIsUnbound() async throws {
+  @Test func appleEndsADeviceThatWasBoundBefore() async throws {
     try await fixture.makeUser("bert", PushFixture.device(1), PushFixture.device(2))
     let gone = #"{"reason":"Unregistered","timestamp":1800000000000}"#
     let before = #"{"reason":"Unregistered","timestamp":1600000000000}"#
     let standIn = try APNsStandIn([.respond(410, body: before), .respond(410, body: before)])
     try await fixture.send("1", to: "bert")
-    try await runUntilEmpty(outbox(try provider(standIn)))
+    try await runUntilEmpty(.apns, try apns(standIn))
     #expect(try await fixture.count("msgr_devices") == 2)
     let later = try APNsStandIn([.respond(410, body: gone), .respond(410, body: gone)])
     try await fixture.send("2", to: "bert")
-    try await runUntilEmpty(outbox(try provider(later)))
+    try await runUntilEmpty(.apns, try apns(later))
     #expect(try await fixture.count("msgr_devices") == 0)
   }
 
-  @Test func aWrongURLUnbindsNobody() async throws {
-    for device in 0..<3 { try await fixture.makeUser("u\(device)", PushFixture.device(device)) }
-    for device in 0..<3 { try await fixture.send(to: "u\(device)") }
-    let bad = StandInResponse.respond(400, body: #"{"reason":"BadDeviceToken"}"#)
-    let standIn = try APNsStandIn([bad, bad, bad, .respond(200), bad, .respond(200)])
-    try await runUntilEmpty(outbox(try provider(standIn)), step: .milliseconds(500))
-    #expect(standIn.received.count == 6)
-    // Only the one that was called bad after another was taken.
-    #expect(try await fixture.count("msgr_devices") == 2)
-  }
-
-  @Test func twoProcessesPushNothingTwice() async throws {
-    let folder = TemporaryFolder()
-    let location = StoreLocation.file("\(folder.path)/push.sqlite3")
-    let left = try await PushFixture(location)
-    let right = try await PushFixture(location)
-    try await left.makeUser("anna")
-    for device in 0..<100 {
-      try await left.makeUser("u\(device)", PushFixture.device(device))
-      try await left.send(to: "u\(device)")
-    }
-    let standIn = try APNsStandIn(otherwise: .respond(200, after: 10))
-    let provider = try provider(standIn)
-    var limits = OutboxMachine.Limits()
-    limits.inFlight = 10
-    limits.poll = .milliseconds(20)
-    let outboxes = [left, right].enumerated().map { index, fixture in
-      PushOutbox(
-        .apns, store: fixture.outbox, provider: provider, services: fixture.services,
-        limits: limits, leases: DirectLeases(owner: [UInt8(index)]),
-        log: Log(level: .error, descriptor: -1),
-        metrics: PushMetrics(Metrics(), clock: fixture.store.clock))
-    }
-    try await withThrowingTaskGroup { group in
-      for outbox in outboxes { group.addTask { await outbox.run() } }
-      try await waitUntil(pausingAtMost: .milliseconds(2)) {
-        for outbox in outboxes { outbox.wake() }
-        return try await left.count("push_outbox") == 0
-      }
-      group.cancelAll()
-    }
-    #expect(standIn.received.count == 100)
-    #expect(Set(standIn.received.map(\.apnsID)).count == 100)
-    await left.store.store.close()
-    await right.store.store.close()
-  }
-
-  @Test func whatWasUnderWayWhenTheProgramEndedGoesOnAtOnce() async throws {
-    try await fixture.makeUser("bert", PushFixture.device(1))
-    try await fixture.send(to: "bert")
-    let silent = try APNsStandIn(otherwise: .silence)
-    let first = outbox(try provider(silent))
-    let run = Task { await first.run() }
-    try await waitUntil { !silent.received.isEmpty }
-    run.cancel()
-    await run.value
-    let standIn = try APNsStandIn()
-    try await runUntilEmpty(outbox(try provider(standIn), owner: [2]), owner: [2])
-    #expect(standIn.received.map(\.apnsID) == silent.received.map(\.apnsID))
-  }
-
-  @Test func itCanBeRunAgain() async throws {
-    try await fixture.makeUser("bert", PushFixture.device(1))
-    let standIn = try APNsStandIn()
-    let outbox = outbox(try provider(standIn))
-    for count in 1...3 {
-      try await fixture.send(to: "bert")
-      try await runUntilEmpty(outbox)
-      #expect(standIn.received.count == count)
-    }
-  }
-
-  @Test func afterACrashItIsPushedAgainUnderTheSameIdentifier() async throws {
-    try await fixture.makeUser("bert", PushFixture.device(1))
-    try await fixture.send(to: "bert")
-    // Taken by Apple, but not noted.
-    let standIn = try APNsStandIn()
-    let push = try #require(try await fixture.lease(owner: [9]).first)
+  @Test func phonesOfGooglesGetAMessage() async throws {
+    try await fixture.makeUser("bert", Self.android)
+    let id = try await fixture.send("ein \"Wort\"\n…", to: "bert", isAddRequest: true)
+    let time = fixture.clock.now
+    let standIn = try FCMStandIn()
+    try await runUntilEmpty(.fcm, try fcm(standIn))
+    #expect(standIn.faults == [])
+    #expect(standIn.received.count == 1)
+    let received = try #require(standIn.received.first)
+    #expect(received.device == Self.android.fcmToken.map(String.init))
     #expect(
-      try await PushFixture.push(push, by: try provider(standIn))
-        == .responded(PushResponse(status: 200)))
-    try await runUntilEmpty(outbox(try provider(standIn)), step: .milliseconds(500))
-    #expect(standIn.received.map(\.apnsID) == [push.pushID, push.pushID])
+      received.data == [
+        "Id": id.text, "UserFrom": "anna", "Message": "ein \"Wort\"\n…", "Time": "\(time)",
+        "Badge": "1", "AddRequest": "true",
+      ])
+    #expect(received.priority == "HIGH")
+    // A week, less what has passed since.
+    let life = try #require(received.life.hasSuffix("s") ? Int(received.life.dropLast()) : nil)
+    #expect((604_700...604_800).contains(life))
+    #expect(try await fixture.outbox.hasProven("\(standIn.url) wallet-1"))
   }
 
-  @Test func aPushServiceThatIsAwayIsWaitedFor() async throws {
-    try await fixture.makeUser("bert", PushFixture.device(1))
-    try await fixture.send(to: "bert")
-    var standIn: APNsStandIn? = try APNsStandIn()
-    let away = try provider(try #require(standIn))
-    standIn = nil
-    let push = try #require(try await fixture.lease(owner: [9]).first)
-    guard case .unreachable = try await PushFixture.push(push, by: away) else {
-      Issue.record("nobody should listen")
+  @Test func aDeviceThatIsBoundAgainWhileGoogleCallsItGoneStays() async throws {
+    try await fixture.makeUser("bert", Self.android)
+    let standIn = try FCMStandIn([FCMStandIn.fault(404, "UNREGISTERED")])
+    let provider = try fcm(standIn)
+    try await fixture.send("1", to: "bert")
+    let push = try #require(
+      try await fixture.lease(1, owner: [1], of: .fcm).first)
+    guard case .responded(let gone) = try await PushFixture.push(push, by: provider) else {
+      Issue.record("no response")
       return
     }
+    fixture.clock.advance(by: .seconds(1))
+    let now = fixture.clock.now
+    try await fixture.store.store.write { transaction in
+      try transaction.execute("UPDATE msgr_devices SET bound_at = ?", now)
+    }
+    try await fixture.complete(push, .unbound(boundBefore: gone.timestamp))
+    #expect(try await fixture.count("msgr_devices") == 1)
+    #expect(try await fixture.count("push_outbox") == 0)
   }
 
   @Test func theLogShowsWhatItGot() async throws {
@@ -290,10 +134,10 @@ internal import Platform
       log: Log(level: .error, descriptor: -1), showsPayloads: true, clock: { fixture.clock.now })
     let id = try await fixture.send("a \"quoted\" text", to: "bert", isAddRequest: true)
     let time = fixture.clock.now
-    func note(_ push: LeasedPush) {
+    func record(_ push: LeasedPush) {
       #expect(provider.record(push, of: fixture.source) == .logged)
     }
-    for push in try await fixture.lease() { note(push) }
+    for push in try await fixture.lease() { record(push) }
     let body = provider.recent
     let all = try #require(
       try JSONSerialization.jsonObject(with: Data(body)) as? [[String: Any]])
@@ -308,12 +152,12 @@ internal import Platform
     #expect(payload["AddRequest"] as? Bool == true)
     let android = DeviceID(stored: "fcm:" + String(repeating: "a", count: 40))
     let other = try PushFixture.push(device: android)
-    note(other)
+    record(other)
     let two = provider.recent
     let both = try #require(try JSONSerialization.jsonObject(with: Data(two)) as? [[String: Any]])
     #expect(both.last?["DeviceID"] as? String == android.text)
     #expect((both.last?["Payload"] as? [String: String])?["Badge"] == "1")
-    for number in 0..<1005 { note(try PushFixture.push(text: "\(number)")) }
+    for number in 0..<1005 { record(try PushFixture.push(text: "\(number)")) }
     let last = provider.recent
     let kept = try #require(try JSONSerialization.jsonObject(with: Data(last)) as? [[String: Any]])
     #expect(kept.count == 1000)

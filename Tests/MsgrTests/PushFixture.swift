@@ -31,9 +31,6 @@ struct PushFixture: Sendable {
   /// The outbox, for those who carry it.
   var outbox: PushStore { PushStore(store: store.store, clock: store.clock) }
   var source: MsgrPushes { MsgrPushes(store: store, page: "/msgr/") }
-  var services: [String: PushOutbox.Service] {
-    [MsgrService.name: PushOutbox.Service(source: source, log: nil)]
-  }
 
   init(_ location: StoreLocation = .memory, limits: MsgrStore.Limits = MsgrStore.Limits())
     async throws
@@ -99,13 +96,8 @@ struct PushFixture: Sendable {
   func lease(
     _ count: Int = 100, owner: [UInt8] = PushFixture.owner, of kind: PushKind = .apns
   ) async throws -> [LeasedPush] {
-    try await loan(count, owner: owner, of: kind).pushes.sorted { $0.id < $1.id }
-  }
-
-  func loan(
-    _ count: Int = 1, owner: [UInt8] = PushFixture.owner, of kind: PushKind = .apns
-  ) async throws -> (pushes: [LeasedPush], next: Timestamp?) {
     try await outbox.lease(atMost: count, owner: owner, of: kind, for: [MsgrService.name])
+      .pushes.sorted { $0.id < $1.id }
   }
 
   /// Tries to push, with the payload that the service makes.
@@ -114,19 +106,43 @@ struct PushFixture: Sendable {
   }
 
   func complete(
-    _ push: LeasedPush, _ settlement: PushCompletion, owner: [UInt8] = PushFixture.owner
+    _ push: LeasedPush, _ completion: PushCompletion, owner: [UInt8] = PushFixture.owner
   ) async throws {
-    try await outbox.complete(push, owner: owner, settlement, target: "target", source)
+    try await outbox.complete(push, owner: owner, completion, target: "target", source)
   }
 
-  /// Returns the number of pushes that an outbox has under way.
-  func leased(by owner: [UInt8]) async throws -> Int {
-    try await store.store.read { snapshot in
-      try snapshot.one("SELECT count(*) FROM push_outbox WHERE lease_owner = ?", owner) {
-        try $0[0]
+  /// Pushes until nothing waits; the clock runs fast while nothing is under way, so that nobody waits.
+  func runUntilEmpty(
+    _ kind: PushKind, _ provider: any PushProvider, page: String = "/msgr/", step: Duration
+  ) async throws {
+    var limits = OutboxMachine.Limits(of: kind)
+    limits.poll = .milliseconds(20)
+    let outbox = PushOutbox(
+      kind, store: outbox, provider: provider,
+      services: [
+        MsgrService.name: PushOutbox.Service(
+          source: MsgrPushes(store: store, page: page), log: nil)
+      ],
+      limits: limits, leases: DirectLeases(owner: Self.owner),
+      log: Log(level: .error, descriptor: -1),
+      metrics: PushMetrics(Metrics(), clock: store.clock))
+    try await withThrowingTaskGroup { group in
+      group.addTask { await outbox.run() }
+      try await waitUntil(pausingAtMost: .milliseconds(2)) {
+        if try await count("push_outbox") == 0 { return true }
+        if try await leased() == 0 { clock.advance(by: step) }
+        outbox.wake()
+        return false
       }
-        ?? 0
+      group.cancelAll()
     }
+  }
+
+  /// Returns the number of pushes that are under way.
+  private func leased() async throws -> Int {
+    try await store.store.read { snapshot in
+      try snapshot.value("SELECT count(*) FROM push_outbox WHERE lease_owner = ?", Self.owner)
+    } ?? 0
   }
 
   func count(_ table: StaticString) async throws -> Int {

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import Platform
 internal import TestSupport
 internal import Testing
 
@@ -156,5 +157,35 @@ struct PushPayloadTests {
       badge: .max)
     _ = try payload(push)
     #expect(try #require(push.payload).text.count > 4080)
+  }
+
+  @Test func googleTakesTheLongestMessageAndAPublishedOne() throws {
+    let name = String(repeating: "n", count: 64)
+    let sender = UserName(stored: name)
+    // Blanks are not escaped, so they leave most room.
+    for character in ["x", "é", "\"", "\n"] {
+      var text = ""
+      while let longer = try? MessageText(text + String(repeating: character, count: 16)),
+        longer.fitsIntoPush(from: sender)
+      { text = longer.text }
+      let push = try PushFixture.push(text: text, from: name, isAddRequest: true, badge: 9_999_999)
+      let message = try #require(push.message)
+      let json = try #require(
+        try JSONSerialization.jsonObject(with: Data(FCMMessage.data(of: message)))
+          as? [String: String])
+      #expect(json["Message"] == text)
+      #expect(json.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count } <= 4096)
+    }
+    func json(_ push: LeasedPush, at time: Timestamp) throws -> String {
+      let data = FCMMessage.data(of: try #require(push.message))
+      return String(decoding: FCMProvider.message(push, data, [], at: time), as: UTF8.self)
+    }
+    let published = try PushFixture.push(
+      parts: MessageParts(title: "T", priority: 1, link: "https://example.org/"))
+    let late = try json(published, at: published.expires + .seconds(1))
+    #expect(late.contains(#""Link":"https://example.org/","Priority":"1","Title":"T""#))
+    #expect(late.contains(#""priority":"NORMAL","ttl":"0s""#))
+    let early = try json(try PushFixture.push(), at: Timestamp(seconds: 0))
+    #expect(early.contains(#""priority":"HIGH","ttl":"2419200s""#))
   }
 }

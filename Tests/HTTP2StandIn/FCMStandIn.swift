@@ -1,19 +1,17 @@
-internal import COpenSSL
 internal import Foundation
-internal import HTTP2StandIn
 internal import TestSupport
 internal import Platform
 
 /// A stand-in for FCM and for Google's token endpoint, which checks requests and responds by two scripts.
-final class FCMStandIn: Sendable {
+package final class FCMStandIn: Sendable {
   /// A message that was taken, or refused by script.
-  struct Received: Sendable {
-    let device: String
-    let data: [String: String]
-    let priority: String
-    let life: String
-    let token: String
-    let body: [UInt8]
+  package struct Received: Sendable {
+    package let device: String
+    package let data: [String: String]
+    package let priority: String
+    package let life: String
+    package let token: String
+    package let body: [UInt8]
   }
 
   private struct State {
@@ -27,7 +25,7 @@ final class FCMStandIn: Sendable {
     var open = (now: 0, most: 0)
   }
 
-  private final class Judge: Sendable {
+  private final class Responder: Sendable {
     let state: Lock<State>
     let otherwise: StandInResponse
     let life: Int
@@ -42,8 +40,8 @@ final class FCMStandIn: Sendable {
       self.life = life
     }
 
-    func judge(_ request: StandInRequest) -> StandInResponse {
-      request[":path"] == "/token" ? grant(request) : take(request)
+    func respond(to request: StandInRequest) -> StandInResponse {
+      request[":path"] == "/token" ? grant(request) : accept(request)
     }
 
     private func grant(_ request: StandInRequest) -> StandInResponse {
@@ -60,7 +58,7 @@ final class FCMStandIn: Sendable {
       }
     }
 
-    private func take(_ request: StandInRequest) -> StandInResponse {
+    private func accept(_ request: StandInRequest) -> StandInResponse {
       let json = try? JSONSerialization.jsonObject(with: Data(request.body)) as? [String: Any]
       let message = json?["message"] as? [String: Any]
       let android = message?["android"] as? [String: Any]
@@ -147,39 +145,39 @@ final class FCMStandIn: Sendable {
     }
   }
 
-  private let judge: Judge
+  private let responder: Responder
   private let server: HTTP2StandIn
-  let url: String
-  var tokenURL: String { "\(url)/token" }
+  package let url: String
+  package var tokenURL: String { "\(url)/token" }
 
   /// - Parameters:
   ///   - script: the first responses to messages, in order.
   ///   - life: the life of a token, in seconds.
-  init(
+  package init(
     _ script: [StandInResponse] = [], otherwise: StandInResponse = .respond(200, body: "{}"),
     grants: [StandInResponse] = [], life: Int = 3599
   ) throws {
     let certificates = try TestCertificates.shared.get()
-    let judge = Judge(script, otherwise: otherwise, grants: grants, life: life)
-    self.judge = judge
+    let responder = Responder(script, otherwise: otherwise, grants: grants, life: life)
+    self.responder = responder
     server = try HTTP2StandIn(
       certificate: certificates.server.certificate, key: certificates.server.key, clientCA: nil
-    ) { judge.judge($0) }
+    ) { responder.respond(to: $0) }
     url = server.url
-    judge.audience.withLock { [url] in $0 = "\(url)/token" }
+    responder.audience.withLock { [url] in $0 = "\(url)/token" }
   }
 
   /// The messages that came, in order.
-  var received: [Received] { judge.state.withLock { $0.received } }
+  package var received: [Received] { responder.state.withLock { $0.received } }
   /// The faults of all requests.
-  var faults: [String] { judge.state.withLock { $0.faults } }
+  package var faults: [String] { responder.state.withLock { $0.faults } }
   /// The number of times that a token was asked for.
-  var grants: Int { judge.state.withLock { $0.asked } }
+  package var grants: Int { responder.state.withLock { $0.asked } }
   /// The number of connections that came.
-  var connections: Int { server.connections }
+  package var connections: Int { server.connections }
 
   /// A refusal as FCM writes it.
-  static func fault(
+  package static func fault(
     _ status: Int, _ code: String?, message: String = "m", field: String? = nil,
     fields: [String: String] = [:]
   ) -> StandInResponse {

@@ -7,22 +7,16 @@ internal import TestSupport
 internal import Testing
 internal import Platform
 
-@testable import Msgr
 @testable import Push
 
 /// The way from the outbox to FCM, over HTTP/2.
 @Suite(.ownThreads, .serialized) struct FCMDeliveryTests {
-  private let fixture: PushFixture
+  private static let android = OutboxFixture.android(1)
+
+  private let fixture: OutboxFixture
   private let folder = TemporaryFolder()
 
-  init() async throws {
-    fixture = try await PushFixture()
-    try await fixture.makeUser("anna")
-  }
-
-  private static func device(_ number: Int) -> DeviceID {
-    DeviceID(stored: "fcm:Token_\(number):" + String(repeating: "x-Y", count: 20))
-  }
+  init() async throws { fixture = try await OutboxFixture() }
 
   private func write(_ account: [UInt8]) throws {
     try Data(account).write(to: URL(filePath: "\(folder.path)/fcm.json"))
@@ -50,49 +44,34 @@ internal import Platform
   }
 
   private func outbox(
-    _ provider: any PushProvider, _ kind: PushKind = .fcm, owner: [UInt8] = [1],
+    _ provider: FCMProvider, owner: [UInt8] = OutboxFixture.owner, inFlight: Int = 100,
     metrics: Metrics = Metrics(), log: Log = Log(level: .error, descriptor: -1)
   ) -> PushOutbox {
-    var limits = OutboxMachine.Limits(of: kind)
-    limits.poll = .milliseconds(20)
-    return PushOutbox(
-      kind, store: fixture.outbox, provider: provider, services: fixture.services,
-      limits: limits, leases: DirectLeases(owner: owner), log: log,
-      metrics: PushMetrics(metrics, clock: fixture.store.clock))
+    fixture.outbox(
+      .fcm, provider, owner: owner, inFlight: inFlight, metrics: metrics, log: log)
   }
 
-  /// Pushes until the outbox is empty; the clock runs fast while nothing is under way.
+  private func queue(_ text: String = "hello", for device: String = android) async throws {
+    try await fixture.queue(text, for: device, kind: .fcm)
+  }
+
   private func runUntilEmpty(
-    _ outbox: PushOutbox, owner: [UInt8] = [1], step: Duration = .milliseconds(500)
+    _ outbox: PushOutbox, owner: [UInt8] = OutboxFixture.owner,
+    step: Duration = .milliseconds(500)
   ) async throws {
-    try await withThrowingTaskGroup { group in
-      group.addTask { await outbox.run() }
-      try await waitUntil(pausingAtMost: .milliseconds(2)) {
-        if try await fixture.count("push_outbox") == 0 { return true }
-        if try await fixture.leased(by: owner) == 0 { fixture.clock.advance(by: step) }
-        outbox.wake()
-        return false
-      }
-      group.cancelAll()
-    }
+    try await fixture.runUntilEmpty(outbox, owner: owner, step: step)
   }
 
   @Test func pushesWithWhatGoogleDemands() async throws {
-    try await fixture.makeUser("bert", Self.device(1))
-    let id = try await fixture.send("ein \"Wort\"\n…", to: "bert", isAddRequest: true)
-    let time = fixture.clock.now
+    try await queue("ein \"Wort\"\n…")
     let standIn = try FCMStandIn()
     let metrics = Metrics()
     try await runUntilEmpty(outbox(try provider(standIn, metrics: metrics), metrics: metrics))
     #expect(standIn.faults == [])
     #expect(standIn.received.count == 1)
     let received = try #require(standIn.received.first)
-    #expect(received.device == Self.device(1).fcmToken.map(String.init))
-    #expect(
-      received.data == [
-        "Id": id.text, "UserFrom": "anna", "Message": "ein \"Wort\"\n…", "Time": "\(time)",
-        "Badge": "1", "AddRequest": "true",
-      ])
+    #expect(received.device == Self.android)
+    #expect(received.data == ["Message": "ein \"Wort\"\n…"])
     #expect(received.priority == "HIGH")
     // A week, less what has passed since.
     let life = try #require(received.life.hasSuffix("s") ? Int(received.life.dropLast()) : nil)
@@ -104,40 +83,9 @@ internal import Platform
     #expect(text.contains(#"awd_push_seconds_count{provider="fcm"} 1"#))
   }
 
-  @Test func theLongestMessageAndAPublishedOneFit() throws {
-    let name = String(repeating: "n", count: 64)
-    let sender = UserName(stored: name)
-    // Blanks are not escaped, so they leave most room.
-    for character in ["x", "é", "\"", "\n"] {
-      var text = ""
-      while let longer = try? MessageText(text + String(repeating: character, count: 16)),
-        longer.fitsIntoPush(from: sender)
-      { text = longer.text }
-      let push = try PushFixture.push(text: text, from: name, isAddRequest: true, badge: 9_999_999)
-      let message = try #require(push.message)
-      let json = try #require(
-        try JSONSerialization.jsonObject(with: Data(FCMMessage.data(of: message)))
-          as? [String: String])
-      #expect(json["Message"] == text)
-      #expect(json.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count } <= 4096)
-    }
-    func json(_ push: LeasedPush, at time: Timestamp) throws -> String {
-      let data = FCMMessage.data(of: try #require(push.message))
-      return String(decoding: FCMProvider.message(push, data, [], at: time), as: UTF8.self)
-    }
-    let published = try PushFixture.push(
-      parts: MessageParts(title: "T", priority: 1, link: "https://example.org/"))
-    let late = try json(published, at: published.expires + .seconds(1))
-    #expect(late.contains(#""Link":"https://example.org/","Priority":"1","Title":"T""#))
-    #expect(late.contains(#""priority":"NORMAL","ttl":"0s""#))
-    let early = try json(try PushFixture.push(), at: Timestamp(seconds: 0))
-    #expect(early.contains(#""priority":"HIGH","ttl":"2419200s""#))
-  }
-
   @Test func oneGrantForAllAndEachDeviceInOrder() async throws {
-    for device in 0..<40 { try await fixture.makeUser("u\(device)", Self.device(device)) }
     for text in ["1", "2", "3"] {
-      for device in 0..<40 { try await fixture.send(text, to: "u\(device)") }
+      for device in 0..<40 { try await queue(text, for: OutboxFixture.android(device)) }
     }
     let standIn = try FCMStandIn(otherwise: .respond(200, body: "{}", after: 5))
     try await runUntilEmpty(outbox(try provider(standIn)))
@@ -145,23 +93,23 @@ internal import Platform
     #expect(standIn.grants == 1)
     #expect(standIn.received.count == 120)
     for device in 0..<40 {
-      let token = Self.device(device).fcmToken.map(String.init)
+      let token = OutboxFixture.android(device)
       let texts = standIn.received.filter { $0.device == token }.map { $0.data["Message"] }
       #expect(texts == ["1", "2", "3"])
     }
   }
 
   @Test func aTokenIsRenewedBeforeItsEndWhileItServes() async throws {
-    try await fixture.makeUser("bert", Self.device(1))
     // The renewal fails once, and hangs once.
     let granted = StandInResponse.respond(
       200, body: #"{"access_token":"first","expires_in":1000,"token_type":"bearer"}"#)
     let standIn = try FCMStandIn(
       grants: [granted, .respond(503), .silence], life: 1000)
     let provider = try provider(standIn)
-    let to = try PushFixture.push(device: Self.device(1))
+    try await queue()
+    let push = try #require(try await fixture.lease(of: .fcm).first)
     func tokens() async -> [String] {
-      _ = try? await PushFixture.push(to, by: provider)
+      _ = try? await fixture.push(push, by: provider)
       return standIn.received.map(\.token)
     }
     #expect(await tokens().last == "first")
@@ -181,7 +129,7 @@ internal import Platform
     // At its end nothing goes out by it.
     fixture.clock.advance(by: .seconds(90))
     let before = standIn.received.count
-    guard case .unreachable(let why) = try await PushFixture.push(to, by: provider) else {
+    guard case .unreachable(let why) = try await fixture.push(push, by: provider) else {
       Issue.record("there is no token")
       return
     }
@@ -204,8 +152,7 @@ internal import Platform
           + String(repeating: "x", count: 20_000) + #""}"#),
     ] as [StandInResponse])
   func withoutATokenAllWaitAndNothingIsLost(answer: StandInResponse) async throws {
-    for device in 0..<3 { try await fixture.makeUser("u\(device)", Self.device(device)) }
-    for device in 0..<3 { try await fixture.send(to: "u\(device)") }
+    for device in 0..<3 { try await queue(for: OutboxFixture.android(device)) }
     let standIn = try FCMStandIn(grants: [answer, answer])
     let folder = TemporaryFolder()
     let metrics = Metrics()
@@ -233,8 +180,7 @@ internal import Platform
   }
 
   @Test func aLongResponseCountsByItsStatus() async throws {
-    try await fixture.makeUser("bert", Self.device(1))
-    try await fixture.send("1", to: "bert")
+    try await queue("1")
     let standIn = try FCMStandIn([.respond(200, body: String(repeating: "x", count: 17_000))])
     try await runUntilEmpty(outbox(try provider(standIn)))
     #expect(standIn.received.map { $0.data["Message"] } == ["1"])
@@ -248,9 +194,8 @@ internal import Platform
       .respond(503, body: "", goesAway: true),
     ] as [StandInResponse])
   func isTriedAgainWithTheSameData(answer: StandInResponse) async throws {
-    try await fixture.makeUser("bert", Self.device(1))
-    try await fixture.send("1", to: "bert")
-    try await fixture.send("2", to: "bert")
+    try await queue("1")
+    try await queue("2")
     let standIn = try FCMStandIn([answer, answer])
     try await runUntilEmpty(outbox(try provider(standIn)))
     #expect(standIn.faults == [])
@@ -267,21 +212,19 @@ internal import Platform
       FCMStandIn.fault(400, nil), .respond(413),
     ] as [StandInResponse])
   func anythingElseIsDroppedAndHoldsUpNobody(answer: StandInResponse) async throws {
-    try await fixture.makeUser("bert", Self.device(1))
-    try await fixture.send("1", to: "bert")
-    try await fixture.send("2", to: "bert")
+    try await queue("1")
+    try await queue("2")
     let standIn = try FCMStandIn([answer])
     let before = fixture.clock.now
     try await runUntilEmpty(outbox(try provider(standIn)), step: .milliseconds(5))
     #expect(standIn.received.map { $0.data["Message"] } == ["1", "2"])
     #expect(standIn.grants == 1)
-    #expect(try await fixture.count("msgr_devices") == 1)
+    #expect(fixture.source.ended.isEmpty)
     #expect(before.duration(to: fixture.clock.now) < .seconds(5))
   }
 
   @Test func aTokenThatIsRefusedIsReplacedOnceThenAllPause() async throws {
-    for device in 0..<20 { try await fixture.makeUser("u\(device)", Self.device(device)) }
-    for device in 0..<20 { try await fixture.send(to: "u\(device)") }
+    for device in 0..<20 { try await queue(for: OutboxFixture.android(device)) }
     let refused = StandInResponse.respond(401, body: #"{"error":{"code":401,"status":"U"}}"#)
     let one = try FCMStandIn(Array(repeating: refused, count: 20))
     try await runUntilEmpty(outbox(try provider(one)))
@@ -289,7 +232,7 @@ internal import Platform
     #expect(one.received.count == 40)
     // However many were refused with the first one.
     #expect(one.grants == 2)
-    for device in 0..<20 { try await fixture.send(to: "u\(device)") }
+    for device in 0..<20 { try await queue(for: OutboxFixture.android(device)) }
     let all = try FCMStandIn(Array(repeating: refused, count: 40))
     let before = fixture.clock.now
     try await runUntilEmpty(outbox(try provider(all)))
@@ -299,45 +242,33 @@ internal import Platform
   }
 
   @Test func aDeviceThatIsGoneIsUnbound() async throws {
-    for device in 1...3 { try await fixture.makeUser("bert", Self.device(device)) }
-    try await fixture.send("0", to: "bert")
+    for device in 1...3 { try await queue(for: OutboxFixture.android(device)) }
     fixture.clock.advance(by: .seconds(1))
     let standIn = try FCMStandIn([
       .respond(200, body: "{}"), FCMStandIn.fault(404, "UNREGISTERED"),
       FCMStandIn.fault(403, "SENDER_ID_MISMATCH"),
     ])
-    let provider = try provider(standIn)
     // One after the other, so that the first has proven the project.
-    var limits = OutboxMachine.Limits(inFlight: 1, of: .fcm)
-    limits.poll = .milliseconds(20)
-    try await runUntilEmpty(
-      PushOutbox(
-        .fcm, store: fixture.outbox, provider: provider, services: fixture.services,
-        limits: limits, leases: DirectLeases(owner: [1]),
-        log: Log(level: .error, descriptor: -1),
-        metrics: PushMetrics(Metrics(), clock: fixture.store.clock)))
-    #expect(try await fixture.count("msgr_devices") == 1)
-    // Bound again while it is called gone: it stays.
-    try await fixture.send("1", to: "bert")
-    let push = try #require(
-      try await fixture.lease(1, owner: [1], of: .fcm).first)
-    guard case .responded(let gone) = try await PushFixture.push(push, by: provider) else {
+    try await runUntilEmpty(outbox(try provider(standIn), inFlight: 1))
+    #expect(standIn.received.count == 3)
+    #expect(fixture.source.ended == standIn.received.dropFirst().map(\.device))
+  }
+
+  @Test func aTokenIsGoneAsOfTheStartOfTheAttempt() async throws {
+    let standIn = try FCMStandIn([FCMStandIn.fault(404, "UNREGISTERED")])
+    try await queue()
+    let push = try #require(try await fixture.lease(of: .fcm).first)
+    let start = fixture.clock.now
+    let outcome = try await fixture.push(push, by: try provider(standIn))
+    guard case .responded(let gone) = outcome else {
       Issue.record("no response")
       return
     }
-    fixture.clock.advance(by: .seconds(1))
-    let now = fixture.clock.now
-    try await fixture.store.store.write { transaction in
-      try transaction.execute("UPDATE msgr_devices SET bound_at = ?", now)
-    }
-    try await fixture.complete(push, .unbound(boundBefore: gone.timestamp))
-    #expect(try await fixture.count("msgr_devices") == 1)
-    #expect(try await fixture.count("push_outbox") == 0)
+    #expect(gone.timestamp == start)
   }
 
   @Test func aWrongProjectUnbindsNobody() async throws {
-    for device in 0..<3 { try await fixture.makeUser("u\(device)", Self.device(device)) }
-    for device in 0..<3 { try await fixture.send(to: "u\(device)") }
+    for device in 0..<3 { try await queue(for: OutboxFixture.android(device)) }
     let bad = FCMStandIn.fault(403, "SENDER_ID_MISMATCH")
     let malformed = FCMStandIn.fault(400, "INVALID_ARGUMENT", field: "message.token")
     let standIn = try FCMStandIn([
@@ -346,12 +277,11 @@ internal import Platform
     try await runUntilEmpty(outbox(try provider(standIn)))
     #expect(standIn.received.count == 6)
     // Only the one that was called bad after another was taken.
-    #expect(try await fixture.count("msgr_devices") == 2)
+    #expect(fixture.source.ended.count == 1)
   }
 
   @Test func aSettingOfTheOperatorsIsWaitedFor() async throws {
-    for device in 0..<3 { try await fixture.makeUser("u\(device)", Self.device(device)) }
-    for device in 0..<3 { try await fixture.send(to: "u\(device)") }
+    for device in 0..<3 { try await queue(for: OutboxFixture.android(device)) }
     let standIn = try FCMStandIn([
       .respond(403, body: "no JSON"), .respond(403, body: #"{"error":{"status":"X"}}"#),
       .respond(404), .respond(404), .respond(403),
@@ -359,18 +289,14 @@ internal import Platform
     let before = fixture.clock.now
     try await runUntilEmpty(outbox(try provider(standIn)))
     #expect(standIn.received.count == 8)
-    #expect(try await fixture.count("msgr_devices") == 3)
+    #expect(fixture.source.ended.isEmpty)
     #expect(before.duration(to: fixture.clock.now) >= .seconds(3))
   }
 
   @Test func aDeadProviderHoldsUpItsOwnRowsAlone() async throws {
     for device in 0..<5 {
-      try await fixture.makeUser("a\(device)", PushFixture.device(device))
-      try await fixture.makeUser("g\(device)", Self.device(device))
-    }
-    for user in 0..<5 {
-      try await fixture.send(to: "a\(user)")
-      try await fixture.send(to: "g\(user)")
+      try await fixture.queue(for: OutboxFixture.phone(device))
+      try await queue(for: OutboxFixture.android(device))
     }
     let certificates = try TestCertificates.shared.get()
     let dead = try FCMStandIn(otherwise: .silence)
@@ -383,13 +309,13 @@ internal import Platform
         roots: certificates.authority.certificate),
       streams: 100, clock: { [clock = fixture.clock] in clock.now })
     let google = outbox(try provider(dead), owner: [2])
-    let phones = outbox(apns, .apns)
+    let phones = fixture.outbox(.apns, apns)
     let begun = ContinuousClock.now
     try await withThrowingTaskGroup { group in
       for outbox in [google, phones] { group.addTask { await outbox.run() } }
       // Apple's are done with, as nobody carries them later.
       try await waitUntil {
-        let waiting = try await fixture.count("push_outbox")
+        let waiting = try await fixture.waiting()
         return waiting == 5 && dead.received.count == 5
       }
       #expect(ContinuousClock.now - begun < .seconds(5))
@@ -408,19 +334,18 @@ internal import Platform
     let provider = try provider(standIn, tokenURL: standIn.tokenURL)
     try write(Array("no JSON".utf8))
     await #expect(throws: PushSetupError.self) { try await provider.reload() }
-    try await fixture.makeUser("bert", Self.device(1))
-    try await fixture.send("1", to: "bert")
+    try await queue("1")
     try await runUntilEmpty(outbox(provider))
     #expect(standIn.faults == [])
     try write(try ServiceAccountFile.bytes(tokenURL: standIn.tokenURL, ["private_key_id": "key-2"]))
     try await provider.reload()
     for text in ["2", "3"] {
-      try await fixture.send(text, to: "bert")
+      try await queue(text)
       try await runUntilEmpty(outbox(provider))
       try await waitUntil { standIn.grants == 2 }
     }
     #expect(standIn.faults == ["grant: header"])
-    try await fixture.send("4", to: "bert")
+    try await queue("4")
     try await runUntilEmpty(outbox(provider))
     #expect(standIn.received.first?.token == "ya29.1")
     #expect(standIn.received.last?.token == "ya29.2")

@@ -1,19 +1,18 @@
 internal import COpenSSL
 internal import Foundation
-internal import HTTP2StandIn
 internal import TestSupport
 internal import Platform
 
 /// A stand-in for Apple's push service, which checks requests and responds by a script.
-final class APNsStandIn: Sendable {
+package final class APNsStandIn: Sendable {
   /// A push that was taken, or refused by script.
-  struct Received: Sendable {
-    let device: String
-    let apnsID: String
-    let expiration: Int
-    let token: String?
-    let connection: Int
-    let payload: [UInt8]
+  package struct Received: Sendable {
+    package let device: String
+    package let apnsID: String
+    package let expiration: Int
+    package let token: String?
+    package let connection: Int
+    package let payload: [UInt8]
   }
 
   private struct State {
@@ -22,7 +21,7 @@ final class APNsStandIn: Sendable {
     var script: [StandInResponse]
   }
 
-  private final class Judge: Sendable {
+  private final class Responder: Sendable {
     let state: Lock<State>
     let publicKey: String?
     let otherwise: StandInResponse
@@ -33,7 +32,7 @@ final class APNsStandIn: Sendable {
       self.publicKey = publicKey
     }
 
-    func judge(_ request: StandInRequest) -> StandInResponse {
+    func respond(to request: StandInRequest) -> StandInResponse {
       let faults = faults(of: request)
       return state.withLock { state in
         state.faults += faults
@@ -121,34 +120,34 @@ final class APNsStandIn: Sendable {
     }
   }
 
-  private let judge: Judge
+  private let responder: Responder
   private let server: HTTP2StandIn
-  let url: String
+  package let url: String
 
   /// - Parameters:
   ///   - script: the first responses, in order.
   ///   - usesTokens: whether tokens are demanded; else a client certificate.
-  init(
+  package init(
     _ script: [StandInResponse] = [], otherwise: StandInResponse = .respond(200),
     usesTokens: Bool = true
   ) throws {
     let certificates = try TestCertificates.shared.get()
-    let judge = Judge(
+    let responder = Responder(
       script, otherwise: otherwise, publicKey: usesTokens ? certificates.tokenPublicKey : nil)
-    self.judge = judge
+    self.responder = responder
     server = try HTTP2StandIn(
       certificate: certificates.server.certificate, key: certificates.server.key,
       clientCA: usesTokens ? nil : certificates.authority.certificate
-    ) { judge.judge($0) }
+    ) { responder.respond(to: $0) }
     url = server.url
   }
 
   /// The pushes that came, in order.
-  var received: [Received] { judge.state.withLock { $0.received } }
+  package var received: [Received] { responder.state.withLock { $0.received } }
   /// The faults of those pushes.
-  var faults: [String] { judge.state.withLock { $0.faults } }
+  package var faults: [String] { responder.state.withLock { $0.faults } }
   /// The number of connections that came.
-  var connections: Int { server.connections }
+  package var connections: Int { server.connections }
   /// The largest number of pushes under way at once.
-  var mostStreams: Int { server.mostStreams }
+  package var mostStreams: Int { server.mostStreams }
 }
