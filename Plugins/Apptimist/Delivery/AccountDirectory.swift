@@ -6,7 +6,8 @@ internal import Platform
 ///
 /// A user stays one until the account is deleted: where another node has done that, no copy is made. All changes of forums
 /// go through this process: a change that is on disk is applied here before its reply is sent, so that a device which has the
-/// reply finds the forum changed. Where other nodes share the store they don't, and each forum is read anew.
+/// reply finds the forum changed. Where other nodes share the store they don't, and a forum is read anew for posts that
+/// came meanwhile.
 final class AccountDirectory: Sendable {
   private struct State {
     var users: Set<EncryptionPublicKey> = []

@@ -40,10 +40,11 @@ struct MessageDelivery: Sendable {
     var outcomes = PostOutcomes(count: posts.count)
     let login = try requester.loggedIn()
     var group = CopyGroup()
+    var recipients = PostRecipients(directory)
     for (index, post) in posts.enumerated() {
-      switch try await directory.recipient(post.message.recipient) {
+      switch try await recipients.resolve(post.message.recipient) {
       case .user:
-        if try await isInForum(post.message) {
+        if try await isInForum(post.message, &recipients) {
           outcomes.refuse(index, .badField)
         } else if try await isRefusedStranger(login.user, to: post.message.recipient) {
           metrics.overQuota.add()
@@ -124,9 +125,11 @@ struct MessageDelivery: Sendable {
   }
 
   /// Returns whether a message to a user names a forum as well: such a message is ignored.
-  private func isInForum(_ message: PDU.Message) async throws -> Bool {
+  private func isInForum(
+    _ message: PDU.Message, _ recipients: inout PostRecipients
+  ) async throws -> Bool {
     guard message.to != message.recipient else { return false }
-    guard case .forum = try await directory.recipient(message.to) else { return false }
+    guard case .forum = try await recipients.resolve(message.to) else { return false }
     return true
   }
 
@@ -216,6 +219,25 @@ extension MessageCopy {
     self.init(
       recipient: post.message.recipient, id: MessageID(header: post.header, data: post.data[...]),
       header: post.header, data: post.data)
+  }
+}
+
+/// The recipients of posts that are delivered together. All of these had come before the first recipient is looked up, so that
+/// one look serves them all: where nodes share the store, each look at a forum is a query, for which the next post would wait.
+private struct PostRecipients {
+  private let directory: AccountDirectory
+  private var known: [EncryptionPublicKey: MessageRecipient] = [:]
+
+  init(_ directory: AccountDirectory) { self.directory = directory }
+
+  /// Resolves a key.
+  ///
+  /// - Returns: the user or forum with this key, or nil if there is none.
+  mutating func resolve(_ key: EncryptionPublicKey) async throws -> MessageRecipient? {
+    if let recipient = known[key] { return recipient }
+    let recipient = try await directory.recipient(key)
+    known[key] = recipient
+    return recipient
   }
 }
 
