@@ -85,3 +85,15 @@ package struct InvitationHash: FixedBytes, DatabaseValueConvertible {
   /// Hashes a token.
   package init(ofToken token: some Sequence<UInt8>) { digest = SHA256.hash(Array(token)) }
 }
+
+extension InvitationHash {
+  /// Finds the invitations that an operator means.
+  ///
+  /// - Parameters:
+  ///   - id: the first hexadecimal digits of their hash, an even number, as ``InvitationSummary`` shows them.
+  ///   - hashes: the hashes of all invitations.
+  package static func invitations(named id: String, among hashes: [Self]) -> [Self] {
+    guard let start = Hex.decode(id.utf8) else { return [] }
+    return hashes.filter { $0.bytes.starts(with: start) }
+  }
+}

@@ -7,9 +7,18 @@ package enum StoreLocation: Sendable, Hashable {
   /// A database of PostgreSQL's, which other processes may use at the same time.
   case postgreSQL(PostgreSQLAddress)
 
-  /// Returns every file that SQLite may make for a database: the database itself first, its logs and their index.
+  /// How the names of the files end that SQLite may make beside a database: its logs and their index.
+  private static let suffixes = ["-journal", "-wal", "-shm"]
+
+  /// Returns every file that SQLite may make for a database, the database itself first.
   package static func files(of database: String) -> [String] {
-    ["", "-journal", "-wal", "-shm"].map { database + $0 }
+    [database] + suffixes.map { database + $0 }
+  }
+
+  /// Returns the name of the database that SQLite may have made a file for, which is the file itself unless it lies beside one.
+  package static func database(of file: String) -> String {
+    guard let suffix = suffixes.first(where: file.hasSuffix) else { return file }
+    return String(file.dropLast(suffix.count))
   }
 }
 

@@ -38,6 +38,7 @@ internal import Testing
     try look()
     connection.rollBack()
     #expect(seen == Set(StoreLocation.files(of: folder.database)))
+    #expect(Set(seen.map(StoreLocation.database)) == [folder.database])
   }
 
   @Test(arguments: Engine.tested) func valuesComeBackAsTheyWent(_ engine: Engine) async throws {

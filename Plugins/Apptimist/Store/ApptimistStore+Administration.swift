@@ -300,10 +300,9 @@ extension ApptimistStore {
   ///
   /// - Returns: whether there was one.
   func revokeInvitation(_ id: String) async throws -> Bool {
-    guard let start = Hex.decode(id.utf8) else { return false }
-    return try await store.write { transaction in
-      let hashes: [[UInt8]] = try transaction.values("SELECT hash FROM apptimist_invitations")
-      let found = hashes.filter { $0.starts(with: start) }
+    try await store.write { transaction in
+      let found = InvitationHash.invitations(
+        named: id, among: try transaction.values("SELECT hash FROM apptimist_invitations"))
       for hash in found {
         try transaction.execute("DELETE FROM apptimist_invitations WHERE hash = ?", hash)
       }

@@ -223,8 +223,7 @@ struct BackupFiles {
   /// Returns whether a name is that of a file which a process that was killed had begun: its own has the number of the
   /// process in it.
   static func isUnfinished(_ name: String) -> Bool {
-    let suffix = /-(journal|wal|shm)$/
-    let database = name.replacing(suffix, with: "")
+    let database = StoreLocation.database(of: name)
     return database.contains(/\.[0-9]+\.part$/)
       || database.contains(/\.[0-9]+-[0-9]+\.new$/)
       || database.contains(/^backup\.[0-9]+\.tmp$/)
