@@ -222,9 +222,9 @@ function trimmed(address) {
   }
 }
 
-/** Where an address leads, or null if it should lead nowhere: user info, mixed scripts and odd hosts deceive. */
+/** Where an address leads, or null if it should lead nowhere: user info, mixed scripts, what isn't seen, and odd hosts deceive. */
 function target(address) {
-  if (!URL.canParse(address)) return null;
+  if (!URL.canParse(address) || /\p{Default_Ignorable_Code_Point}/u.test(address)) return null;
   const url = new URL(address);
   const written = /^https?:\/\/([^/?#]*)/i.exec(address)?.[1] ?? "";
   if (url.username || url.password || /[@&\\=]/.test(written) || !url.hostname) return null;
@@ -239,7 +239,7 @@ export function linked(text, isLive = true) {
   if (!isLive || hidden.test(text)) return [text];
   const parts = [];
   let end = 0;
-  for (const { 0: found, index } of text.matchAll(/https?:\/\/[^\s<>"“”«»]+/giu)) {
+  for (const { 0: found, index } of text.matchAll(/https?:\/\/(?:[^\s<>"“”«»]|\ufeff)+/giu)) {
     const address = trimmed(found.split(/\p{Extended_Pictographic}/u)[0]);
     const leads = target(address);
     if (!leads) continue;
