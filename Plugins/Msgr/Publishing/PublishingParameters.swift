@@ -149,26 +149,53 @@ enum HeaderText {
     var decoded: [UInt8] = []
     var index = 0
     while index < bytes.count {
-      guard let (word, end) = word(in: bytes, from: index) else {
+      guard let run = words(in: bytes, from: index) else {
         decoded.append(bytes[index])
         index += 1
         continue
       }
-      decoded += word.utf8
-      index = end
+      decoded += run.text.map { Array($0.utf8) } ?? Array(bytes[index..<run.end])
+      index = run.end
       // Blanks between two encoded words belong to neither (section 6.2).
-      let behind = bytes[end...].firstIndex { !$0.isWhiteSpace } ?? bytes.count
-      if self.word(in: bytes, from: behind) != nil { index = behind }
+      let behind = firstNonBlank(in: bytes, from: index)
+      if run.text != nil, word(in: bytes, from: behind) != nil { index = behind }
     }
     return String(decoding: decoded, as: UTF8.self)
+  }
+
+  /// Reads the encoded words of one charset that stand behind each other: some programs split a character over two.
+  ///
+  /// - Returns: their text, which is nil if their bytes aren't text, and the end of the last one; nil if none begins there.
+  private static func words(in bytes: [UInt8], from start: Int) -> (text: String?, end: Int)? {
+    guard let first = word(in: bytes, from: start) else { return nil }
+    var content = first.content
+    var end = first.end
+    while let next = word(in: bytes, from: firstNonBlank(in: bytes, from: end)),
+      next.charset == first.charset
+    {
+      content += next.content
+      end = next.end
+    }
+    let isUTF8 = ["utf-8", "utf8", "us-ascii"].contains(first.charset)
+    let text =
+      isUTF8
+      ? String(validating: content, as: UTF8.self)
+      : TextEncoding.decode(content, as: first.charset)
+    return (text, end)
+  }
+
+  private static func firstNonBlank(in bytes: [UInt8], from start: Int) -> Int {
+    bytes[start...].firstIndex { !$0.isWhiteSpace } ?? bytes.count
   }
 
   /// Reads an encoded word: `=?charset?B?text?=`.
   ///
   /// Looks no further than the next one that begins, so that all of a text is looked at a few times only.
   ///
-  /// - Returns: its text and its end; nil if none begins there.
-  private static func word(in bytes: [UInt8], from start: Int) -> (String, Int)? {
+  /// - Returns: its charset in lower case, the bytes of its text and its end; nil if none begins there.
+  private static func word(
+    in bytes: [UInt8], from start: Int
+  ) -> (charset: String, content: [UInt8], end: Int)? {
     let question = UInt8(ascii: "?")
     guard bytes[start...].starts(with: "=?".utf8) else { return nil }
     let charset = bytes[(start + 2)...].prefix { $0.isLetterOrDigit || "-_.:+*".utf8.contains($0) }
@@ -186,10 +213,10 @@ enum HeaderText {
     case UInt8(ascii: "q"): decoded = quoted(bytes[content..<end])
     default: decoded = nil
     }
+    guard let decoded else { return nil }
     // A language may stand behind the charset (RFC 2231 section 5).
     let name = String(decoding: charset.prefix { $0 != UInt8(ascii: "*") }, as: UTF8.self)
-    guard let decoded, let word = TextEncoding.decode(decoded, as: name) else { return nil }
-    return (word, end + 2)
+    return (name.lowercased(), decoded, end + 2)
   }
 
   private static func padded(_ text: ArraySlice<UInt8>) -> String {
