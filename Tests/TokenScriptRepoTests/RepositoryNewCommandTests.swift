@@ -58,6 +58,10 @@ internal import XMLSecurity
     let bare = try fixture.write(
       "b.tsml", tokenScript(contracts: [("Coin", [("1", alice)])], origins: []))
     #expect(try await output(fixture, bare).contains("name the contract in origins"))
+    let wrong = tokenScript(for: alice).replacing(" network=\"1\"", with: " network=\"0x1\"")
+    let chainless = try await output(fixture, try fixture.write("c.tsml", wrong))
+    #expect(chainless.contains("write the number of the chain"))
+    #expect(!chainless.contains("name the contract in origins"))
   }
 
   /// The output of a verification that refuses.

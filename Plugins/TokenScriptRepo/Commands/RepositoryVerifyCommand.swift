@@ -217,7 +217,12 @@ extension TokenScriptFile {
     if warnings.contains(where: { $0.contains("names no network") }) {
       advice.append("add network=\"…\" to every address, with the number of its chain")
     }
-    if origins.isEmpty {
+    let namesWrongNetwork = warnings.contains { $0.contains("is not the number of a chain") }
+    if namesWrongNetwork {
+      advice.append(
+        "write the number of the chain as network=\"…\", such as 1 for Ethereum's main network")
+    }
+    if origins.isEmpty, !namesWrongNetwork {
       let name = contracts.first?.name ?? "…"
       advice.append(
         "name the contract in origins: <ts:origins><ts:ethereum contract=\"\(name)\"/></ts:origins>"
