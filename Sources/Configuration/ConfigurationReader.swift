@@ -278,11 +278,19 @@ struct WrittenValue {
     case .array: "an array"
     case .date: "a date"
     case _ where isHidden: "something else"
+    case .string(let text) where Self.mayHoldPassword(text):
+      "a URL with an @, which isn't shown as a password may be before it"
     case .string(let text): text.shortened.quoted
     case .integer(let number): String(number)
     case .float(let number): String(number)
     case .boolean(let truth): String(truth)
     }
+  }
+
+  /// Returns whether a text is a URL that names a user, often with a password.
+  private static func mayHoldPassword(_ text: String) -> Bool {
+    guard let scheme = text.firstRange(of: "://") else { return false }
+    return text[scheme.upperBound...].contains("@")
   }
 
   /// Makes the refusal of this value.

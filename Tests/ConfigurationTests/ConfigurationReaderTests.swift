@@ -139,6 +139,16 @@ internal import Testing
     #expect(problems(reader) == "")
   }
 
+  @Test func aPasswordInAURLIsNotShown() throws {
+    let reader = try reader("[s]\nk = \"https://user:hun/ter2@a.example\"\n")
+    let url: String? = reader.section("s").optionalValue("k", expected: "a URL") { _ in nil }
+    #expect(url == nil)
+    #expect(
+      problems(reader)
+        == "awd.toml:2:5: s.k: expected a URL, found a URL with an @, which isn't shown as a password may be before it"
+    )
+  }
+
   @Test func valueFromFileIsNotShown() throws {
     let file = try TemporaryFile(Array("hunter2\n".utf8))
     let reader = try reader("", ["AWD_S_K_FILE": file.path])
