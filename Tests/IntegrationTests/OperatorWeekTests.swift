@@ -56,6 +56,40 @@ internal import WalletClient
     }
   }
 
+  @Test func aLostKeyOfPushesToBrowsersIsMadeAnewWithAWarning() async throws {
+    let site = try Site()
+    let key = "\(site.data)/msgr-web-push.pem"
+    try await site.serving { _ in }
+    let first = try Data(contentsOf: URL(filePath: key))
+    try FileManager.default.removeItem(atPath: key)
+    let checked = try await site.run("check")
+    #expect(checked.output.contains("push.web.key: the file \(key) is gone"), "\(checked)")
+    #expect(!exists(key))
+    let renewing = try ChildProcess.awd(
+      ["serve", "--config", site.configuration], home: site.folder)
+    _ = try await renewing.line(with: "the key of pushes to browsers is gone")
+    _ = try await renewing.line(with: "listening at=")
+    renewing.signal(SIGTERM)
+    #expect(try await renewing.outcome().code == 0)
+    let second = try Data(contentsOf: URL(filePath: key))
+    #expect(second != first)
+    let served = try ChildProcess.awd(
+      ["serve", "--config", site.configuration], home: site.folder)
+    _ = try await served.line(with: "listening at=")
+    served.signal(SIGTERM)
+    let quiet = try await served.outcome()
+    #expect(!quiet.errors.contains("the key of pushes to browsers is gone"), "\(quiet)")
+    // Another key is a mistake: nobody but the operator knows which one is right.
+    try first.write(to: URL(filePath: key))
+    let other = try await site.run("serve")
+    #expect(other.code == 1 && other.errors.contains("isn't the one"), "\(other)")
+    // One that can't be seen isn't lost.
+    try FileManager.default.removeItem(atPath: key)
+    try FileManager.default.createSymbolicLink(atPath: key, withDestinationPath: key)
+    let unseen = try await site.run("serve")
+    #expect(unseen.code == 1 && unseen.errors.contains("can't be read"), "\(unseen)")
+  }
+
   @Test func onlyKeysThatDifferAndCanBeUsedAreReplaced() async throws {
     let site = try Site()
     let keys = "\(site.data)/apptimist.keys"

@@ -1,5 +1,6 @@
 internal import Cryptography
 internal import FoundationEssentials
+internal import Glibc
 internal import Observability
 internal import Push
 internal import ServiceKit
@@ -8,6 +9,9 @@ internal import Storage
 /// The files of keys that rows of the store depend on: devices are bound to them, or secrets are sealed with them. A lost
 /// one is never replaced silently, as nobody could connect any more.
 struct KeyFiles: Sendable {
+  /// The files that a start may make anew, as what is bound to them comes back by itself: browsers subscribe again.
+  private static let renewable = [PushConfiguration.nameOfWebKey]
+
   /// The files by the keys of the configuration that name them, such as `apptimist.keys`.
   let paths: [String: String]
 
@@ -33,6 +37,27 @@ struct KeyFiles: Sendable {
       guard case .readable(let hash) = FileContent(at: path) else { return nil }
       return hash
     }
+  }
+
+  /// Returns those of the files that are gone although a store depends on them, and that a node may make anew if no other
+  /// node has them.
+  ///
+  /// - Parameter known: the store's fingerprints.
+  func renewals(comparedWith known: [String: KeyFingerprint]) -> [String] {
+    Self.renewable.filter { name in
+      guard known[name] != nil, let path = paths[name], !DataFolder.exists(path) else {
+        return false
+      }
+      // One that this user may not see isn't gone.
+      return errno == ENOENT
+    }
+  }
+
+  /// Says what it means that a file is made anew.
+  func renewalWarning(_ name: String) -> String {
+    "\(name): the file \(paths[name] ?? "") is gone, and a start makes a new key: browsers get no "
+      + "pushes until their users open the web app again; to spare them that, put the file back "
+      + "from a backup (awd restore --keys FILE) before"
   }
 
   /// Compares the files with those that a store depends on.

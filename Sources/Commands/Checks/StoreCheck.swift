@@ -30,12 +30,15 @@ enum StoreCheck {
   private static func keys(
     _ path: String, _ configuration: LoadedConfiguration, _ services: [any Service.Type]
   ) -> [ContentFinding] {
-    guard DataFolder.exists(path), let known = try? Store.keyFingerprints(inFile: path) else {
+    guard DataFolder.exists(path), var known = try? Store.keyFingerprints(inFile: path) else {
       return []
     }
     let files = KeyFiles(
       paths: configuration.keyFiles(of: configuration.services(among: services)))
-    return files.problems(comparedWith: known).map { .wrong($0) }
+    let renewals = files.renewals(comparedWith: known)
+    for name in renewals { known[name] = nil }
+    return renewals.map { .doubtful(files.renewalWarning($0)) }
+      + files.problems(comparedWith: known).map { .wrong($0) }
   }
 
   private static func content(_ path: String, _ services: [any Service.Type]) -> ContentFinding {

@@ -47,7 +47,7 @@ struct ServeCommand: Command {
     }
     var deadline: Task<Void, any Error>?
     try await closing(runtime.leave) {
-      try await runtime.node.join()
+      try await runtime.node.join(log: log)
       let daemon = try await Daemon(in: runtime, services: context.services)
       // Services have made the files of keys that were missing at the first start.
       try await runtime.node.recordKeys()

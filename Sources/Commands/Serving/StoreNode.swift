@@ -63,10 +63,28 @@ final class StoreNode: Sendable {
 
   /// Becomes one of the nodes, if this one has the keys that the store depends on.
   ///
+  /// - Parameter log: gets to know which keys have to be made anew.
   /// - Throws: ``CommandError`` if a file of keys is lost or another one.
-  func join() async throws {
-    try await registry?.join()
+  func join(log: Log) async throws {
+    if let registry {
+      try await registry.join()
+    } else {
+      try await forgetLostKeys(log)
+    }
     try await verifyKeys()
+  }
+
+  /// Has the store no longer depend on files that are gone and may be made anew. Other nodes would still have them, so
+  /// this is for a node that is alone.
+  private func forgetLostKeys(_ log: Log) async throws {
+    let names = keys.renewals(comparedWith: try await store.keyFingerprints())
+    // Forgotten before they are made: a crash in between must leave no new file beside an old fingerprint.
+    try await store.forgetKeys(names)
+    for name in names {
+      log.warning(
+        "the key of pushes to browsers is gone, and a new one is made: browsers get no pushes until "
+          + "their users open the web app again", ["file": keys.paths[name] ?? ""])
+    }
   }
 
   /// Compares the files of keys with those that the store depends on.
