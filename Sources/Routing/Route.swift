@@ -125,26 +125,31 @@ final class Route: Sendable {
     return service.response(error, to: head)
   }
 
+  /// Counts a response, and logs it.
+  ///
+  /// - Parameters:
+  ///   - failure: what has failed inside the server, if something has.
+  ///   - refusal: what the client is told, where the handler has refused the request.
   private func finish(
     _ request: Request, _ response: Response, _ start: ContinuousClock.Instant,
-    cause: String? = nil
+    failure: String? = nil, refusal: String? = nil
   ) -> Response {
     let duration = ContinuousClock.now - start
     statuses.add(Int(response.status.code))
     service.latency.observe(duration)
     // A full queue of a client's is no failure of the server's.
-    let isFailure = response.status.code >= 500 && response.status != .insufficientStorage
-    guard isFailure || service.log.writes(.debug) else { return response }
+    let isUnserved = response.status.code >= 500 && response.status != .insufficientStorage
+    guard isUnserved || service.log.writes(.debug) else { return response }
     let log = service.log.with([
       "method": request.head.method.name,
       "path": secretPattern ?? String(decoding: request.head.path, as: UTF8.self),
       "status": response.status.code, "milliseconds": duration, "peer": request.origin.peer,
       "request": request.origin.name,
     ])
-    if let cause {
-      log.error("request failed", ["cause": cause])
-    } else if isFailure {
-      log.error("request failed")
+    if let failure {
+      log.error("request failed", ["cause": failure])
+    } else if isUnserved {
+      log.warning("request refused", ["cause": refusal ?? "\(response.status.reason)"])
     } else {
       log.debug("request")
     }
@@ -155,23 +160,24 @@ final class Route: Sendable {
   private func fail(
     _ request: Request, _ error: any Error, _ start: ContinuousClock.Instant
   ) -> Response {
-    var failure: HTTPError
-    var cause: String?
+    var answer: HTTPError
+    var failure: String?
     switch error {
     case let error as HTTPError:
-      failure = error
+      answer = error
     case let error as any TemporaryFailure where error.isUnavailable:
-      failure = HTTPError(.serviceUnavailable, retryAfter: 1)
-      cause = "\(error)"
+      answer = HTTPError(.serviceUnavailable, retryAfter: 1)
+      failure = "\(error)"
     case is CancellationError:
-      failure = HTTPError(.serviceUnavailable, retryAfter: 1)
-      cause = "cancelled"
+      answer = HTTPError(.serviceUnavailable, retryAfter: 1)
+      failure = "cancelled"
     default:
-      failure = HTTPError(.internalServerError)
-      cause = "\(error)"
+      answer = HTTPError(.internalServerError)
+      failure = "\(error)"
     }
-    if failure.status.code >= 500 { failure.fields.append(.requestID, request.origin.name) }
-    return finish(request, service.response(failure, to: request.head), start, cause: cause)
+    if answer.status.code >= 500 { answer.fields.append(.requestID, request.origin.name) }
+    let response = service.response(answer, to: request.head)
+    return finish(request, response, start, failure: failure, refusal: answer.message)
   }
 }
 

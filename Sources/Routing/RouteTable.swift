@@ -79,27 +79,31 @@ package final class RouteTable: Responder {
   /// - Returns: the way in which the request is to be answered.
   package func plan(for head: RequestHead, from origin: RequestOrigin) -> RequestPlan {
     let path = head.path
-    if path.first == UInt8(ascii: "*") { return refuse(options, to: head) }
+    if path.first == UInt8(ascii: "*") { return refuse(options, to: head, from: origin) }
     let isEncoded = head.isPathEncoded
     if isEncoded && PercentEncoding.decode(path) == nil {
-      return refuse(HTTPError(.badRequest, "malformed percent-encoding in the path"), to: head)
+      return refuse(
+        HTTPError(.badRequest, "malformed percent-encoding in the path"), to: head, from: origin)
     }
-    if let frontDoor, isForFrontDoor(head) { return refuse(frontDoor, to: head) }
+    if let frontDoor, isForFrontDoor(head) { return refuse(frontDoor, to: head, from: origin) }
     var matches = RouteMatches()
     guard let target = root(for: head).target(of: path, isEncoded: isEncoded, &matches) else {
-      return refuse(HTTPError(.notFound), to: head)
+      return refuse(HTTPError(.notFound), to: head, from: origin)
     }
     if let route = target.route(for: head.method) { return route.plan(for: head, origin, matches) }
     if head.method == .options, let fields = target.service.router.optionsFields {
       var response = Response(.noContent, fields: fields)
       response.fields.append(.allow, target.allow)
-      return refuse(response, to: head, of: target)
+      return refuse(response, to: head, from: origin, of: target)
     }
     // Whether a page may call isn't that there is something.
-    guard !target.answersOptionsAlone else { return refuse(HTTPError(.notFound), to: head) }
+    guard !target.answersOptionsAlone else {
+      return refuse(HTTPError(.notFound), to: head, from: origin)
+    }
     var error = HTTPError(.methodNotAllowed)
     error.fields.append(.allow, target.allow)
-    return refuse(target.service.response(error, to: head), to: head, of: target)
+    return refuse(
+      target.service.response(error, to: head), to: head, from: origin, of: target)
   }
 
   /// Whether a browser asks for `/` alone. Programs that ask for JSON, XML or anything at all get a service's response, and
@@ -120,12 +124,16 @@ package final class RouteTable: Responder {
     return hosts.first { $0.name == host }?.root ?? anyHost
   }
 
-  private func refuse(_ error: HTTPError, to head: RequestHead) -> RequestPlan {
-    refuse(ErrorStyle.negotiated.response(error, to: head, adding: HeaderFields()), to: head)
+  private func refuse(
+    _ error: HTTPError, to head: RequestHead, from origin: RequestOrigin
+  ) -> RequestPlan {
+    let response = ErrorStyle.negotiated.response(error, to: head, adding: HeaderFields())
+    return refuse(response, to: head, from: origin)
   }
 
   private func refuse(
-    _ response: Response, to head: RequestHead, of target: RouteTarget? = nil
+    _ response: Response, to head: RequestHead, from origin: RequestOrigin,
+    of target: RouteTarget? = nil
   ) -> RequestPlan {
     unrouted.add(Int(response.status.code))
     let secret = target.flatMap { $0.pattern.contains("{secret}") ? $0.pattern : nil }
@@ -134,7 +142,7 @@ package final class RouteTable: Responder {
       [
         "method": head.method.name,
         "path": secret ?? String(decoding: head.path, as: UTF8.self),
-        "status": response.status.code,
+        "status": response.status.code, "peer": origin.peer,
       ])
     return .refuse(response)
   }

@@ -239,13 +239,15 @@ package struct CommandArguments: Sendable, Equatable {
 package enum CommandError: Error, Sendable, Equatable, CustomStringConvertible {
   /// The command was refused or failed, for the given reason (exit code 1).
   case refused(String)
+  /// The command was refused or failed for a reason that the log has already (exit code 1).
+  case logged(String)
   /// The arguments are wrong (exit code 2).
   case usage(String)
 
   /// The reason.
   package var description: String {
     switch self {
-    case .refused(let reason), .usage(let reason): reason
+    case .refused(let reason), .logged(let reason), .usage(let reason): reason
     }
   }
 }

@@ -119,6 +119,11 @@ extension ServiceContext {
   /// Makes the data folder, but none above it: a disk that isn't mounted must not be replaced by a folder.
   package func makeDataFolder() throws(CommandError) {
     guard unsafe mkdir(dataFolder, 0o700) != 0, errno != EEXIST else { return }
+    guard errno != ENOENT else {
+      throw .refused(
+        "the data folder \(dataFolder) can't be made: the folder that it would lie in is missing; "
+          + "mount its disk, or make that folder")
+    }
     throw .refused("the data folder \(dataFolder) can't be made: \(SystemError(errno))")
   }
 }

@@ -596,6 +596,49 @@ internal import WalletClient
     #expect(child.errors.split(separator: "\n").first?.contains("\"commit\":") == true)
   }
 
+  @Test(arguments: ["text", "json"]) func aFailedStartEndsWithItsCause(_ format: String)
+    async throws
+  {
+    let site = try Site()
+    try await site.serving { _ in }
+    try Data("garbage\n".utf8).write(to: URL(filePath: "\(site.data)/apptimist.keys"))
+    let refused = try await runAwd(
+      ["serve", "--config", site.configuration], home: site.folder,
+      environment: ["AWD_LOG_FORMAT": format])
+    #expect(refused.code == 1)
+    let lines = refused.errors.split(separator: "\n")
+    #expect(lines.count == 2 && lines[0].contains(" starts"), "\(refused)")
+    let last = try #require(lines.last)
+    #expect(last.contains("isn't the one that data in the store depends on"), "\(refused)")
+    guard format == "json" else {
+      #expect(last.hasPrefix("awd serve: apptimist.keys: "), "\(refused)")
+      return
+    }
+    for line in lines {
+      let event = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]
+      #expect(event?["time"] is String, "\(line)")
+    }
+    #expect(last.contains(#""level":"error""#), "\(last)")
+  }
+
+  @Test func theCauseOfAnUnusableDataFolderIsNamed() async throws {
+    let site = try Site()
+    try Data().write(to: URL(filePath: site.data))
+    for command in ["serve", "check"] {
+      let refused = try await site.run(command)
+      let text = refused.output + refused.errors
+      #expect(refused.code == 1 && text.contains("it is a file, and no folder"), "\(refused)")
+    }
+    let below = try await runAwd(
+      ["serve", "--config", site.configuration], home: site.folder,
+      environment: ["AWD_SERVER_DATA": "\(site.data)/below"])
+    #expect(below.errors.contains("move away the file in its path"), "\(below)")
+    let none = try await runAwd(
+      ["keys", "new", "--config", site.configuration], home: site.folder,
+      environment: ["AWD_SERVER_DATA": "\(site.folder)/none/below"])
+    #expect(none.code == 1 && none.errors.contains("make that folder"), "\(none)")
+  }
+
   @Test func aSocketHasTheModeOfTheConfiguration() async throws {
     let site = try Site()
     let path = "\(site.folder)/awd.sock"

@@ -19,6 +19,9 @@ internal import Testing
     router.errorStyle = style
     router.get("/refuse") { _, _ in throw HTTPError(.forbidden, "not <you> & \"yours\"") }
     router.get("/later") { _, _ in throw HTTPError(.tooManyRequests, retryAfter: 30) }
+    router.get("/full") { _, _ in
+      throw HTTPError(.serviceUnavailable, "the disk is nearly full", retryAfter: 30)
+    }
     router.get("/store") { _, _ in
       try await store.write { _ in }
       return Response(.ok)
@@ -80,16 +83,32 @@ internal import Testing
     #expect(response.fields.first(.contentType) == "application/json")
   }
 
-  @Test func theDetailOfAnUnknownErrorIsOnlyInTheLog() async throws {
+  /// Sends a request to a table with a log of its own, and returns the response and what was logged.
+  private func logged(_ target: String) async throws -> (Response, String) {
     let pipe = Pipe()
-    let log = Log(level: .error, descriptor: pipe.fileHandleForWriting.fileDescriptor)
+    let log = Log(level: .warning, descriptor: pipe.fileHandleForWriting.fileDescriptor)
     let table = try RouteTable([try await Self.router(.json)], log: log)
-    let response = try await table.send(.get, "/unknown?token=secret")
+    let response = try await table.send(.get, target)
     log.flush(within: .seconds(60))
     pipe.fileHandleForWriting.closeFile()
     let text = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+    return (response, text)
+  }
+
+  @Test func theDetailOfAnUnknownErrorIsOnlyInTheLog() async throws {
+    let (response, text) = try await logged("/unknown?token=secret")
     #expect(response.text == #"{"error":"Internal Server Error"}"#)
+    #expect(text.contains("error   request failed"))
     #expect(text.contains(#"cause="detail that only"#) && text.contains("request=abc"))
     #expect(text.contains("path=/unknown ") && !text.contains("secret"))
+  }
+
+  @Test func aRefusalForWantOfRoomSaysWhatIsFull() async throws {
+    let (response, text) = try await logged("/full")
+    #expect(response.status == .serviceUnavailable)
+    #expect(text.contains("warning request refused") && !text.contains("request failed"))
+    #expect(text.contains(#"cause="the disk is nearly full""#))
+    let (other, nothing) = try await logged("/later")
+    #expect(other.status == .tooManyRequests && nothing.isEmpty)
   }
 }

@@ -40,10 +40,9 @@ enum SystemCheck {
     return files.sorted().compactMap { file in
       guard unsafe access(file, R_OK) != 0 else { return nil }
       let user = DataFolder.currentUser
-      let group = unsafe getgrgid(getegid()).map { unsafe String(cString: $0.pointee.gr_name) }
+      let group = DataFolder.currentGroup
       return .wrong(
-        "user \(user) may not read \(file): chgrp \(group ?? "\(getegid())") \(file) && chmod 640 \(file)"
-      )
+        "user \(user) may not read \(file): chgrp \(group) \(file) && chmod 640 \(file)")
     }
   }
 
@@ -69,16 +68,11 @@ enum SystemCheck {
   /// Checks the data folder.
   static func dataFolder(_ path: String) -> ContentFinding {
     var status = stat()
-    guard unsafe stat(path, &status) == 0 else {
-      return errno == ENOENT
-        ? .good("data folder \(path): `awd serve` will make it")
-        : .wrong("data folder \(path): \(unsafe String(cString: strerror(errno)))")
+    if unsafe stat(path, &status) != 0, errno == ENOENT {
+      return .good("data folder \(path): `awd serve` will make it")
     }
-    guard status.st_mode & S_IFMT == S_IFDIR else {
-      return .wrong("data folder \(path): not a folder")
-    }
-    guard unsafe access(path, R_OK | W_OK | X_OK) == 0 else {
-      return .wrong("data folder \(path): this user may not write there")
+    if let problem = DataFolder.problem(at: path) {
+      return .wrong("data folder \(path): \(problem)")
     }
     guard status.st_mode & 0o077 == 0 else {
       return .doubtful("data folder \(path): other users may read it; chmod 700 \(path)")

@@ -127,6 +127,8 @@ package struct Program: Sendable {
       complain("\(Product.name) \(command.name): \(problem)")
       complain("try: \(Product.name) \(command.name) --help")
       return .usage
+    } catch CommandError.logged {
+      return .refused
     } catch {
       complain("\(Product.name) \(command.name): \(Self.sentence(of: error))")
       return .refused

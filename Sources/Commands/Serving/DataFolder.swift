@@ -26,6 +26,12 @@ enum DataFolder {
     return user ?? "#\(geteuid())"
   }
 
+  /// The name of the group that the current user belongs to first.
+  static var currentGroup: String {
+    let group = unsafe getpwuid(geteuid()).map { unsafe $0.pointee.pw_gid } ?? getegid()
+    return unsafe getgrgid(group).map { unsafe String(cString: $0.pointee.gr_name) } ?? "\(group)"
+  }
+
   /// Makes the folder and the missing ones above it, readable by this user alone.
   ///
   /// - Throws: ``CommandError`` that says what is wrong with the folder and how to mend it.
@@ -38,16 +44,39 @@ enum DataFolder {
       if unsafe access(made, X_OK) == 0 { continue }
       throw refusal(path, "cannot make \(made)", errno)
     }
-    guard unsafe access(path, R_OK | W_OK | X_OK) == 0 else {
-      throw refusal(path, "cannot write there", errno)
-    }
+    if let problem = problem(at: path) { throw .refused("data folder \(path): \(problem)") }
   }
 
+  /// Says what keeps this user from working in a folder, and what to do; nil if nothing does.
+  static func problem(at path: String) -> String? {
+    var status = stat()
+    guard unsafe stat(path, &status) == 0 else { return sentence("it can't be seen", errno) }
+    guard status.st_mode & S_IFMT == S_IFDIR else {
+      return "it is a file, and no folder; move it away, or \(otherFolder)"
+    }
+    guard unsafe access(path, R_OK | W_OK | X_OK) == 0 else {
+      return sentence("cannot write there", errno)
+    }
+    return nil
+  }
+
+  private static let otherFolder = "choose another folder with `data` in [server]"
+
   private static func refusal(_ path: String, _ problem: String, _ code: Int32) -> CommandError {
+    .refused("data folder \(path): \(sentence(problem, code))")
+  }
+
+  private static func sentence(_ problem: String, _ code: Int32) -> String {
     let reason = unsafe String(cString: strerror(code))
-    return .refused(
-      "data folder \(path): \(problem): \(reason); "
-        + "give it to this user, or choose another folder with `data` in [server]")
+    let remedy: String? =
+      switch code {
+      case EACCES, EPERM: "give it to user \(currentUser)"
+      case EROFS: "mount the file system for writing"
+      case ENOTDIR: "move away the file in its path"
+      default: nil
+      }
+    let ways = [remedy, otherFolder].compactMap(\.self)
+    return "\(problem): \(reason); \(ways.joined(separator: ", or "))"
   }
 }
 

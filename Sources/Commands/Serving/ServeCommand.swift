@@ -17,9 +17,25 @@ struct ServeCommand: Command {
 
   static func run(_ context: CommandContext) async throws {
     let configuration = try LoadedConfiguration(context)
+    let log = Log(level: configuration.server.logLevel, format: configuration.server.logFormat)
+    do {
+      try await serve(configuration, log, context)
+    } catch {
+      let cause = Program.sentence(of: error)
+      let isJSON = configuration.server.logFormat == .json
+      // A collector of JSON logs gets nothing but JSON.
+      if isJSON { log.error("the server can't start", ["cause": cause]) }
+      // What the log has said before comes before the last sentence, which says why the process ends.
+      log.flush()
+      throw isJSON ? CommandError.logged(cause) : error
+    }
+  }
+
+  private static func serve(
+    _ configuration: LoadedConfiguration, _ log: Log, _ context: CommandContext
+  ) async throws {
     let server = configuration.server
     try DataOwner(of: server.data, configuredIn: configuration.file)?.refuseRoot()
-    let log = Log(level: server.logLevel, format: server.logFormat)
     let isWaiting = Atomic(false)
     // From here on, so that a signal during the start isn't lost.
     let signals = try StopSignals.requests {
