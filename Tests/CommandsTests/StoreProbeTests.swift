@@ -60,12 +60,18 @@ internal import Testing
   private func findings(_ server: String) throws -> [ContentFinding] {
     let folder = TemporaryFolder(["awd.toml": "[server]\n\(server)\n"])
     let configuration = try LoadedConfiguration(
-      file: "\(folder.path)/awd.toml", environment: [:], services: [])
+      file: "\(folder.path)/awd.toml", environment: [:], services: [SampleService.self])
     return ExposureCheck.findings(configuration.server)
   }
 
   @Test(arguments: [
     ("", []),
+    ("services = []", ["only probes are answered"]),
+    ("[server.limits]\nbody = \"2MiB\"\nmemory = \"1MiB\"", ["never has room"]),
+    (
+      "public_url = \"https://wallet.example\"\ntrusted_proxies = [\"::/0\"]\nadmin_listen = \"127.0.0.1:9090\"",
+      ["::/0 holds every address"]
+    ),
     ("public_url = \"http://127.0.0.1:8080\"", []),
     (
       "public_url = \"https://wallet.example\"",

@@ -68,10 +68,15 @@ internal import Platform
       .post, "/publish", body: Array("done".utf8), fields: [("Authorization", "Bearer \(token)")])
     #expect(response.status == 200)
     #expect(try await fixture.inbox("bert").first?["UserFrom"] as? String == "anna/cron")
-    for words in [["nobody"], ["anna", "--to", "nobody"], ["anna", "--name", "cron"]] {
-      await #expect(throws: CommandError.self, "\(words)") {
+    for (words, reason) in [
+      (["nobody"], "there is no account named nobody"),
+      (["anna", "--to", "bert,nobody,none"], "there is no account named nobody, none"),
+      (["anna", "--name", "cron"], "anna/cron exists already: choose another --name"),
+    ] {
+      let error = await #expect(throws: CommandError.self, "\(words)") {
         try await run(TokenNewCommand.self, words, beside: fixture)
       }
+      #expect(error == .refused(reason))
     }
   }
 

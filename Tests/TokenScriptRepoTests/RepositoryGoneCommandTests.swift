@@ -24,7 +24,8 @@ internal import Testing
   }
 
   @Test(arguments: [
-    ("none.xml", "No such file"), ("notes.txt", "only files *.tsml and *.xml are served"),
+    ("none.xml", "No such file"), ("0xzz", "it is no contract's address"),
+    ("notes.txt", "only files *.tsml and *.xml are served"),
     ("broken.xml", "not well-formed XML"), ("both.xml", "both.xml.gone is there already"),
     (bob, "is served for 2 contracts"),
     ("0x00000000000000000000000000000000000000aa", "is served for it"),
@@ -41,7 +42,10 @@ internal import Testing
     let error = await #expect(throws: CommandError.self) {
       try await fixture.run(RepositoryGoneCommand.self, [operand])
     }
-    guard case .refused(let words) = error else { return }
+    guard case .refused(let words) = error else {
+      Issue.record("\(String(describing: error))")
+      return
+    }
     #expect(words.contains(reason), "\(words)")
     #expect(try fixture.paths() == before)
   }

@@ -34,7 +34,7 @@ internal import XMLSecurity
     ["--contract", "0x6b175474e89094c44da98b954eedeac495271D0F", "x.tsml"],
     usual + ["--chain", "0", "x.tsml"], usual + ["--name", "<", "x.tsml"],
     usual + ["--name", "", "x.tsml"], usual + ["--interface", "x", "x.tsml"],
-    usual + ["--namespace", "2023/01", "x.tsml"],
+    usual + ["--namespace", "2023/01", "x.tsml"], usual + ["x.txt"], usual + ["x.tsml.gone"],
   ])
   func whatMakesNoFileIsRefused(_ words: [String]) async throws {
     let fixture = try CommandsFixture()

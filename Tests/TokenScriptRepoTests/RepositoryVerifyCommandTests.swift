@@ -26,6 +26,21 @@ internal import Testing
     }
   }
 
+  @Test(arguments: ["good.txt", "good.xml.gone", "good"])
+  func aNameThatTheRepositoryIgnoresIsNoGoodOne(_ name: String) async throws {
+    let fixture = try CommandsFixture()
+    let signed = try Signer.issuer.sign(tokenScript(for: alice), at: 1_600_000_000)
+    let elsewhere = try fixture.write(name, signed)
+    let output = try await fixture.run(RepositoryVerifyCommand.self, [elsewhere])
+    #expect(output.contains("\(name): would be served"))
+    #expect(output.contains("end in neither .tsml nor .xml are ignored"), "\(output)")
+    try fixture.write("repository/\(name)", signed)
+    let error = await #expect(throws: CommandError.self) {
+      try await fixture.run(RepositoryVerifyCommand.self, [elsewhere, "\(fixture.root)/\(name)"])
+    }
+    #expect(error == .refused("1 of 2 files would not be served"))
+  }
+
   @Test(arguments: [
     ("changed.xml", "the document was changed after it was signed"), ("unsigned.xml", "not signed"),
     ("broken.xml", "not well-formed XML"), ("other.xml", "in no TokenScript namespace"),

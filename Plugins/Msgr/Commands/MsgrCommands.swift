@@ -208,7 +208,13 @@ struct TokenNewCommand: Command {
     do {
       try await store.addPublisher(new, of: owner, token.hash)
     } catch RequestRefusal.forbidden {
-      throw CommandError.refused("the owner or a recipient has no account, or the name is taken")
+      let missing = try await store.namesWithoutAccount(among: [owner] + new.recipients)
+      guard missing.isEmpty else {
+        let names = missing.map(\.text.printable).joined(separator: ", ")
+        throw CommandError.refused("there is no account named \(names)")
+      }
+      let sender = PublisherToken.sender(owner, new.name).text.printable
+      throw CommandError.refused("\(sender) exists already: choose another --name")
     } catch RequestRefusal.tooManyContacts {
       throw CommandError.refused("the owner has as many tokens as an account may have")
     }

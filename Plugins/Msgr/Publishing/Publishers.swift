@@ -111,6 +111,11 @@ extension MsgrStore {
     }
   }
 
+  /// Returns those of some names that no account has.
+  func namesWithoutAccount(among names: [UserName]) async throws -> [UserName] {
+    try await store.read { snapshot in try names.filter { try !exists($0, snapshot) } }
+  }
+
   /// Makes a publisher within a transaction.
   func addPublisher(
     _ new: NewPublisher, of owner: UserName, _ hash: TokenHash,

@@ -55,6 +55,13 @@ struct CommandFile: Sendable {
     self.path = isBelow ? below : path
   }
 
+  /// Returns whether the file is below the repository's root, after following links; true for one that doesn't exist.
+  func isBelow(_ root: String) -> Bool {
+    guard let target = try? realPath(Array(path.utf8)), let top = try? realPath(Array(root.utf8))
+    else { return true }
+    return target.starts(with: top + [UInt8(ascii: "/")])
+  }
+
   /// Reads a private key, in PEM or in the hexadecimal digits of the official tool; blocks on the disk.
   ///
   /// - Throws: ``CommandError`` if the file can't be read, or is none.

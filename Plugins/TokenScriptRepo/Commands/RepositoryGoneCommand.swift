@@ -79,7 +79,13 @@ struct RepositoryGoneCommand: Command {
   private static func mark(_ operand: String, in root: String) throws(CommandError) -> Mark {
     let source = CommandFile(operand, orIn: root)
     let path = source.path
-    guard Self.isBelow(root, path) else {
+    let isThere = unsafe access(path, F_OK) == 0
+    guard isThere || !operand.hasPrefix("0x") else {
+      throw .refused(
+        "\(operand): there is no such file, and it is no contract's address: 0x and 40 hexadecimal "
+          + "digits")
+    }
+    guard source.isBelow(root) else {
       throw .refused("\(path): it is no file of the repository \(root)")
     }
     guard RepositoryPath(path).kind == .tokenScript else {
@@ -93,13 +99,6 @@ struct RepositoryGoneCommand: Command {
       }
       return Mark(path: path, file: file)
     } catch { throw .refused("\(path): \(error.words); it can't be withdrawn") }
-  }
-
-  /// Returns whether a path is below the repository's root, after following links; true for a path that doesn't exist.
-  private static func isBelow(_ root: String, _ path: String) -> Bool {
-    guard let target = try? realPath(Array(path.utf8)), let top = try? realPath(Array(root.utf8))
-    else { return true }
-    return target.starts(with: top + [UInt8(ascii: "/")])
   }
 
   /// Makes the marks of all files with the contract among their origins.

@@ -41,6 +41,10 @@ struct RepositoryNewCommand: Command {
       throw CommandError.usage("--namespace: expected 2020/06, 2022/09 or 2024/01")
     }
     let path = arguments.operands[0]
+    guard RepositoryPath(path).kind == .tokenScript else {
+      throw CommandError.usage(
+        "FILE: expected a name that ends in .tsml or .xml, as the repository ignores others")
+    }
     // One contract and one card.
     let file = String(decoding: template, as: UTF8.self)
       .replacing("{{namespace}}", with: version).replacing("{{name}}", with: name).replacing(

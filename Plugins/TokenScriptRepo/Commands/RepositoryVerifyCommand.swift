@@ -28,8 +28,10 @@ struct RepositoryVerifyCommand: Command {
     let reports = try await threads.map(paths) { [reader] path in
       let named = CommandFile(path, orIn: configuration.repository).path
       do throws(CommandError) {
+        let source = try CommandFile(signed: named)
         return FileReport(
-          try CommandFile(signed: named), by: reader, configuration.rules, now: now)
+          source, by: reader, configuration.rules, now: now,
+          isInRepository: source.isBelow(configuration.repository))
       } catch { return FileReport(unreadable: named, because: error.description) }
     }
     try context.print(json: ["files": reports.map(\.json)]) {
@@ -99,10 +101,14 @@ struct FileReport: Sendable {
   private var advice: [String] = []
 
   /// Reads and checks a file; blocks on the disk.
+  ///
+  /// - Parameter isInRepository: whether the file is where a server looks for files; by another name it is ignored there.
   init(
-    _ source: CommandFile, by reader: TokenScriptReader, _ rules: RepositoryRules, now: Timestamp
+    _ source: CommandFile, by reader: TokenScriptReader, _ rules: RepositoryRules, now: Timestamp,
+    isInRepository: Bool
   ) {
     path = source.path
+    let isNamed = RepositoryPath(source.path).kind == .tokenScript
     let file: TokenScriptFile
     do throws(FileRefusal) {
       file = try reader.read(source.contents(), now: now)
@@ -114,13 +120,16 @@ struct FileReport: Sendable {
       return
     }
     let (refusal, warnings) = rules.evaluate(file)
-    holds = refusal == nil && !file.origins.isEmpty
+    holds = refusal == nil && !file.origins.isEmpty && (isNamed || !isInRepository)
     if let refusal {
       outcome = Self.refused
       reason = refusal.reason
     } else if file.origins.isEmpty {
-      outcome = "would serve nothing"
+      outcome = Self.ignored
       reason = "it names no contract with a valid address and chain as its origin"
+    } else if !holds {
+      outcome = Self.ignored
+      reason = Self.wrongName
     } else {
       outcome = "would be served"
       reason = nil
@@ -137,10 +146,15 @@ struct FileReport: Sendable {
     if let time = file.signer?.time, time > now {
       self.warnings.append("it was signed in the future, which counts as no signing time")
     }
+    if holds, !isNamed { self.warnings.append(Self.wrongName) }
     advice = file.advice(at: path, rules, isForPublishing: true)
+    if !isNamed { advice.append("name it NAME.tsml before it goes into the repository's folder") }
   }
 
   private static let refused = "would be refused"
+  private static let ignored = "would serve nothing"
+  private static let wrongName =
+    "in the repository's folder, files whose names end in neither .tsml nor .xml are ignored"
 
   /// Makes the report of a project folder without a file to check.
   init(unreadable path: String, because reason: String) {

@@ -51,7 +51,9 @@ struct InviteNewCommand: Command {
     }
     guard let time = TimeSpan.parse(context.arguments["expires"] ?? "7d"), time > .zero,
       time <= .seconds(3650 * 86_400)
-    else { throw CommandError.usage("--expires takes a duration such as 12h or 7d") }
+    else {
+      throw CommandError.usage("--expires takes a duration such as 12h or 7d, of at most 3650d")
+    }
     let serviceContext = try await context.serviceContext(for: service)
     let token = Hex.encode(serviceContext.randomBytes(16))
     let expires = serviceContext.clock() + time

@@ -2,18 +2,39 @@ internal import Configuration
 internal import Formats
 internal import ServiceKit
 
-/// Checks whether the configuration says what stands in front of the server, for `awd check` and the log.
+/// Checks whether the configuration says what stands in front of the server, and whether anything can be served, for
+/// `awd check`.
 enum ExposureCheck {
   /// Checks the listeners, the proxies and the URL against each other.
   ///
   /// - Returns: one finding for each thing.
   static func findings(_ server: ServerConfiguration) -> [ContentFinding] {
-    [proxies(server), publicURL(server), operatorPages(server)].compactMap(\.self)
+    [
+      services(server), bodies(server.limits), proxies(server), publicURL(server),
+      operatorPages(server),
+    ].compactMap(\.self)
+  }
+
+  private static func services(_ server: ServerConfiguration) -> ContentFinding? {
+    guard server.services.isEmpty else { return nil }
+    return .doubtful("services is empty: no service is switched on, and only probes are answered")
+  }
+
+  private static func bodies(_ limits: ServerConfiguration.Limits) -> ContentFinding? {
+    guard limits.body > limits.memory else { return nil }
+    return .doubtful(
+      "limits.body is more than limits.memory, which all bodies share: so large a body never has "
+        + "room, and gets 503; raise limits.memory or lower limits.body")
   }
 
   /// Doubts a URL that others know at addresses that only this machine reaches: a proxy must be there, and all its
   /// clients would count as one.
   private static func proxies(_ server: ServerConfiguration) -> ContentFinding? {
+    if let all = server.trustedProxies.first(where: { $0.prefixLength == 0 }) {
+      return .doubtful(
+        "trusted_proxies: \(all) holds every address, so that whoever sends X-Forwarded-For "
+          + "chooses the address that limits count; name the proxy's own address")
+    }
     if !server.trustedProxies.isEmpty {
       let list = server.trustedProxies.map(\.description).joined(separator: ", ")
       return .good("trusted_proxies: limits go by the addresses that \(list) reports")
