@@ -234,7 +234,7 @@ struct ChainAnswer: Equatable, Sendable {
     let keys = file.signer?.addresses ?? []
     if keys.contains(where: { $0 == owner || roles[$0] == true }) { return .signer }
     let named = scripts.lazy.compactMap { ContentIdentifiers.named(by: $0) }
-    return named.contains { file.cids.contains(String($0)) } ? .content : nil
+    return named.contains { file.cids.contains($0) } ? .content : nil
   }
 
   /// The bytes of places that are kept of a contract.

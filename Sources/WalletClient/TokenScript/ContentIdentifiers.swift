@@ -26,8 +26,8 @@ package enum ContentIdentifiers {
   }
 
   /// Returns the identifier that a URI names without a path behind it, `ipfs://[ipfs/]<cid>` or `https://<host>/ipfs/<cid>`,
-  /// with or without a query; nil for any other URI.
-  package static func named(by uri: String) -> Substring? {
+  /// with or without a query, spelled as ``all(of:)`` does; nil for any other URI.
+  package static func named(by uri: String) -> String? {
     let location = uri.prefix { $0 != "?" && $0 != "#" }
     let parts = location.split(separator: "/", omittingEmptySubsequences: false)
     let isNamed =
@@ -37,7 +37,18 @@ package enum ContentIdentifiers {
       case ("https:", 5): parts[1].isEmpty && !parts[2].isEmpty && parts[3] == "ipfs"
       default: false
       }
-    return isNamed ? parts.last : nil
+    guard isNamed, let name = parts.last else { return nil }
+    return usualSpelling(of: String(name))
+  }
+
+  /// Returns an identifier of version 1 in base 32 and lower case where it is spelled in upper case or in base 16, whose marks
+  /// (multibase) are `B`, `f` and `F`; any other text as it is.
+  private static func usualSpelling(of name: String) -> String {
+    switch name.first {
+    case "B" where !name.contains(where: \.isLowercase): name.lowercased()
+    case "f", "F": Hex.decode(name.dropFirst().utf8).map(base32) ?? name
+    default: name
+    }
   }
 
   /// Hashes bytes, with the mark of SHA-256 and its length in front (multihash).

@@ -89,7 +89,7 @@ extension ContractScripts.Location {
   /// - Throws: ``TokenScriptRejection`` if the URI has the digest of other bytes.
   func proof(of bytes: [UInt8]) throws(TokenScriptRejection) -> TokenScriptReport.Proof {
     guard let identifier = ContentIdentifiers.named(by: uri) else { return .signature }
-    guard ContentIdentifiers.all(of: bytes).contains(String(identifier)) else {
+    guard ContentIdentifiers.all(of: bytes).contains(identifier) else {
       throw TokenScriptRejection(code: .content, message: "the bytes aren't what the CID names")
     }
     return .digest
