@@ -17,7 +17,7 @@ package struct ApptimistConfiguration: ServiceConfiguration {
   }
 
   /// The path at which sessions are opened, with a slash in front and none at the end.
-  var path = "/siren"
+  var path = Self.defaultPath
   var identity = Provider.open
   /// True if there is a page for people below ``path``.
   var hasWebApp = true
@@ -64,7 +64,8 @@ package struct ApptimistConfiguration: ServiceConfiguration {
     self.init(dataFolder: section.dataFolder)
     let day = Duration.seconds(86_400)
     path = section.value(
-      "path", default: path, expected: "a path such as \"/siren\"", parse: Self.path)
+      "path", default: path, expected: "a path such as \"/siren\" that no other service has",
+      parse: Self.path)
     identity = section.choice("identity", default: identity)
     hasWebApp = section.bool("web", default: hasWebApp)
     facebook = FacebookConfiguration(section.section("facebook"), isUsed: identity == .facebook)
@@ -119,6 +120,8 @@ package struct ApptimistConfiguration: ServiceConfiguration {
   var name: String { String(path.split(separator: "/").last ?? "") }
 
   /// Reads a path of unreserved characters: it stands in routes and in the URIs of redirects.
+  private static let defaultPath = "/siren"
+
   private static func path(_ text: String) -> String? {
     let segments = text.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
     let isPath =
@@ -126,7 +129,10 @@ package struct ApptimistConfiguration: ServiceConfiguration {
       && segments.allSatisfy { segment in
         !["", ".", ".."].contains(segment) && PercentEncoding.encode(String(segment)) == segment
       }
-    return isPath ? text : nil
+    guard isPath else { return nil }
+    // A path of one segment is a page or a request of whoever has the segment.
+    let isTaken = ServiceRoutes.firstSegments.contains(String(text.dropFirst()))
+    return isTaken && text != defaultPath ? nil : text
   }
 }
 

@@ -653,6 +653,19 @@ internal import WalletClient
     #expect(!refused.errors.contains("port"), "\(refused)")
   }
 
+  @Test(arguments: ["/msgr", "/metrics", "/healthz", "/inbox", "/tokenscript"])
+  func aPathOfAnotherServiceIsRefusedByTheCheckToo(_ path: String) async throws {
+    let site = try Site()
+    try site.configure(rest: "path = \"\(path)\"")
+    for command in ["check", "serve"] {
+      let refused = try await site.run(command)
+      let words = "apptimist.path: expected a path such as \"/siren\" that no other service has"
+      #expect(refused.code == 1 && refused.errors.contains(words), "\(refused)")
+    }
+    try site.configure(rest: "path = \"/messages\"")
+    try await site.serving { _ in }
+  }
+
   @Test func theCheckSeesAFileWhereTheSocketWouldBe() async throws {
     let site = try Site()
     try Data("mine".utf8).write(to: URL(filePath: "\(site.folder)/awd.sock"))

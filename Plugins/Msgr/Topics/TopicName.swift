@@ -1,4 +1,5 @@
 internal import Formats
+internal import ServiceKit
 internal import Storage
 
 /// The name of a topic: 1 to 64 of `[-_A-Za-z0-9]`, compared as bytes.
@@ -37,14 +38,6 @@ struct TopicName: Hashable, Sendable, StoredText {
 
 /// The names that topics can't have, whatever runs, so that no name changes its meaning later.
 enum ReservedTopics {
-  /// The first parts of the routes of all services.
-  static let routes: Set<String> = [
-    "register", "login", "logout", "password", "sessions", "export", "friends", "contacts", "add",
-    "unfriend", "block", "unblock", "delete", "message", "inbox", "stream", "history", "read",
-    "subscribe", "unsubscribe", "push-key", "tokens", "publish", "msgr", "siren", "siwe",
-    "tokenscript", "contracts", "token-view", "preview", "clients", "healthz", "readyz", "metrics",
-    "version", "debug", "status",
-  ]
   /// Those of Gotify.
   static let gotify: Set<String> = [
     "application", "client", "current", "user", "health", "plugin", "gotifyinfo", "auth", "image",
@@ -53,7 +46,7 @@ enum ReservedTopics {
   static let ntfy: Set<String> = [
     "docs", "static", "file", "app", "account", "settings", "signup", "v1", "topics", "_matrix",
   ]
-  static let names = routes.union(gotify).union(ntfy)
+  static let names = ServiceRoutes.firstSegments.union(gotify).union(ntfy)
 
   /// Returns whether a name is reserved; the addresses of contracts are, too.
   static func contains(_ name: String) -> Bool { names.contains(name) || isContract(name) }
