@@ -269,8 +269,8 @@ struct OutboxMachine: Sendable {
 
   /// What a response of a push service means. For how long to wait, FCM has a time of its own if it names none.
   private enum Meaning {
-    case accepted, oldCredentials, badSetting, badDevice, appLacksKey, unauthorized, tooLong,
-      overloaded, refused
+    case accepted, oldCredentials, badSetting, badDevice, appLacksKey, unauthorized, otherKey,
+      tooLong, overloaded, refused
     case gone(boundBefore: Timestamp?)
     case later(after: Duration? = nil)
   }
@@ -307,12 +307,13 @@ struct OutboxMachine: Sendable {
 
   /// Returns what a response of a browser's push service (RFC 8030) means, which speaks for its own devices only.
   private static func meaning(ofBrowsers response: PushResponse) -> Meaning {
-    switch response.status {
-    case 200, 201, 202, 204: .accepted
-    case 404, 410: .gone(boundBefore: nil)
-    case 413: .tooLong
-    case 401, 403: .unauthorized
-    case 429, 500...599: .later()
+    switch (response.status, response.isOfOtherKey) {
+    case (200, _), (201, _), (202, _), (204, _): .accepted
+    case (404, _), (410, _): .gone(boundBefore: nil)
+    case (413, _): .tooLong
+    case (400, true), (401, true), (403, true): .otherKey
+    case (401, _), (403, _): .unauthorized
+    case (429, _), (500...599, _): .later()
     default: .refused
     }
   }
@@ -321,7 +322,7 @@ struct OutboxMachine: Sendable {
     _ meaning: Meaning, of response: PushResponse, to push: LeasedPush, _ stage: Stage,
     _ now: Timestamp, _ actions: inout [Action]
   ) {
-    let reason = response.reason ?? "no reason"
+    let reason = response.reason ?? response.detail ?? "no reason"
     switch meaning {
     case .accepted:
       isProven = true
@@ -351,6 +352,9 @@ struct OutboxMachine: Sendable {
       pause(at: now, isShort: isFirst, &actions) { .targetInDoubt(reason: reason, pause: $0) }
       // After all others that are due.
       retry(push, at: pausedUntil + limits.longestPause, &actions)
+    case .otherKey:
+      actions.append(.report(.unbound(reason: "its subscription is for another key: \(reason)")))
+      complete(push, .unbound(boundBefore: nil), &actions)
     case .appLacksKey:
       actions.append(.report(.appLacksKey))
       complete(push, .dropped(.refused), &actions)

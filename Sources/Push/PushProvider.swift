@@ -52,6 +52,8 @@ struct PushResponse: Sendable, Hashable {
   let status: Int
   /// Apple's word for the reason or FCM's code, if there is one: letters, digits and underscores.
   var reason: String?
+  /// What the response says of the reason otherwise, in one line, fit for a log.
+  var detail: String?
   /// The moment before which a device was bound that is gone by this response: Apple names one with status 410, at FCM it
   /// is the start of the attempt.
   var timestamp: Timestamp?
@@ -59,6 +61,8 @@ struct PushResponse: Sendable, Hashable {
   var retryAfter: Duration?
   /// True if FCM says that the device's token is no token.
   var isOfToken = false
+  /// True if a browser's push service says that the subscription was made for another key.
+  var isOfOtherKey = false
 }
 
 /// The end of a push's lease.

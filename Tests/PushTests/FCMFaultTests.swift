@@ -15,6 +15,12 @@ struct FCMFaultTests {
 
   private static let entry = #""@type":"type.googleapis.com/google.firebase.fcm.v1.FcmError""#
 
+  @Test func theStatusIsGooglesWord() {
+    #expect(fault(#"{"error":{"code":503,"status":"UNAVAILABLE"}}"#).status == "UNAVAILABLE")
+    #expect(fault(#"{"error":{"status":"not a word"}}"#).status == nil)
+    #expect(fault(#"{"error":{}}"#).status == nil)
+  }
+
   @Test func givesFCMsCode() {
     #expect(
       fault(details: "[{\(Self.entry),\"errorCode\":\"UNREGISTERED\"}]").code == "UNREGISTERED")

@@ -12,7 +12,8 @@ struct FCMMachineTests {
 
   /// Returns the actions that follow an answer to the only push under way.
   private func actions(
-    _ status: Int, _ code: String? = nil, retryAfter: Int? = nil, isOfToken: Bool = false,
+    _ status: Int, _ code: String? = nil, detail: String? = nil, retryAfter: Int? = nil,
+    isOfToken: Bool = false,
     attempts: Int = 1, isProven: Bool = true, again: Bool = false
   ) throws -> [OutboxMachine.Action] {
     let push = LeasedPush.test(attempts: attempts)
@@ -22,7 +23,7 @@ struct FCMMachineTests {
     _ = machine.advance([.leased([push], next: nil)], at: start)
     let outcome = PushOutcome.responded(
       PushResponse(
-        status: status, reason: code, timestamp: begun,
+        status: status, reason: code, detail: detail, timestamp: begun,
         retryAfter: retryAfter.map { .seconds($0) }, isOfToken: isOfToken))
     if again {
       #expect(
@@ -76,6 +77,14 @@ struct FCMMachineTests {
     #expect(
       try actions(status) == [
         .report(.misconfigured(status: status, reason: "no reason", pause: .seconds(1))),
+        try retried(after: 1),
+      ])
+  }
+
+  @Test func theStatusStandsForAMissingCodeInTheLogAlone() throws {
+    #expect(
+      try actions(403, detail: "PERMISSION_DENIED") == [
+        .report(.misconfigured(status: 403, reason: "PERMISSION_DENIED", pause: .seconds(1))),
         try retried(after: 1),
       ])
   }

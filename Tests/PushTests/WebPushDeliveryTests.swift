@@ -87,6 +87,44 @@ internal import Testing
     #expect(fixture.source.ended == ["bert"])
   }
 
+  /// After the server's key was lost, its former subscriptions are of no use: each push service says so in its own way.
+  @Test(arguments: [
+    (400, #"{"reason":"VapidPkHashMismatch"}"#), (400, "vapid key mismatch"),
+    (
+      403,
+      "the VAPID credentials in the authorization header do not correspond to the credentials used "
+        + "to create the subscriptions.\n"
+    ),
+    (401, #"{"code":401,"errno":109,"message":"VAPID public key mismatch"}"#),
+  ])
+  func aSubscriptionForAnotherKeyEnds(_ status: Int, _ body: String) async throws {
+    let service = try WebPushStandIn(otherwise: .respond(status, body: body))
+    try await queue(for: "bert", at: service.endpoint)
+    try await run(try provider([service.authority]))
+    #expect(service.received.count == 1)
+    #expect(fixture.source.ended == ["bert"])
+  }
+
+  @Test(arguments: [
+    (403, #"{"reason":"BadJwtToken"}"#), (401, "no VAPID header"), (400, ""), (403, "mismatch"),
+    (500, "vapid mismatch"),
+  ])
+  func anyOtherRefusalLeavesTheSubscription(_ status: Int, _ body: String) async throws {
+    let service = try WebPushStandIn([.respond(status, body: body)])
+    try await queue(for: "bert", at: service.endpoint)
+    try await run(try provider([service.authority]))
+    #expect(fixture.source.ended.isEmpty)
+  }
+
+  @Test(arguments: [
+    (#"{"reason":"BadJwtToken"}"#, "BadJwtToken"), (#"{"errno":109,"message":"No key"}"#, "No key"),
+    ("not\nallowed\n", "not allowed"), ("", nil), (#"{"x":1}"#, nil),
+    ("key BNcRdreALRFXTkOOUHK1EtK2wtaz5Ry4YfYCA_0Q is bad", "key … is bad"),
+  ])
+  func aReasonIsShownWithoutKeys(_ body: String, _ reason: String?) {
+    #expect(WebPushFault(Array(body.utf8)).reason == reason)
+  }
+
   @Test func whatIsTooLargeGoesOnceMoreAndShorter() async throws {
     let service = try WebPushStandIn([.respond(413), .respond(201), .respond(413), .respond(413)])
     for text in ["x", "y"] {

@@ -58,7 +58,7 @@ final class FCMProvider: PushProvider {
       let answer = try await client.send(request)
       let fault = FCMFault(json: answer.body)
       let response = PushResponse(
-        status: Int(answer.status.code), reason: fault.code, timestamp: begun,
+        status: Int(answer.status.code), reason: fault.code, detail: fault.status, timestamp: begun,
         retryAfter: answer.retryAfter(now: clock()), isOfToken: fault.isOfToken)
       if response.status == 401, response.reason == nil { await tokens.discard(token) }
       return .responded(response)
@@ -92,11 +92,14 @@ final class FCMProvider: PushProvider {
 package struct FCMFault: Sendable, Hashable {
   /// FCM's own code: 1 to 64 letters, digits and underscores, fit for a log. Nil if the refusal isn't FCM's.
   package let code: String?
+  /// Google's name for the status, such as `UNAVAILABLE`, in the form of the code; nil without one.
+  package let status: String?
   /// True if the refusal says that the device's token is no token.
   package let isOfToken: Bool
 
   private struct Body: Decodable {
     struct Fault: Decodable {
+      let status: String?
       let message: String?
       let details: [Detail]?
     }
@@ -128,6 +131,7 @@ package struct FCMFault: Sendable, Hashable {
       ? nil : try? JSONDecoder().decode(Body.self, from: Data(body)).error
     let details = fault?.details ?? []
     code = details.first { $0.type?.hasSuffix("FcmError") == true }?.errorCode?.asWord
+    status = fault?.status?.asWord
     let words = fault?.message?.lowercased() ?? ""
     isOfToken =
       details.contains { $0.fieldViolations?.contains { $0.field == "message.token" } == true }

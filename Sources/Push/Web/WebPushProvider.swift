@@ -97,7 +97,11 @@ final class WebPushProvider: PushProvider {
     do {
       let response = try await place.perform { try await client.send(request) }
       load.end(place, speaksHTTP2: response.version == .http2)
-      return .responded(PushResponse(response, now: clock()))
+      let fault = WebPushFault(response.body)
+      return .responded(
+        PushResponse(
+          status: Int(response.status.code), detail: fault.reason,
+          retryAfter: response.retryAfter(now: clock()), isOfOtherKey: fault.isOfOtherKey))
     } catch {
       load.end(place, speaksHTTP2: nil)
       guard !place.isLost else { return .postponed }
