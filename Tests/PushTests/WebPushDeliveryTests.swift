@@ -106,6 +106,15 @@ internal import Testing
   }
 
   @Test(arguments: [
+    ("mailto:ops@example.org", true), ("mailto:<ops@example.org>", false),
+    ("mailto:a@example.org,b@example.org", false), ("mailto:ops@awd.corp", false),
+    ("https://awd.home.arpa", false), ("https://x.onion", false), ("https://awd.example.org", true),
+  ])
+  func aContactThatApplesServiceRefusesIsDoubted(_ contact: String, _ isGood: Bool) {
+    #expect((VAPIDSubject(contact: contact, publicURL: nil).doubt == nil) == isGood)
+  }
+
+  @Test(arguments: [
     (403, #"{"reason":"BadJwtToken"}"#), (401, "no VAPID header"), (400, ""), (403, "mismatch"),
     (500, "vapid mismatch"),
   ])

@@ -103,6 +103,7 @@ internal import Testing
     data("png", png), data("jpeg", [0xff, 0xd8, 0xff, 0xe0]), data("gif", Array("GIF89a1".utf8)),
     data("webp", Array("RIFF1234WEBPVP8 ".utf8)),
     data("png", png + [UInt8](repeating: 7, count: (16 << 10) - 8)),
+    data("PNG", png), "DATA:" + data("png", png).dropFirst(5),
   ])
   func smallPicturesPass(url: String) async throws {
     let found = try await icon(url)

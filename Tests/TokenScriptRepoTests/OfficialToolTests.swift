@@ -85,7 +85,7 @@ struct OfficialToolTests {
     let fixture = try CommandsFixture()
     for text in [
       Self.signingKey, "0x\(Self.signingKey)", "  \(Self.signingKey.uppercased())\r\n",
-      "\n\t0x\(Self.signingKey) ",
+      "\n\t0x\(Self.signingKey) ", "\u{feff}\(Self.signingKey)\r\n",
     ] {
       try fixture.write("ts-signing.key", text)
       #expect(

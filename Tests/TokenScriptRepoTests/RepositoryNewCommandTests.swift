@@ -62,6 +62,14 @@ internal import XMLSecurity
     let chainless = try await output(fixture, try fixture.write("c.tsml", wrong))
     #expect(chainless.contains("write the number of the chain"))
     #expect(!chainless.contains("name the contract in origins"))
+    let nowhere = try await output(
+      fixture, try fixture.write("d.tsml", tokenScript(for: "0x0")))
+    #expect(nowhere.contains("write the contract's address as 0x and 40 hexadecimal digits"))
+    #expect(!nowhere.contains("name the contract in origins"))
+    let unbuilt = tokenScript(contracts: [("Coin", [("1", alice)])], origins: ["$tst{ORIGIN}"])
+    let source = try await output(fixture, try fixture.write("e.tsml", unbuilt))
+    #expect(source.contains("build it: tokenscript build"))
+    #expect(!source.contains("name the contract in origins"))
   }
 
   /// The output of a verification that refuses.

@@ -6,6 +6,22 @@ internal import XMLSecurity
 
 @testable import TokenScriptRepo
 
+/// Tests of the URLs that `awd repo withdraw` takes.
+struct WithdrawalPlaceTests {
+  @Test(arguments: [
+    "2024/01/chain/1/0xab", "2024/01/chain/1/0xab?signer=k", "2024/01/chain/1/0xab#x",
+    "2024/01/0xab?chain=1", "2024/01/chain/1/0xab.tsml", "2024/01/0xab.tsml?signer=k&chain=1#x",
+    "2024/01/chain/1/0xab?chain=1&as=.tsml",
+  ])
+  func eachURLOfTheFileNamesItsPlace(_ path: String) {
+    #expect(
+      RepositoryWithdrawCommand.place(of: "https://repo.example/\(path)")
+        == "https://repo.example/2024/01/chain/1/0xab")
+    let bare = "https://repo.example/0xab"
+    #expect(RepositoryWithdrawCommand.place(of: bare) == bare)
+  }
+}
+
 /// Tests of `awd repo publish` and `awd repo withdraw`, beside a server.
 @Suite(.ownThreads) struct RepositoryPublishingCommandsTests {
   @Test func aFileComesAndGoes() async throws {

@@ -43,6 +43,24 @@ struct ContentIdentifierTests {
     #expect(ContentIdentifiers.all(of: Self.known[index].bytes) == Self.known[index].identifiers)
   }
 
+  /// As Python writes the bytes.
+  @Test(arguments: [
+    "bafkreibm6jg3ux5qumhcn2b3flc3tyu6dmlb4xa7u5bf44yegnrjhc4yeq",
+    "BAFKREIBM6JG3UX5QUMHCN2B3FLC3TYU6DMLB4XA7U5BF44YEGNRJHC4YEQ",
+    "f015512202cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824",
+    "k2cwue9rqdypmt3thjky14z1tk9fi9f0o5w7b3ofitdewlcf87lismqs",
+    "K2CWUE9RQDYPMT3THJKY14Z1TK9FI9F0O5W7B3OFITDEWLCF87LISMQS",
+    "uAVUSICzyTbpfsKMOJug7KsW54p4bFh5cH6dCXnMEM2KTi5gk",
+    "zb2rhZfjRh2FHHB2RkHVEvL2vJnCTcu7kwRqgVsf9gpkLgteo",
+  ])
+  func eachSpellingIsOfTheSameBytes(_ name: String) {
+    let bytes = Array("hello".utf8)
+    let named = ContentIdentifiers.named(by: "ipfs://\(name)")
+    #expect(named.map { ContentIdentifiers.all(of: bytes).contains($0) } == true)
+    let longest = String(repeating: "z", count: 100_000)
+    #expect(ContentIdentifiers.named(by: "ipfs://\(longest)") == longest)
+  }
+
   @Test(arguments: [
     ("ipfs://Qm1", "Qm1"), ("ipfs://ipfs/bafy", "bafy"), ("https://x.example/ipfs/Qm1", "Qm1"),
     ("ipfs://Qm1/file.tsml", nil), ("ipfs://ipfs/Qm1/", nil), ("ipfs:/Qm1", nil),
@@ -51,7 +69,8 @@ struct ContentIdentifierTests {
     ("ipfs://x/Qm1", nil),
     // The same identifier in other spellings of version 1.
     ("ipfs://BAFKREIBA?x=1", "bafkreiba"), ("ipfs://Bafk", "Bafk"), ("ipfs://f0155", "bafkq"),
-    ("ipfs://F0155", "bafkq"), ("ipfs://f015", "f015"),
+    ("ipfs://F0155", "bafkq"), ("ipfs://f015", "f015"), ("IPFS://Qm1", "Qm1"),
+    ("HTTPS://x.example/ipfs/Qm1", "Qm1"),
   ])
   func aPlaceNamesOneWithoutAPath(_ place: String, _ named: String?) {
     #expect(ContentIdentifiers.named(by: place) == named)

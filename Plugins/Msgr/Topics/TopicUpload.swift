@@ -33,6 +33,8 @@ enum UploadRefusal: Sendable, Hashable {
   func sentence(about name: String) -> String {
     switch self {
     case .off: "\(name) was not kept: this server keeps no files"
+    case .tooLarge(let bytes, let limit) where Self.size(bytes) == Self.size(limit):
+      "\(name) was not kept: \(bytes) bytes are more than \(limit)"
     case .tooLarge(let bytes, let limit):
       "\(name) was not kept: \(Self.size(bytes)) is more than \(Self.size(limit))"
     case .noRoom: "\(name) was not kept: there is no room for it"

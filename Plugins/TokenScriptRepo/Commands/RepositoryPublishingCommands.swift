@@ -78,7 +78,7 @@ struct RepositoryWithdrawCommand: Command {
   ]
 
   static func run(_ context: CommandContext) async throws {
-    let url = context.arguments.operands[0]
+    let url = Self.place(of: context.arguments.operands[0])
     let path = try context.arguments.required("key", "KEY")
     let key = try CommandFile(path).privateKey()
     let exchange = try RepositoryExchange()
@@ -95,6 +95,21 @@ struct RepositoryWithdrawCommand: Command {
     request.fields.append(.authorization, withdrawal.fieldValue)
     _ = try await exchange.send(request, expecting: .ok)
     context.print("\(url): withdrawn".printable)
+  }
+
+  /// Returns the URL at which a file is withdrawn, which has no query: the chain stands in its path.
+  ///
+  /// - Parameter url: any URL of the file's that the repository gives out, such as `…/0x….tsml?chain=1&signer=KEY#x`.
+  static func place(of url: String) -> String {
+    let parts = url.prefix { $0 != "#" }.split(
+      separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+    var segments = parts[0].split(separator: "/", omittingEmptySubsequences: false)
+    guard var contract = segments.popLast() else { return url }
+    if contract.hasSuffix(".tsml") { contract = contract.dropLast(".tsml".count) }
+    let query = parts.count > 1 ? parts[1].split(separator: "&") : []
+    let chain = query.first { $0.hasPrefix("chain=") }?.dropFirst("chain=".count)
+    if let chain, !segments.contains("chain") { segments += ["chain", chain] }
+    return (segments + [contract]).joined(separator: "/")
   }
 }
 

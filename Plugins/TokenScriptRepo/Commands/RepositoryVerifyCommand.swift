@@ -236,7 +236,11 @@ extension TokenScriptFile {
       advice.append(
         "write the number of the chain as network=\"…\", such as 1 for Ethereum's main network")
     }
-    if origins.isEmpty, !namesWrongNetwork {
+    let hasWrongAddress = warnings.contains { $0.hasSuffix("is not an address") }
+    if hasWrongAddress {
+      advice.append("write the contract's address as 0x and 40 hexadecimal digits")
+    }
+    if origins.isEmpty, !namesWrongNetwork, !hasWrongAddress {
       let name = contracts.first?.name ?? "…"
       advice.append(
         "name the contract in origins: <ts:origins><ts:ethereum contract=\"\(name)\"/></ts:origins>"

@@ -258,6 +258,7 @@ struct VAPIDSubject: Sendable, Hashable {
   private static let placeholder = "mailto:nobody@example.com"
   private static let localDomains: Set<String> = [
     "local", "localhost", "invalid", "test", "lan", "home", "internal", "localdomain", "intranet",
+    "arpa", "corp", "onion",
   ]
 
   /// The subject, which is always of the form that push services want.
@@ -291,7 +292,9 @@ struct VAPIDSubject: Sendable, Hashable {
   private static func isValid(_ text: String) -> Bool {
     let host: Substring
     if text.hasPrefix("mailto:") {
-      guard let sign = text.lastIndex(of: "@") else { return false }
+      // One address alone, without a name.
+      guard let sign = text.lastIndex(of: "@"), !text.contains(where: { ",<>".contains($0) })
+      else { return false }
       host = text[text.index(after: sign)...].prefix { $0 != "?" }
     } else if text.hasPrefix("https://") {
       host = text.dropFirst("https://".count).prefix { !"/:?#".contains($0) }
@@ -336,8 +339,11 @@ package struct WebPushConfiguration: Sendable {
   /// Reads the section, and records its faults.
   init(_ section: ConfigurationSection) {
     contact = section.optionalValue("contact", expected: "a mailto: or https: URL") { text in
-      let isPlain = text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7f }
-      return isPlain && (text.hasPrefix("mailto:") || text.hasPrefix("https:")) ? text : nil
+      guard text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f }) else { return nil }
+      // A scheme has no case, and push services want it in lower case.
+      let scheme = text.prefix { $0 != ":" }.lowercased()
+      return ["mailto", "https"].contains(scheme) && text.contains(":")
+        ? scheme + text.dropFirst(scheme.count) : nil
     }
     let publicURL = section.publicURL?.description
     isContactUnset = contact == nil && publicURL == nil

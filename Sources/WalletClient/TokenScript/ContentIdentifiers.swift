@@ -5,6 +5,11 @@ package enum ContentIdentifiers {
   private static let chunkSize = 262_144
   private static let unixFSCodec: UInt8 = 0x70
   private static let rawCodec: UInt8 = 0x55
+  private static let base36Digits = Array("0123456789abcdefghijklmnopqrstuvwxyz")
+  private static let base58Digits = Array(
+    "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz")
+  /// The most characters of an identifier that is read, in any spelling.
+  private static let longestName = 100
 
   /// Returns the identifiers of some bytes: with leaves of Protocol Buffers version 0 and the same as version 1, and with
   /// raw leaves version 1.
@@ -31,7 +36,7 @@ package enum ContentIdentifiers {
     let location = uri.prefix { $0 != "?" && $0 != "#" }
     let parts = location.split(separator: "/", omittingEmptySubsequences: false)
     let isNamed =
-      switch (parts.first, parts.count) {
+      switch (parts.first?.lowercased(), parts.count) {
       case ("ipfs:", 3): parts[1].isEmpty
       case ("ipfs:", 4): parts[1].isEmpty && parts[2] == "ipfs"
       case ("https:", 5): parts[1].isEmpty && !parts[2].isEmpty && parts[3] == "ipfs"
@@ -41,14 +46,39 @@ package enum ContentIdentifiers {
     return usualSpelling(of: String(name))
   }
 
-  /// Returns an identifier of version 1 in base 32 and lower case where it is spelled in upper case or in base 16, whose marks
-  /// (multibase) are `B`, `f` and `F`; any other text as it is.
+  /// Returns an identifier of version 1 in base 32 and lower case, by whatever mark (multibase) another spelling of its bytes
+  /// begins with; any other text as it is.
   private static func usualSpelling(of name: String) -> String {
-    switch name.first {
-    case "B" where !name.contains(where: \.isLowercase): name.lowercased()
-    case "f", "F": Hex.decode(name.dropFirst().utf8).map(base32) ?? name
-    default: name
+    let text = name.dropFirst()
+    if name.first == "B", !text.contains(where: \.isLowercase) { return name.lowercased() }
+    let bytes: [UInt8]? =
+      switch name.first {
+      case "f", "F": Hex.decode(text.utf8)
+      case "k" where !text.contains(where: \.isUppercase): number(text, in: base36Digits)
+      case "K" where !text.contains(where: \.isLowercase):
+        number(text.lowercased()[...], in: base36Digits)
+      case "z": number(text, in: base58Digits)
+      case "u": Base64URL.decode(String(text))
+      default: nil
+      }
+    return bytes.map(base32) ?? name
+  }
+
+  /// Reads the bytes of a number, the highest first, in digits of which the first stands for 0; nil for a text with others, or
+  /// one that is longer than any identifier.
+  private static func number(_ text: Substring, in digits: [Character]) -> [UInt8]? {
+    guard (1...longestName).contains(text.count) else { return nil }
+    var bytes: [UInt8] = []
+    for character in text {
+      guard var carry = digits.firstIndex(of: character) else { return nil }
+      for index in bytes.indices.reversed() {
+        carry += Int(bytes[index]) * digits.count
+        bytes[index] = UInt8(carry & 0xff)
+        carry >>= 8
+      }
+      if carry > 0 { bytes.insert(UInt8(carry), at: 0) }
     }
+    return bytes
   }
 
   /// Hashes bytes, with the mark of SHA-256 and its length in front (multihash).
@@ -89,9 +119,8 @@ package enum ContentIdentifiers {
   // MARK: Text
 
   private static func base58(_ bytes: [UInt8]) -> String {
-    let alphabet = Array("123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz")
     // No multihash begins with a zero.
-    return String(bytes.digits(base: 58).map { alphabet[$0] })
+    String(bytes.digits(base: 58).map { base58Digits[$0] })
   }
 
   /// Encodes bytes as RFC 4648 does, in lower case and without padding, with the mark of that (multibase) in front.

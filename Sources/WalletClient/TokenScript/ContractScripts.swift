@@ -64,13 +64,18 @@ public struct ContractScripts: Sendable {
     guard uri.utf8.allSatisfy({ (0x21..<0x7f).contains($0) }) else {
       throw Refusal(reason: "not followed, since it is not visible ASCII")
     }
-    if uri.hasPrefix("https://") { return Location(uri: uri, url: uri, isForeign: true) }
-    guard uri.hasPrefix("ipfs://") else {
+    // A scheme has no case.
+    let scheme = uri.prefix { $0 != ":" }.lowercased()
+    let rest = uri.dropFirst(scheme.count)
+    if scheme == "https", rest.hasPrefix("://") {
+      return Location(uri: uri, url: scheme + rest, isForeign: true)
+    }
+    guard scheme == "ipfs", rest.hasPrefix("://") else {
       throw Refusal(reason: "not followed, since only https: and ipfs: are")
     }
     guard let gateway else { throw Refusal(reason: "not followed without a gateway for ipfs:") }
     // Nothing that could lead out of the gateway's folder.
-    let path = uri.dropFirst("ipfs://".count).prefix { $0 != "?" }
+    let path = uri.dropFirst("ipfs://".count).prefix { $0 != "?" && $0 != "#" }
     let segments = path.split(separator: "/", omittingEmptySubsequences: false)
     let isPlain = segments.allSatisfy { segment in
       !segment.isEmpty && segment.contains { $0 != "." }

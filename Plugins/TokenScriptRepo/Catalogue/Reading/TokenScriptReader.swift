@@ -124,7 +124,8 @@ struct TokenScriptReader: Sendable {
         .compactMap { $0.attribute("contract") })
     var warnings = WarningList()
     let declared = root.children(named: "contract", in: namespace)
-    if root.hasElement(named: "include") || declared.contains(where: { $0.mentions("$tst{") }) {
+    let hasPlaceholder = (declared + lists).contains { $0.mentions("$tst{") }
+    if root.hasElement(named: "include") || hasPlaceholder {
       warnings.add(unbuilt)
     }
     if root.hasOtherPrefix(than: "ts") {
@@ -299,7 +300,7 @@ extension XMLElement {
   func icon(allowingClearText: Bool) -> String? {
     guard var text = meta("iconUrl", limit: PictureURL.brokenLengthLimit) else { return nil }
     // The programs that make base64 break it into lines.
-    if text.hasPrefix("data:") { text.removeAll { $0 == " " } }
+    if PictureURL.isData(text) { text.removeAll { $0 == " " } }
     return allowingClearText && text.hasPrefix("http:") ? text.openable : text.openableIcon
   }
 
@@ -338,7 +339,7 @@ extension String {
 
   /// The text if it is the URL of an icon, which is not fetched in the clear, or a small picture in a `data:` URL.
   var openableIcon: String? {
-    if hasPrefix("data:") { return PictureURL.isPicture(self) ? self : nil }
+    if PictureURL.isData(self) { return PictureURL.isPicture(self) ? self : nil }
     return hasPrefix("http:") ? nil : openable
   }
 }
@@ -360,12 +361,16 @@ enum PictureURL {
     ("webp", [Array("RIFF".utf8)]),
   ]
 
+  /// Returns whether a text has the scheme of such URLs.
+  static func isData(_ text: String) -> Bool { text.prefix(5).lowercased() == "data:" }
+
   /// Returns whether a text is a picture's URL, and the bytes begin as its type says.
   static func isPicture(_ text: String) -> Bool {
     guard text.utf8.count <= lengthLimit else { return false }
     for (type, beginnings) in types {
       let head = "data:image/\(type);base64,"
-      guard text.hasPrefix(head) else { continue }
+      // Neither the scheme nor the type has a case.
+      guard text.prefix(head.count).lowercased() == head else { continue }
       guard let data = Data(base64Encoded: String(text.dropFirst(head.count))),
         data.count <= sizeLimit, beginnings.contains(where: { data.starts(with: $0) })
       else { return false }
