@@ -59,6 +59,7 @@ package struct MsgrService: Migrating, Commanding, Confidential, Running, Speaki
         : nil,
       streamPing: configuration.streamPing,
       minimumPassword: configuration.minimumPassword,
+      bodyLimit: context.bodyLimit,
       origins: Self.originPolicy(context, configuration),
       description: ServiceDescription(clock: context.clock))
   }

@@ -23,37 +23,23 @@ public struct MultipartForm: Sendable {
   /// - Parameter contentType: the value of the request's `Content-Type`, with the boundary.
   /// - Throws: ``MultipartError`` for anything but a complete form.
   public init(contentType: String, body: [UInt8]) throws(MultipartError) {
-    guard let type = ParameterizedValue(Array(contentType.utf8)[...]),
-      type.value == Array("multipart/form-data".utf8)
-    else { throw MultipartError("the body is not of the type multipart/form-data") }
-    guard let boundary = type["boundary"], Self.isBoundary(boundary) else {
-      throw MultipartError("Content-Type has no boundary, or one that is not allowed")
-    }
-    let delimiter = Array("\r\n--".utf8) + boundary
-    var rest: ArraySlice<UInt8>
-    if body.starts(with: delimiter.dropFirst(2)) {
-      rest = body.dropFirst(delimiter.count - 2)
-    } else if let start = Self.position(of: delimiter, in: body[...]) {
-      rest = body[(start + delimiter.count)...]
-    } else {
-      throw MultipartError("the boundary is not found in the body")
-    }
+    var reader = try MultipartReader(contentType: contentType)
+    reader.append(body)
+    reader.finish()
     var parts: [Part] = []
-    while !rest.starts(with: "--".utf8) {
-      rest = rest.drop(while: \.isBlank)
-      guard rest.starts(with: "\r\n".utf8) else {
-        throw MultipartError("something else than a line's end follows the boundary")
+    var name = ""
+    var fileName: String?
+    var content: ArraySlice<UInt8> = []
+    // In a body that is there whole, each content is one piece.
+    while let event = try reader.next() {
+      switch event {
+      case .part(let itsName, let itsFileName):
+        name = itsName
+        fileName = itsFileName
+        content = []
+      case .content(let bytes): content = bytes
+      case .end: parts.append(Part(name: name, fileName: fileName, content: content))
       }
-      rest = rest.dropFirst(2)
-      guard parts.count < Self.partLimit else {
-        throw MultipartError("more than \(Self.partLimit) parts")
-      }
-      let (name, fileName) = try Self.disposition(&rest)
-      guard let end = Self.position(of: delimiter, in: rest) else {
-        throw MultipartError("the last boundary is missing")
-      }
-      parts.append(Part(name: name, fileName: fileName, content: rest[..<end]))
-      rest = rest[(end + delimiter.count)...]
     }
     self.parts = parts
   }
@@ -64,6 +50,151 @@ public struct MultipartForm: Sendable {
   public subscript(name: String) -> Part? {
     let found = parts.filter { $0.name == name }
     return found.count == 1 ? found[0] : nil
+  }
+}
+
+/// Reads a body of the type `multipart/form-data` while it comes, so that no part is ever whole in memory.
+package struct MultipartReader: Sendable {
+  /// A step of the form.
+  package enum Event: Sendable, Equatable {
+    /// A part begins.
+    case part(name: String, fileName: String?)
+    /// Bytes of the part, which aren't empty.
+    case content(ArraySlice<UInt8>)
+    /// The part ends.
+    case end
+  }
+
+  private enum State {
+    case beginning
+    case preamble
+    /// Behind a delimiter.
+    case delimited
+    case header
+    case content
+    case over
+  }
+
+  private let delimiter: [UInt8]
+  private var state = State.beginning
+  /// The bytes that aren't read yet.
+  private var rest: ArraySlice<UInt8> = []
+  /// True if the body has come whole.
+  package private(set) var hasAll = false
+  private var count = 0
+
+  /// Begins with a form.
+  ///
+  /// - Parameter contentType: the value of the request's `Content-Type`, with the boundary.
+  /// - Throws: ``MultipartError`` for another type, and without a boundary.
+  package init(contentType: String) throws(MultipartError) {
+    guard let type = ParameterizedValue(Array(contentType.utf8)[...]),
+      type.value == Array("multipart/form-data".utf8)
+    else { throw MultipartError("the body is not of the type multipart/form-data") }
+    guard let boundary = type["boundary"], Self.isBoundary(boundary) else {
+      throw MultipartError("Content-Type has no boundary, or one that is not allowed")
+    }
+    delimiter = Array("\r\n--".utf8) + boundary
+  }
+
+  /// Appends bytes of the body.
+  package mutating func append(_ bytes: [UInt8]) {
+    // What comes behind the last delimiter is skipped.
+    guard state != .over else { return }
+    if rest.isEmpty { rest = bytes[...] } else { rest = (Array(rest) + bytes)[...] }
+  }
+
+  /// Says that the body has come whole.
+  package mutating func finish() { hasAll = true }
+
+  /// Returns the next step.
+  ///
+  /// - Returns: nil if more bytes are needed, and at the end of a body that has come whole.
+  /// - Throws: ``MultipartError`` for anything but a form.
+  package mutating func next() throws(MultipartError) -> Event? {
+    while true {
+      switch state {
+      case .beginning:
+        // The first delimiter has no line before it.
+        let first = delimiter.dropFirst(2)
+        guard rest.count >= first.count || hasAll else { return nil }
+        if rest.starts(with: first) {
+          rest = rest.dropFirst(first.count)
+          state = .delimited
+        } else {
+          state = .preamble
+        }
+      case .preamble:
+        guard let start = Self.position(of: delimiter, in: rest) else {
+          guard !hasAll else { throw MultipartError("the boundary is not found in the body") }
+          rest = rest.suffix(delimiter.count - 1)
+          return nil
+        }
+        rest = rest[(start + delimiter.count)...]
+        state = .delimited
+      case .delimited:
+        guard rest.count >= 2 || hasAll else { return nil }
+        guard !rest.starts(with: "--".utf8) else {
+          state = .over
+          rest = []
+          return nil
+        }
+        let line = rest.drop(while: \.isBlank)
+        let isTooLong = rest.count - line.count > MultipartForm.headerLimit
+        guard line.count >= 2 || hasAll || isTooLong else { return nil }
+        try beginPart(isTooLong ? [] : line)
+      case .header:
+        guard hasAll || hasWholeHeader else { return nil }
+        let (name, fileName) = try Self.disposition(&rest)
+        state = .content
+        return .part(name: name, fileName: fileName)
+      case .content:
+        guard let end = Self.position(of: delimiter, in: rest) else {
+          guard !hasAll else { throw MultipartError("the last boundary is missing") }
+          return takeContent()
+        }
+        let content = rest[..<end]
+        guard content.isEmpty else {
+          rest = rest[end...]
+          return .content(content)
+        }
+        rest = rest[(end + delimiter.count)...]
+        state = .delimited
+        return .end
+      case .over: return nil
+      }
+    }
+  }
+
+  /// Goes on to the header fields of a part, behind the line of a delimiter.
+  private mutating func beginPart(_ line: ArraySlice<UInt8>) throws(MultipartError) {
+    guard line.starts(with: "\r\n".utf8) else {
+      throw MultipartError("something else than a line's end follows the boundary")
+    }
+    guard count < MultipartForm.partLimit else {
+      throw MultipartError("more than \(MultipartForm.partLimit) parts")
+    }
+    count += 1
+    rest = line.dropFirst(2)
+    state = .header
+  }
+
+  /// Whether the header fields of a part are there, or are too long to be read.
+  private var hasWholeHeader: Bool {
+    let header = rest.prefix(MultipartForm.headerLimit)
+    return header.count == MultipartForm.headerLimit || header.starts(with: "\r\n".utf8)
+      || Self.position(of: Array("\r\n\r\n".utf8), in: header) != nil
+  }
+
+  /// Takes what belongs to the part, whatever comes behind it.
+  private mutating func takeContent() -> Event? {
+    // The last bytes may be the beginning of a delimiter.
+    let end = rest.indices.suffix(delimiter.count - 1).first { index in
+      delimiter.starts(with: rest[index...])
+    }
+    let content = rest[..<(end ?? rest.endIndex)]
+    rest = rest[content.endIndex...]
+    return content.isEmpty ? nil : .content(content)
   }
 
   /// `boundary` of RFC 2046 section 5.1.1.
@@ -89,7 +220,7 @@ public struct MultipartForm: Sendable {
   private static func disposition(
     _ rest: inout ArraySlice<UInt8>
   ) throws(MultipartError) -> (name: String, fileName: String?) {
-    let header = rest.prefix(headerLimit)
+    let header = rest.prefix(MultipartForm.headerLimit)
     var disposition: ParameterizedValue?
     while true {
       guard let end = position(of: Array("\r\n".utf8), in: header[rest.startIndex...]) else {

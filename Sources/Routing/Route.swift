@@ -33,6 +33,12 @@ final class Route: Sendable {
     do throws(HTTPError) {
       try definition.screen?(head, origin)
     } catch { return .refuse(refusal(error, to: head)) }
+    var bodyLimit = bodyLimit
+    var comesInParts = false
+    if case .uploadIf(let condition, let limit, _) = definition.handler, condition(head) {
+      comesInParts = true
+      bodyLimit = limit
+    }
     if case .length(let length) = head.framing, length > bodyLimit {
       return .refuse(refusal(HTTPError(.contentTooLarge), to: head))
     }
@@ -40,16 +46,16 @@ final class Route: Sendable {
     switch definition.handler {
     case .inline(let handler): return inlinePlan(parameters, handler)
     case .task(let handler): return taskPlan(parameters, handler)
-    case .upload(let handler):
-      return .upload(bodyLimit: bodyLimit) { [self] request, body in
-        let start = ContinuousClock.now
-        do {
-          let response = try await taking(turnsOf: request) {
-            try await handler(request, body, parameters)
-          }
-          return finish(request, response, start)
-        } catch { return fail(request, error, start) }
+    case .upload(let handler): return uploadPlan(parameters, upTo: bodyLimit, handler)
+    case .uploadIf(_, _, let handler):
+      guard comesInParts else {
+        return taskPlan(parameters) { request, parameters in
+          var head = request
+          head.body = []
+          return try await handler(head, RequestBody(whole: request.body), parameters)
+        }
       }
+      return uploadPlan(parameters, upTo: bodyLimit, handler)
     case .stream(let handler):
       return .stream(bodyLimit: bodyLimit) { [self] request in
         let start = ContinuousClock.now
@@ -93,6 +99,20 @@ final class Route: Sendable {
       let start = ContinuousClock.now
       do {
         return finish(request, try handler(request, parameters), start)
+      } catch { return fail(request, error, start) }
+    }
+  }
+
+  private func uploadPlan(
+    _ parameters: RouteParameters, upTo bodyLimit: Int, _ handler: @escaping Router.UploadHandler
+  ) -> RequestPlan {
+    .upload(bodyLimit: bodyLimit) { [self] request, body in
+      let start = ContinuousClock.now
+      do {
+        let response = try await taking(turnsOf: request) {
+          try await handler(request, body, parameters)
+        }
+        return finish(request, response, start)
       } catch { return fail(request, error, start) }
     }
   }

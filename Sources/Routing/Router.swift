@@ -124,6 +124,18 @@ package struct Router: Sendable {
     add(methods, pattern, bodyLimit, .upload(handler))
   }
 
+  /// Adds a route for some methods, answered by a task that gets the body whole if it is short, and in parts otherwise.
+  ///
+  /// - Parameters:
+  ///   - bodyLimit: the largest body that comes in parts, in bytes; one that comes whole has the configured limit.
+  ///   - comesInParts: decides by the head of a request, inline on the event loop.
+  package mutating func upload(
+    _ methods: [Method], _ pattern: String, bodyLimit: Int,
+    if comesInParts: @escaping @Sendable (RequestHead) -> Bool, _ handler: @escaping UploadHandler
+  ) {
+    add(methods, pattern, nil, .uploadIf(comesInParts, upTo: bodyLimit, handler))
+  }
+
   /// Adds a route for `GET` and `HEAD`, answered by a task, with a response that may go on as long as the client listens.
   package mutating func stream(_ pattern: String, _ handler: @escaping StreamHandler) {
     add([.get], pattern, nil, .stream(handler))
@@ -192,6 +204,7 @@ enum RouteHandler: Sendable {
   case inline(Router.Handler)
   case task(Router.AsyncHandler)
   case upload(Router.UploadHandler)
+  case uploadIf(@Sendable (RequestHead) -> Bool, upTo: Int, Router.UploadHandler)
   case stream(Router.StreamHandler)
   case either(@Sendable () -> Bool, Router.Handler, Router.AsyncHandler)
   case webSocket(Router.WebSocketRoute)

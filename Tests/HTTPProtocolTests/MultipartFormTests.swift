@@ -1,5 +1,6 @@
-internal import HTTPProtocol
 internal import Testing
+
+@testable import HTTPProtocol
 
 struct MultipartFormTests {
   private static let type = "multipart/form-data; boundary=xyz"
@@ -101,6 +102,64 @@ struct MultipartFormTests {
         var changed = body
         changed[index] = byte
         _ = try? MultipartForm(contentType: Self.type, body: changed)
+      }
+    }
+  }
+
+  /// Reads a form that comes in pieces of a size.
+  private func parts(
+    of body: [UInt8], by size: Int
+  ) throws(MultipartError) -> [(name: String, fileName: String?, content: [UInt8])] {
+    var reader = try MultipartReader(contentType: Self.type)
+    var parts: [(name: String, fileName: String?, content: [UInt8])] = []
+    for start in stride(from: 0, through: body.count, by: size) {
+      reader.append(Array(body[start..<min(start + size, body.count)]))
+      if start + size > body.count { reader.finish() }
+      while let event = try reader.next() {
+        switch event {
+        case .part(let name, let fileName): parts.append((name, fileName, []))
+        case .content(let bytes):
+          #expect(!bytes.isEmpty)
+          parts[parts.count - 1].content += bytes
+        case .end: break
+        }
+      }
+    }
+    return parts
+  }
+
+  @Test(arguments: 1...40)
+  func inPiecesAFormIsTheSame(size: Int) throws {
+    let contents = ["", "x", "<a>\r\n--xy\r\n--\r\n\r--xyz</a>\r\n", "\r\n\r\n--xy", "\r\n--xy"]
+    for preamble in ["", "preamble\r\n", "\r\n", "--xy\r\n"] {
+      var body = Array(preamble.utf8)
+      for (number, content) in contents.enumerated() {
+        let field = "Content-Disposition: form-data; name=n\(number); filename=\"\(number)\""
+        body += Array("--xyz \t\r\nX: y\r\n\(field)\r\n\r\n\(content)\r\n".utf8)
+      }
+      body += Array("--xyz--\r\nepilogue".utf8)
+      let parts = try parts(of: body, by: size)
+      #expect(parts.map(\.name) == contents.indices.map { "n\($0)" })
+      #expect(parts.map(\.fileName) == contents.indices.map { "\($0)" })
+      #expect(parts.map { String(decoding: $0.content, as: UTF8.self) } == contents)
+      let end = "--\r\nepilogue".utf8.count
+      for length in [0, 3, 20, 60, body.count - end] {
+        #expect(throws: MultipartError.self) {
+          try self.parts(of: Array(body[..<length]), by: size)
+        }
+      }
+    }
+  }
+
+  @Test func whatHasNoEndIsNotHeld() throws {
+    for (start, endless) in [("--xyz", " "), ("--xyz\r\n", "x")] {
+      var reader = try MultipartReader(contentType: Self.type)
+      reader.append(Array(start.utf8))
+      #expect(throws: MultipartError.self) {
+        for _ in 0..<10 {
+          reader.append(Array(repeating: endless.utf8.first ?? 0, count: 1000))
+          _ = try reader.next()
+        }
       }
     }
   }

@@ -2,6 +2,7 @@ internal import Budgets
 internal import Formats
 internal import FoundationEssentials
 internal import HTTPProtocol
+internal import HTTPServer
 internal import Routing
 
 /// The limits of publishing, and what has been used of them on this node.
@@ -118,78 +119,95 @@ extension MsgrRoutes {
         by: try call.credentials())
       return ["Token": token.text]
     }
-    let methods: [HTTPProtocol.Method] = [.post, .put, .get]
-    registerJSON("/publish", by: methods, on: &router) { request, _ in
-      try await publish(request, to: nil)
+    registerUpload("/publish", on: &router) { request, body, _ in
+      try await publish(request, body, to: nil)
     }
-    registerJSON("/publish/{name}", by: methods, on: &router) { request, parameters in
-      try await publish(request, to: parameters.text("name") ?? "")
+    registerUpload("/publish/{name}", on: &router) { request, body, parameters in
+      try await publish(request, body, to: parameters.text("name") ?? "")
+    }
+  }
+
+  private var upload: InboxUpload { InboxUpload(topics: topics, longestText: bodyLimit) }
+
+  /// Registers a request of a program that publishes, with a file that may be long.
+  private func registerUpload(
+    _ path: String, on router: inout Router,
+    _ act: @escaping @Sendable (Request, RequestBody, RouteParameters) async throws -> [UInt8]
+  ) {
+    let upload = upload
+    for prefix in ["", Self.prefix] {
+      router.upload(
+        [.post, .put, .get], "\(prefix)\(path)", bodyLimit: upload.longest,
+        if: upload.comesInParts
+      ) { request, body, parameters in
+        try await answering(request) {
+          Self.response(.array(try await act(request, body, parameters)))
+        }
+      }
+      registerPreflight("\(prefix)\(path)", on: &router)
     }
   }
 
   /// Publishes a message.
   ///
   /// - Parameters:
-  ///   - request: the message, and the token that may send it.
+  ///   - request: the token that may send the message.
+  ///   - body: the message.
   ///   - name: the only recipient, or nil for all of the token's.
-  func publish(_ request: Request, to name: String?) async throws -> [UInt8] {
-    let (publisher, recipients) = try await service.publisher(
-      showing: Self.publisherToken(request.head), from: request.origin.client)
+  private func publish(
+    _ request: Request, _ body: RequestBody, to name: String?
+  ) async throws -> [UInt8] {
+    let network = request.origin.client
+    let (publisher, all) = try await service.publisher(
+      showing: Self.publisherToken(request.head), from: network)
     let only = try name.map { name throws(FieldError) in try UserName(name, in: .to) }
-    var reading = try PublicationReader.read(request)
-    if reading.fields.delay != nil {
-      reading.fields.notes.append("Delay was ignored: it is for topics only")
-    }
-    let attachment = try await attach(&reading, of: request, by: publisher)
-    var publication = try service.validated(reading.fields)
-    if let attachment { publication.parts.attachment = attachment }
-    let published: PublishedID
+    let recipients = all.filter { only == nil || only == $0 }
+    // Before a file is received that nobody would get.
+    guard !recipients.isEmpty else { throw RequestRefusal.forbidden }
+    let requester = TopicRequester(
+      caller: .publisher(publisher), credential: .publisher(publisher.hash),
+      site: network.map { "\($0)" })
+    let reading = try await upload.read(request, body, by: requester)
     do {
-      published = try await service.publish(
-        publication, by: publisher, to: recipients.filter { only == nil || only == $0 },
-        as: try reading.clientID.map { text throws(FieldError) in try ClientID(text) })
-    } catch RequestRefusal.tooMany(let seconds) where Self.givesUpTooSoon(request.head) {
+      let answer = try await publish(
+        reading, by: publisher, to: recipients, base: topics.baseURL(of: request))
+      // The first one's message has the file already.
+      if answer.id.isRetry { await upload.discard(reading.file?.outcome) }
+      return answer.json
+    } catch {
+      await upload.discard(reading.file?.outcome)
+      guard case RequestRefusal.tooMany(let seconds) = error, Self.givesUpTooSoon(request.head)
+      else { throw error }
       throw HTTPError(.serviceUnavailable, "too many messages at once", retryAfter: seconds)
     }
-    return PublishedAnswer(id: published.id, notes: publication.notes).json
   }
 
-  /// Keeps the file of a form; one that can't be kept is a line of the text.
-  private func attach(
-    _ reading: inout PublicationReader.Reading, of request: Request, by publisher: PublisherToken
-  ) async throws -> MessageAttachment? {
-    guard let file = reading.file else { return nil }
-    guard topics.isOn else {
-      let name = PublicationFields.fileName(file.name) ?? "a file"
-      if reading.fields.message == nil { reading.fields.message = "[\(name) was not kept]" }
-      reading.fields.notes.append("\(name) was not kept: no files are kept here")
-      return nil
+  private func publish(
+    _ reading: InboxUpload.Reading, by publisher: PublisherToken, to recipients: [UserName],
+    base: String
+  ) async throws -> PublishedAnswer {
+    var fields = reading.publication.fields
+    if fields.delay != nil {
+      fields.notes.append("Delay was ignored: it is for topics only")
     }
-    let requester = TopicRequester(
-      caller: .publisher(publisher), credential: .publisher(publisher.hash), site: nil)
-    let name = PublicationFields.fileName(file.name) ?? "attachment"
-    do {
-      let outcome = try await topics.keep(
-        file.name, Array(file.content), by: requester, base: topics.baseURL(of: request))
-      switch outcome {
-      case .kept(let attachment):
-        if reading.fields.message == nil {
-          reading.fields.message = "You received a file: \(name)"
-        }
-        return attachment
-      case .refused(let refusal):
-        guard reading.fields.message != nil || reading.fields.title != nil else {
-          throw HTTPError(.contentTooLarge, refusal.sentence(about: name))
-        }
-        let sentence = refusal.sentence(about: name)
-        reading.fields.message =
-          (reading.fields.message.map { "\($0)\n" } ?? "") + "[\(sentence)]"
-        reading.fields.notes.append(sentence)
-        return nil
-      }
-    } catch let refusal as TopicRefusal {
-      throw HTTPError(refusing: refusal) ?? refusal as any Error
+    var attachment: MessageAttachment?
+    switch reading.file?.outcome {
+    case .kept(let file):
+      if !fields.hasMessage { fields.message = PublicationFields.received(file.fileName) }
+      try await topics.store.keep(file.name)
+      attachment = topics.attachment(file, isOpen: false, from: topics.now, base: base)
+    case .refused(let refusal):
+      let name = reading.file?.name ?? ""
+      guard fields.hasText else { throw HTTPError(refusing: refusal, of: name) }
+      fields.record(refusal, of: name)
+    case nil: break
     }
+    var publication = try service.validated(fields)
+    if let attachment { publication.parts.attachment = attachment }
+    let id = try await service.publish(
+      publication, by: publisher, to: recipients,
+      as: try reading.publication.clientID.map { text throws(FieldError) in try ClientID(text) })
+    return PublishedAnswer(id: id, notes: publication.notes)
   }
 
   /// Returns whether a program gives a message up for good when it learns that it sends too often.
@@ -239,12 +257,22 @@ struct BasicCredentials: Sendable {
 }
 
 /// The response to a publication.
-struct PublishedAnswer: Sendable {
-  let id: MsgrMessageID
+private struct PublishedAnswer: Sendable {
+  let id: PublishedID
   let notes: [String]
 
   var json: [UInt8] {
     let notes: JSONValue? = notes.isEmpty ? nil : .list(notes.map { .text($0) })
-    return JSONValue.object(["Id": .text(id.text), "Notes": notes]).bytes
+    return JSONValue.object(["Id": .text(id.id.text), "Notes": notes]).bytes
+  }
+}
+
+extension HTTPError {
+  /// Makes the response to a request that has nothing but a file, which isn't kept.
+  fileprivate init(refusing refusal: UploadRefusal, of name: String) {
+    self.init(refusing: refusal.ofRequest)
+    message = refusal.sentence(about: PublicationFields.fileName(name) ?? "attachment")
+    let code: JSONValue? = status == .contentTooLarge ? .integer(NtfyError.tooLarge.code) : nil
+    json = JSONValue.object(["error": .text(message), "code": code]).bytes
   }
 }

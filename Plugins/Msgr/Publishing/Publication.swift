@@ -91,6 +91,29 @@ extension PublicationFields {
       text: MessageText(stored: text), parts: parts, notes: Array(notes.prefix(Self.mostNotes)))
   }
 
+  /// Whether there is a text of the program's own.
+  var hasMessage: Bool { Self.hasWords(message) }
+
+  /// Whether there is a text or a title of the program's own, which is worth something without a file.
+  var hasText: Bool { hasMessage || Self.hasWords(title) }
+
+  /// Returns whether something is left of a text without its control characters.
+  private static func hasWords(_ text: String?) -> Bool {
+    text.map { !PlainText.cleaned($0).trimmingBlanks.isEmpty } ?? false
+  }
+
+  /// The text of a message that has nothing but a file.
+  static func received(_ name: String) -> String {
+    "You received a file: \(fileName(name) ?? "attachment")"
+  }
+
+  /// Says in the last line of the text, and in a note, why a file wasn't kept.
+  mutating func record(_ refusal: UploadRefusal, of name: String) {
+    let sentence = refusal.sentence(about: Self.fileName(name) ?? "attachment")
+    message = (message.map { "\($0)\n" } ?? "") + "[\(sentence)]"
+    notes.append(sentence)
+  }
+
   private func validTitle(_ notes: inout [String]) -> String? {
     let line = PlainText.line(title ?? "")
     if line.utf8.count > Self.longestTitle {

@@ -4,11 +4,9 @@ internal import HTTPProtocol
 
 /// Reads a program's publication, in any of the forms that ntfy's and Gotify's clients, Alertmanager and a shell use.
 enum PublicationReader {
-  /// A publication with the file that came with it.
+  /// A publication as it was read.
   struct Reading: Sendable {
     var fields = PublicationFields()
-    /// The file of a form, or nil.
-    var file: (name: String, content: ArraySlice<UInt8>)?
     /// The client's own name for the publication.
     var clientID: String?
     /// The number of the application that Gotify's clients name.
@@ -19,7 +17,7 @@ enum PublicationReader {
   private static let mostPairs = 64
   private static let clientIDFields = [FieldName("ClientId"), FieldName("Idempotency-Key")]
 
-  /// Reads a request to `/publish`.
+  /// Reads a request that publishes, but for files.
   ///
   /// - Parameters:
   ///   - request: a body that is the message itself, an object with `message`, Alertmanager's or Grafana's object, or a form
@@ -33,15 +31,15 @@ enum PublicationReader {
     let head = request.head
     let type = mediaType(of: head)
     let start = request.body.first { !" \t\r\n".utf8.contains($0) }
-    let parameters = isGotifys ? nil : PublishingParameters(head)
-    var reading = Reading()
-    reading.clientID = clientIDFields.lazy.compactMap { head.value($0) }.first
-    if type == "multipart/form-data" {
-      try read(multipart: request, into: &reading)
-    } else if let name = parameters?[.fileName], parameters?[.attach] == nil,
-      !request.body.isEmpty
-    {
-      reading.file = (name, request.body[...])
+    var reading = beginning(of: head)
+    if type == multipart {
+      let form: MultipartForm
+      do throws(MultipartError) {
+        form = try MultipartForm(
+          contentType: head.value(.contentType) ?? "", body: request.body)
+      } catch { throw FieldError(of: error) }
+      let texts = form.parts.filter { !isFile($0.name, $0.fileName) }
+      read(texts: texts.map { ($0.name, $0.content) }, into: &reading)
     } else if type == "application/json" || type != "text/plain" && start == UInt8(ascii: "{") {
       guard let json = json(of: request), json.members != nil else { throw .noObject }
       if let alerts = AlertNotification(json) {
@@ -55,8 +53,39 @@ enum PublicationReader {
       reading.fields.message = try text(request.body, charset: charset(of: head))
       reading.fields.isMarkdown = type == "text/markdown"
     }
-    if let parameters { reading.fields.complete(with: parameters) }
+    if !isGotifys { reading.fields.complete(with: PublishingParameters(head)) }
     return reading
+  }
+
+  /// The media type of forms with files.
+  static let multipart = "multipart/form-data"
+
+  /// Returns what the head alone says of a publication, but for parameters.
+  static func beginning(of head: RequestHead) -> Reading {
+    var reading = Reading()
+    reading.clientID = clientIDFields.lazy.compactMap { head.value($0) }.first
+    return reading
+  }
+
+  /// Returns whether a part of a form is a file. curl's `-F message=@FILE` is a text.
+  static func isFile(_ name: String, _ fileName: String?) -> Bool {
+    fileName != nil && name != "message"
+  }
+
+  /// Reads the texts of a multipart form; a part that isn't UTF-8 is skipped.
+  static func read(
+    texts: [(name: String, content: ArraySlice<UInt8>)], into reading: inout Reading
+  ) {
+    let pairs = texts.compactMap { part in
+      String(validating: part.content, as: UTF8.self).map { (name: part.name, value: $0) }
+    }
+    read(object(of: pairs), into: &reading)
+  }
+
+  /// Returns whether bytes are a text, of which the last character may be cut.
+  static func isText(_ bytes: [UInt8]) -> Bool {
+    !bytes.contains(0)
+      && (0..<4).contains { cut in String(validating: bytes.dropLast(cut), as: UTF8.self) != nil }
   }
 
   /// Returns the body as a form; nil if it is rather a text.
@@ -163,25 +192,6 @@ enum PublicationReader {
       members.append(JSONValue.Member(pair.name, value ?? .text(pair.value)))
     }
     return .object(members)
-  }
-
-  private static func read(
-    multipart request: Request, into reading: inout Reading
-  ) throws(FieldError) {
-    let form: MultipartForm
-    do throws(MultipartError) {
-      form = try MultipartForm(
-        contentType: request.head.value(.contentType) ?? "", body: request.body)
-    } catch { throw FieldError(nil, "the form is malformed: \(error)") }
-    var pairs: [(name: String, value: String)] = []
-    for part in form.parts {
-      if let name = part.fileName, part.name != "message" {
-        reading.file = reading.file ?? (name, part.content)
-      } else if let text = String(validating: part.content, as: UTF8.self) {
-        pairs.append((part.name, text))
-      }
-    }
-    read(object(of: pairs), into: &reading)
   }
 }
 

@@ -253,6 +253,8 @@ struct PublishedID: Hashable, Sendable {
   let number: Int64
   /// The time of the message; nil at a retry, for which it isn't kept.
   let time: Timestamp?
+  /// True if an earlier attempt has published the message.
+  let isRetry: Bool
 
   /// Takes the first receipt's identifier, and the number of the owner's, whose clients look for it; zeros without any.
   init(_ receipts: [SendReceipt], owner: UserName) {
@@ -261,6 +263,7 @@ struct PublishedID: Hashable, Sendable {
     let shown = own ?? receipts.first
     number = shown?.number ?? 0
     time = shown?.entries.first?.message.time
+    isRetry = false
   }
 
   /// Reads stored bytes.
@@ -269,6 +272,7 @@ struct PublishedID: Hashable, Sendable {
     id = MsgrMessageID(rawValue: numbers.first.flatMap(\.self) ?? 0)
     number = numbers.last.flatMap(\.self) ?? 0
     time = nil
+    isRetry = true
   }
 
   /// The bytes to store.

@@ -27,6 +27,8 @@ struct MsgrRoutes: Sendable {
   let streamPing: Duration
   /// The fewest bytes of a new password.
   let minimumPassword: Int
+  /// The longest body of requests without a limit of their own, in bytes.
+  let bodyLimit: Int
   let origins: OriginPolicy
   let description: ServiceDescription
 
@@ -256,59 +258,67 @@ struct MsgrRoutes: Sendable {
     return Self.response(.array(body))
   }
 
-  /// Registers a request by POST, or by other methods, whose response is JSON.
+  /// Registers a request by POST whose response is JSON.
   func registerJSON(
-    _ path: String, by methods: [Method] = [.post], in prefixes: [String] = ["", prefix],
+    _ path: String, in prefixes: [String] = ["", prefix],
     on router: inout Router,
     _ act: @escaping @Sendable (Request, RouteParameters) async throws -> [UInt8]
   ) {
-    registerBody(path, by: methods, in: prefixes, on: &router) { .array(try await act($0, $1)) }
+    registerBody(path, in: prefixes, on: &router) { .array(try await act($0, $1)) }
   }
 
   /// Registers a request whose response is JSON, in pieces or as a whole.
   private func registerBody(
-    _ path: String, by methods: [Method] = [.post], in prefixes: [String] = ["", prefix],
+    _ path: String, in prefixes: [String] = ["", prefix],
     on router: inout Router,
     _ act: @escaping @Sendable (Request, RouteParameters) async throws -> Response.Body
   ) {
-    registerResponse(path, by: methods, in: prefixes, on: &router) { request, parameters in
+    registerResponse(path, in: prefixes, on: &router) { request, parameters in
       Self.response(try await act(request, parameters))
     }
   }
 
   /// Makes a response with JSON.
-  private static func response(_ body: Response.Body) -> Response {
+  static func response(_ body: Response.Body) -> Response {
     var response = Response(.ok, body: body)
     response.fields.append(.contentType, "application/json")
     response.fields.append(.cacheControl, noStore)
     return response
   }
 
-  /// Registers a request of some methods, whose refusals have the form of Msgr's own clients.
+  /// Registers a request by POST, whose refusals have the form of Msgr's own clients.
   private func registerResponse(
-    _ path: String, by methods: [Method] = [.post], bodyLimit: Int? = nil,
-    in prefixes: [String], on router: inout Router,
+    _ path: String, bodyLimit: Int? = nil, in prefixes: [String], on router: inout Router,
     _ act: @escaping @Sendable (Request, RouteParameters) async throws -> Response
   ) {
     for prefix in prefixes {
-      router.on(methods, "\(prefix)\(path)", bodyLimit: bodyLimit) { request, parameters in
-        let shared = try origins.check(request.head)
-        do {
-          var response = try await act(request, parameters)
-          response.fields.append(contentsOf: shared)
-          return response
-        } catch {
-          guard var refusal = HTTPError(refusing: error) else { throw error }
-          refusal.fields.append(contentsOf: shared)
-          throw refusal
-        }
+      router.post("\(prefix)\(path)", bodyLimit: bodyLimit) { request, parameters in
+        try await answering(request) { try await act(request, parameters) }
       }
-      if !origins.listed.isEmpty {
-        router.on([.options], "\(prefix)\(path)") { request, _ in
-          try origins.preflight(request.head)
-        }
-      }
+      registerPreflight("\(prefix)\(path)", on: &router)
     }
+  }
+
+  /// Makes a response, or the refusal of a request, for a page that may read it.
+  func answering(
+    _ request: Request, _ act: () async throws -> Response
+  ) async throws -> Response {
+    let shared = try origins.check(request.head)
+    do {
+      var response = try await act()
+      response.fields.append(contentsOf: shared)
+      return response
+    } catch {
+      guard var refusal = HTTPError(refusing: error) else { throw error }
+      refusal.fields.append(contentsOf: shared)
+      throw refusal
+    }
+  }
+
+  /// Answers browsers that ask whether a page of a listed origin may call.
+  func registerPreflight(_ pattern: String, on router: inout Router) {
+    guard !origins.listed.isEmpty else { return }
+    router.on([.options], pattern) { request, _ in try origins.preflight(request.head) }
   }
 }
 

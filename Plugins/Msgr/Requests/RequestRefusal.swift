@@ -1,5 +1,6 @@
 internal import FoundationEssentials
 internal import HTTPProtocol
+internal import HTTPServer
 internal import Routing
 
 /// The reason why a request is not done.
@@ -32,6 +33,8 @@ extension HTTPError {
   /// Makes the response to a request that is refused or has a faulty field, or returns nil for any other error.
   init?(refusing error: any Error) {
     switch error {
+    case let refusal as TopicRefusal: self.init(refusing: refusal)
+    case is RequestBody.Interrupted: self.init(.badRequest, "the body was cut")
     case let fault as FieldError:
       self.init(.badRequest, fault.sentence)
       members["field"] = fault.field?.rawValue

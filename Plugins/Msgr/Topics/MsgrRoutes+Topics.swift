@@ -4,8 +4,8 @@ internal import Platform
 internal import Routing
 
 extension HTTPError {
-  /// Makes the response to a request of Msgr's own about a topic; nil for an error that is no client's.
-  init?(refusing refusal: TopicRefusal) {
+  /// Makes the response to a request of Msgr's own about a topic, or with a file.
+  init(refusing refusal: TopicRefusal) {
     switch refusal {
     case .forbidden, .unauthorized: self.init(.forbidden)
     case .tooManyFailures(let seconds), .tooManyRequests(let seconds), .bandwidth(let seconds),
@@ -68,17 +68,13 @@ extension MsgrRoutes {
     let authenticator = service.authenticator
     let store = service.store
     registerFields(path, in: [Self.prefix], on: &router) { call in
-      do {
-        return try await authenticator.perform(as: try call.credentials()) { caller in
-          // What was found from memory may have ended.
-          _ = try await store.name(of: caller)
-          let requester = TopicRequester(
-            caller: .account(caller.name), credential: .nothing, site: nil)
-          try topics.chargeReading(requester)
-          return try await act(call, requester, caller.name)
-        }
-      } catch let refusal as TopicRefusal {
-        throw HTTPError(refusing: refusal) ?? refusal as any Error
+      try await authenticator.perform(as: try call.credentials()) { caller in
+        // What was found from memory may have ended.
+        _ = try await store.name(of: caller)
+        let requester = TopicRequester(
+          caller: .account(caller.name), credential: .nothing, site: nil)
+        try topics.chargeReading(requester)
+        return try await act(call, requester, caller.name)
       }
     }
   }
@@ -90,18 +86,14 @@ extension MsgrRoutes {
   ) async throws -> Response.Body {
     let name = try call.fields.topic()
     let requester = TopicRequester(caller: .account(caller.name), credential: .nothing, site: nil)
-    do {
-      _ = try await service.store.name(of: caller)
-      try await topics.mayRead([name], by: requester)
-      return try await JSONListReading<TopicEntry>(
-        atMost: count, encode: { try JSONText.of(TopicMessage($0)) }
-      ) { last, count in
-        try await topics.store.history(
-          of: name, before: last?.number.rawValue ?? before, atMost: count)
-      }.body()
-    } catch let refusal as TopicRefusal {
-      throw HTTPError(refusing: refusal) ?? refusal as any Error
-    }
+    _ = try await service.store.name(of: caller)
+    try await topics.mayRead([name], by: requester)
+    return try await JSONListReading<TopicEntry>(
+      atMost: count, encode: { try JSONText.of(TopicMessage($0)) }
+    ) { last, count in
+      try await topics.store.history(
+        of: name, before: last?.number.rawValue ?? before, atMost: count)
+    }.body()
   }
 }
 

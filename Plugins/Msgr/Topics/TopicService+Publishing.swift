@@ -41,10 +41,7 @@ extension TopicService {
           file, isOpen: try await isOpen(name, by: requester), from: post.due ?? now, base: base)
       case .refused(let refusal):
         guard hasText else { throw refusal.ofRequest }
-        let sentence = refusal.sentence(
-          about: PublicationFields.fileName(fileName) ?? "attachment")
-        fields.message = (fields.message.map { "\($0)\n" } ?? "") + "[\(sentence)]"
-        fields.notes.append(sentence)
+        fields.record(refusal, of: fileName)
       }
     }
     let publication = try service.validated(fields)

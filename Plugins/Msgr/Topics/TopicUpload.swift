@@ -4,6 +4,14 @@ internal import Platform
 internal import ServiceKit
 internal import Storage
 
+/// A source of a file's bytes, which come piece by piece.
+protocol FileSource {
+  /// Returns the next piece, which it waits for; nil at the end.
+  func next() async throws -> [UInt8]?
+}
+
+extension RequestBody: FileSource {}
+
 /// A file that was received, or the reason why it wasn't kept.
 enum ReceivedFile: Sendable {
   case kept(TopicFile)
@@ -70,9 +78,13 @@ extension TopicService {
   ///   - length: the length of the whole, if the client has stated it.
   /// - Throws: ``TopicRefusal`` `.tooLarge` if there is more than is read and thrown away.
   func receive(
-    _ given: String, beginning start: [UInt8], _ source: RequestBody, length: Int?,
+    _ given: String, beginning start: [UInt8], _ source: any FileSource, length: Int?,
     by requester: TopicRequester
   ) async throws -> ReceivedFile {
+    guard isOn else {
+      _ = try await discard(start.count, source)
+      return .refused(.off)
+    }
     let limit = configuration.attachmentBytes
     let name = PublicationFields.fileName(given) ?? "attachment"
     if let length, length > limit || limit == 0 {
@@ -128,7 +140,7 @@ extension TopicService {
   ///
   /// - Returns: the length of the file, or of what was read of one that is longer than the limit.
   private func receivePieces(
-    of path: String, _ start: [UInt8], _ source: RequestBody, upTo limit: Int
+    of path: String, _ start: [UInt8], _ source: any FileSource, upTo limit: Int
   ) async throws -> Int {
     var waiting = start
     var size = start.count
@@ -155,33 +167,13 @@ extension TopicService {
   /// Reads the rest of a body and throws it away.
   ///
   /// - Returns: the length of the whole.
-  private func discard(_ read: Int, _ source: RequestBody) async throws -> Int {
+  func discard(_ read: Int, _ source: any FileSource) async throws -> Int {
     var total = read
     while let piece = try await source.next() {
       total += piece.count
       guard total <= longestUpload else { throw TopicRefusal.tooLarge }
     }
     return total
-  }
-
-  /// The result of a form's file.
-  enum KeptFile: Sendable {
-    case kept(MessageAttachment)
-    case refused(UploadRefusal)
-  }
-
-  /// Keeps a file for a message to inboxes.
-  func keep(
-    _ given: String, _ content: [UInt8], by requester: TopicRequester, base: String
-  ) async throws -> KeptFile {
-    let received = try await receive(
-      given, beginning: content, RequestBody(whole: []), length: content.count, by: requester)
-    switch received {
-    case .refused(let refusal): return .refused(refusal)
-    case .kept(let file):
-      try await store.keep(file.name)
-      return .kept(attachment(file, isOpen: false, from: now, base: base))
-    }
   }
 
   /// Returns what a message shows of a file that was kept.

@@ -19,10 +19,38 @@ internal import HTTPProtocol
         let isOnly = form.parts.count { $0.name == part.name } == 1
         precondition((form[part.name] != nil) == isOnly)
       }
+      precondition(isSame(form, inPieces: body, type))
       if line.isEmpty { checkRoundTrip(form.parts.map(\.content)) }
     } catch {
       precondition(!error.message.isEmpty)
+      precondition(!isSame(nil, inPieces: body, type))
     }
+  }
+
+  /// Returns whether a body that comes in pieces is this form, or for nil any form at all.
+  private static func isSame(_ form: MultipartForm?, inPieces body: [UInt8], _ type: String) -> Bool
+  {
+    guard var reader = try? MultipartReader(contentType: type) else { return false }
+    var contents: [[UInt8]] = []
+    var names: [String] = []
+    for start in stride(from: 0, through: body.count, by: 5) {
+      reader.append(Array(body[start..<min(start + 5, body.count)]))
+      if start + 5 > body.count { reader.finish() }
+      do throws(MultipartError) {
+        while let event = try reader.next() {
+          switch event {
+          case .part(let name, _):
+            names.append(name)
+            contents.append([])
+          case .content(let bytes): contents[contents.count - 1] += bytes
+          case .end: break
+          }
+        }
+      } catch { return false }
+    }
+    guard let form else { return true }
+    return form.parts.map(\.name) == names
+      && form.parts.elementsEqual(contents) { $0.content == $1[...] }
   }
 
   private static func checkRoundTrip(_ contents: [ArraySlice<UInt8>]) {

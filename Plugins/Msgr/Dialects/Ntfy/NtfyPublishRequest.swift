@@ -46,7 +46,7 @@ struct NtfyPublishRequest: Sendable {
         let trimmed = text.trimmingBlanks
         if !trimmed.isEmpty { fields.message = trimmed }
       } else {
-        body = .file(name: Self.isText(bytes) ? "attachment.txt" : "attachment.bin")
+        body = .file(name: PublicationReader.isText(bytes) ? "attachment.txt" : "attachment.bin")
       }
     }
     fields.complete(with: parameters)
@@ -67,29 +67,13 @@ struct NtfyPublishRequest: Sendable {
 
   /// A message that has no text says what it is about.
   private mutating func fillMessage() {
-    let hasMessage = Self.hasWords(fields.message)
-    hasText = hasMessage || Self.hasWords(fields.title)
-    guard !hasMessage else { return }
+    hasText = fields.hasText
+    guard !fields.hasMessage else { return }
     switch body {
-    case .file(let name): fields.message = Self.received(name)
+    case .file(let name): fields.message = PublicationFields.received(name)
     case .none, .unifiedPush:
-      fields.message = fields.attachmentName.map(Self.received) ?? Self.triggered
+      fields.message = fields.attachmentName.map(PublicationFields.received) ?? Self.triggered
     }
-  }
-
-  /// Returns whether something is left of a text without its control characters.
-  private static func hasWords(_ text: String?) -> Bool {
-    text.map { !PlainText.cleaned($0).trimmingBlanks.isEmpty } ?? false
-  }
-
-  private static func received(_ name: String) -> String {
-    "You received a file: \(PublicationFields.fileName(name) ?? "attachment")"
-  }
-
-  /// Returns whether bytes are a text, of which the last character may be cut.
-  private static func isText(_ bytes: [UInt8]) -> Bool {
-    !bytes.contains(0)
-      && (0..<4).contains { cut in String(validating: bytes.dropLast(cut), as: UTF8.self) != nil }
   }
 
   private static func text(_ bytes: [UInt8], charset: String?) -> String? {
