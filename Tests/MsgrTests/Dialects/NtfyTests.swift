@@ -118,7 +118,7 @@ internal import Testing
     ] as [(HTTPProtocol.Method, String)] {
       #expect(try await site.request(method, path).object["code"] as? Int == 40401, "\(path)")
     }
-    #expect(try await site.request(.post, "/app", "x").object["code"] as? Int == 40010)
+    #expect(try await site.request(.post, "/app", "x").object["code"] as? Int == 40401)
   }
 
   @Test func aPasswordThatHasEndedGetsNothingMore() async throws {
@@ -145,7 +145,9 @@ internal import Testing
     for (method, path, body, name, status, code) in [
       (.post, "/alerts", "x", nil, 403, 40301), (.post, "/other", "x", nil, 403, 40301),
       (.post, "/alerts", "x", "bert", 403, 40301), (.post, "/a.b", "x", "anna", 400, 40009),
-      (.post, "/v1", "x", "anna", 400, 40010),
+      (.post, "/v1", "x", "anna", 404, 40401),
+      (.post, "/", #"{"topic":"v1","message":"x"}"#, "anna", 400, 40010),
+      (.get, "/alerts,v1/json?poll=1", "", "anna", 400, 40010),
       (.get, "/alerts/json?poll=1&since=!", "", "anna", 400, 40008),
       (.post, "/", "{", "anna", 400, 40024), (.get, "/v1/tiers", "", nil, 404, 40401),
       (.get, "/file/nothing.txt", "", nil, 404, 40401),
@@ -609,6 +611,34 @@ internal import Testing
       let first = pattern.dropFirst().prefix { $0 != "/" }
       guard TopicName.isWellFormed(String(first)) else { continue }
       #expect(ReservedTopics.names.contains(String(first)), "\(pattern)")
+    }
+  }
+
+  @Test func aReservedNameIsNotFoundWhereNoServiceHasIt() async throws {
+    let site = try await Site()
+    var router = Router(service: "msgr")
+    site.fixture.service.register(on: &router)
+    let patterns = ([router] + site.fixture.service.dialectRouters()).flatMap(\.patterns)
+    let served = Set(patterns.map { $0.dropFirst().prefix { $0 != "/" } })
+    let contract = "0x" + String(repeating: "aB", count: 20)
+    for name in ReservedTopics.names.filter({ !served.contains($0[...]) }) + [contract] {
+      for (method, path) in [
+        (.get, ""), (.put, ""), (.post, ""), (.delete, ""), (.patch, ""), (.get, "/json?poll=1"),
+        (.get, "/json"), (.get, "/sse"), (.get, "/raw"), (.get, "/auth"), (.get, "/publish?m=x"),
+        (.put, "/s"), (.get, "/s"), (.delete, "/s"), (.patch, "/s"), (.put, "/s/clear"),
+      ] as [(HTTPProtocol.Method, String)] {
+        let response = try await site.request(method, "/\(name)\(path)", "x")
+        #expect(response.status == 404, "\(method.name) /\(name)\(path)")
+        #expect(response.object["code"] as? Int == 40401)
+      }
+    }
+    for path in ["/app", "/login/json", "/message/auth", "/publish/a/clear"] {
+      #expect(try await site.request(.put, path, "x").object["code"] as? Int != 40010, "\(path)")
+    }
+    // A topic is there for these alone, and says so.
+    for (path, method) in [("/alerts", HTTPProtocol.Method.delete), ("/alerts/s", .patch)] {
+      let response = try await site.request(method, path, "x")
+      #expect(response.status == 405 && response.fields.first(.allow)?.contains("PUT") == true)
     }
   }
 }

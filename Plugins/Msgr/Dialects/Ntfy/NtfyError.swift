@@ -21,6 +21,8 @@ struct NtfyError: Error, Hashable, Sendable {
   static let unauthorized = NtfyError(code: 40101, text: "unauthorized")
   static let forbidden = NtfyError(code: 40301, text: "forbidden")
   static let notFound = NtfyError(code: 40401, text: "page not found")
+  static let reservedPath = NtfyError(
+    code: 40401, text: "page not found: this name is reserved, so choose another one for a topic")
   static let badMethod = NtfyError(code: 40501, text: "method not allowed")
   static let tooLarge = NtfyError(code: 41301, text: "the body or attachment is too large")
   static let noSubscriber = NtfyError(

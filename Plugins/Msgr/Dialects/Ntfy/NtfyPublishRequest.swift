@@ -2,6 +2,7 @@ internal import Formats
 internal import FoundationEssentials
 internal import HTTPProtocol
 internal import Platform
+internal import Routing
 
 /// A request that publishes in ntfy's dialect, as far as it can be read without the topic's help.
 struct NtfyPublishRequest: Sendable {
@@ -137,8 +138,9 @@ struct NtfyReadRequest: Sendable {
   /// Reads a list of topics.
   static func topics(_ list: String) throws(NtfyError) -> [TopicName] {
     var names: [TopicName] = []
-    for part in list.split(separator: ",", omittingEmptySubsequences: false) {
-      let name = try topic(String(part))
+    let parts = list.split(separator: ",", omittingEmptySubsequences: false)
+    for part in parts {
+      let name = try parts.count == 1 ? topic(ofPath: list) : topic(String(part))
       if !names.contains(name) { names.append(name) }
     }
     guard names.count <= longestList else { throw .badTopic }
@@ -150,6 +152,19 @@ struct NtfyReadRequest: Sendable {
     guard TopicName.isWellFormed(text) else { throw .badTopic }
     guard let name = TopicName(text) else { throw .reservedTopic }
     return name
+  }
+
+  /// Reads the first part of a path as a topic's name. One that is reserved belongs to a service, be it running or not, and
+  /// what no service has found there isn't there.
+  static func topic(ofPath text: String) throws(NtfyError) -> TopicName {
+    do throws(NtfyError) {
+      return try topic(text)
+    } catch { throw error == .reservedTopic ? .reservedPath : error }
+  }
+
+  /// Reads the topic of a path.
+  static func topic(ofPath parameters: RouteParameters) throws(NtfyError) -> TopicName {
+    try topic(ofPath: parameters.text("topic") ?? "")
   }
 }
 

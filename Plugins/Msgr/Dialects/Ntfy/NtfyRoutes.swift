@@ -37,10 +37,7 @@ struct NtfyRoutes: Sendable {
       [.put, .post], "/{topic}/{sequence}", bodyLimit: topics.longestUpload
     ) { request, body, parameters in
       try await answering(request) {
-        // Below a reserved name lie the paths of services; one that isn't there is no topic's.
-        let first = parameters.text("topic") ?? ""
-        if ReservedTopics.contains(first) { throw NtfyError.notFound }
-        return try await publish(request, body, parameters)
+        try await publish(request, body, parameters)
       }
     }
     on([.put, .post], "/", bodyLimit: objectLimit, &router) { request, _ in
@@ -55,7 +52,20 @@ struct NtfyRoutes: Sendable {
     on([.get], "/{topic}", &router) { try page($0, $1) }
     for name in ["app", "account", "settings", "signup"] {
       on([.get], "/\(name)", &router) { request, _ in try Self.webApp(request, "") }
-      on([.put, .post], "/\(name)", &router) { _, _ in throw NtfyError.reservedTopic }
+      on([.put, .post, .delete, .patch], "/\(name)", &router) { _, _ in
+        throw NtfyError.reservedPath
+      }
+    }
+    for (pattern, methods, allowed) in [
+      ("/{topic}", [.delete, .patch], "GET, HEAD, OPTIONS, POST, PUT"),
+      ("/{topic}/{sequence}", [.patch], "DELETE, GET, HEAD, OPTIONS, POST, PUT"),
+    ] as [(String, [HTTPProtocol.Method], String)] {
+      on(methods, pattern, &router) { _, parameters in
+        _ = try NtfyReadRequest.topic(ofPath: parameters)
+        var refusal = HTTPError(.methodNotAllowed)
+        refusal.fields.append(.allow, allowed)
+        throw refusal
+      }
     }
     on([.get], "/{topic}/{sequence}", &router) { _, _ in throw NtfyError.notFound }
     for word in Self.clearingWords {
@@ -180,7 +190,9 @@ struct NtfyRoutes: Sendable {
   private func refusal(of request: Request, _ error: any Error) throws -> Response {
     guard let failure = NtfyError(refusing: error) else { throw error }
     // A person who has mistyped an address gets the page that leads to the front door.
-    if failure == .notFound, request.head.isForPage { throw HTTPError(.notFound) }
+    if failure.code == NtfyError.notFound.code, request.head.isForPage {
+      throw HTTPError(.notFound)
+    }
     return shared(failure.answering(request.head).response)
   }
 
@@ -229,7 +241,7 @@ struct NtfyRoutes: Sendable {
   private func publish(
     _ request: Request, _ body: RequestBody, _ parameters: RouteParameters
   ) async throws -> Response {
-    let name = try NtfyReadRequest.topic(parameters.text("topic") ?? "")
+    let name = try NtfyReadRequest.topic(ofPath: parameters)
     let requester = try await publisher(request)
     try topics.chargePublishing(requester)
     let longest = topics.service.publishing.messageBytes
@@ -300,7 +312,7 @@ struct NtfyRoutes: Sendable {
   private func close(
     _ request: Request, _ parameters: RouteParameters, as event: TopicEvent
   ) async throws -> Response {
-    let name = try NtfyReadRequest.topic(parameters.text("topic") ?? "")
+    let name = try NtfyReadRequest.topic(ofPath: parameters)
     let sequence = parameters.text("sequence") ?? ""
     guard PublicationFields.isSequence(sequence) else { throw NtfyError.badRequest }
     let requester = try await publisher(request)
