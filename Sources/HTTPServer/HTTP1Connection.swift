@@ -47,8 +47,9 @@ final class HTTP1Connection: ServedProtocol {
   var piecesWait: ((Bool) -> Void)?
   /// Makes and sends the pieces.
   private var piecesTask: Task<Void, Never>?
-  /// The body that a task takes while it comes.
+  /// The body that a task takes while it comes, and the head of its request.
   private var upload: RequestBody?
+  private var uploadHead: RequestHead?
   private var isFirst = true
   private var isProcessing = false
   /// Measures how fast a body comes.
@@ -175,6 +176,7 @@ final class HTTP1Connection: ServedProtocol {
           guard isCharged else { throw peer.memoryRefusal }
           exchange?.append(input.extracting(range))
         case .end:
+          uploadHead = nil
           if let whole = upload.take() {
             begin(.responding)
             whole.finish()
@@ -185,9 +187,16 @@ final class HTTP1Connection: ServedProtocol {
       } catch {
         let refused = exchange.take()
         refused?.release(on: server)
+        let uploadHead = uploadHead.take()
         upload.take()?.cut()
-        if error.status == .contentTooLarge, case .refuse(var response)? = refused?.plan {
+        if error.status == .contentTooLarge, let head = refused?.head ?? uploadHead {
+          var response: Response
           // An unwanted body is too long to be skipped: the response stands all the same.
+          if case .refuse(let planned)? = refused?.plan {
+            response = planned
+          } else {
+            response = server.tooLarge(head)
+          }
           response.closes = true
           respond(response)
         } else {
@@ -320,6 +329,7 @@ extension HTTP1Connection {
       }
     }
     upload = body
+    uploadHead = exchange.head
     exchange.start(taking: body, on: server) { [loop] response in
       (loop.connection(id)?.protocolHandler as? HTTP1Connection)?.respond(response, to: body)
     }

@@ -199,7 +199,7 @@ final class HTTP2Connection: ServedProtocol {
       }
       stream.exchange = exchange
       if case .length(let length) = head.framing, length > limit {
-        return refuse(RequestFailure(.contentTooLarge, "the body is longer than the limit"), stream)
+        return refuseBody(of: stream)
       }
       if hasBody, head.expectsContinue { machine.requestBody(of: stream) }
       if hasBody, case .upload = exchange.plan { beginUpload(of: stream) }
@@ -218,6 +218,7 @@ final class HTTP2Connection: ServedProtocol {
     }
     stream.upload = body
     stream.uploadLimit = stream.exchange?.plan.bodyLimit ?? 0
+    stream.uploadHead = stream.exchange?.head
     stream.isHeldBack = true
     runningTasks += 1
     stream.exchange?.start(taking: body, on: server) { [loop] response in
@@ -239,7 +240,7 @@ final class HTTP2Connection: ServedProtocol {
   /// Hands bytes to the handler of an upload.
   private func receive(_ bytes: [UInt8], of stream: HTTP2Stream, for upload: RequestBody) {
     guard stream.received <= stream.uploadLimit else {
-      return refuse(RequestFailure(.contentTooLarge, "the body is longer than the limit"), stream)
+      return refuseBody(of: stream)
     }
     upload.append(bytes)
     guard stream.charge(HTTP2Stream.overhead + upload.count) else {
@@ -252,7 +253,7 @@ final class HTTP2Connection: ServedProtocol {
     if let upload = stream.upload { return receive(bytes, of: stream, for: upload) }
     guard stream.exchange != nil else { return machine.discard(bytes.count, of: stream) }
     guard stream.received <= stream.exchange?.plan.bodyLimit ?? 0 else {
-      return refuse(RequestFailure(.contentTooLarge, "the body is longer than the limit"), stream)
+      return refuseBody(of: stream)
     }
     stream.exchange?.append(bytes)
     if !stream.charge(stream.charged + bytes.count) {
@@ -314,6 +315,14 @@ final class HTTP2Connection: ServedProtocol {
       if case .responded = stream.state {} else { respond(response, to: stream) }
     }
     pump()
+  }
+
+  /// Refuses a body that is longer than the limit.
+  private func refuseBody(of stream: HTTP2Stream) {
+    guard let head = stream.exchange?.head ?? stream.uploadHead else {
+      return refuse(RequestFailure(.contentTooLarge, "the body is longer than the limit"), stream)
+    }
+    respond(server.tooLarge(head), to: stream)
   }
 
   private func refuse(_ failure: RequestFailure, _ stream: HTTP2Stream) {

@@ -297,9 +297,10 @@ final class HTTP2Stream {
 
   /// The request, from the end of its head until it is given to a handler or refused.
   var exchange: Exchange?
-  /// The body that a handler takes while it comes, and the most bytes of it.
+  /// The body that a handler takes while it comes, the most bytes of it, and the head of its request.
   var upload: RequestBody?
   var uploadLimit = 0
+  var uploadHead: RequestHead?
   /// The memory of the client whose request this is, and what is charged to it; nil before the end of the head.
   var memory: MemoryCharge?
   var charged = 0

@@ -10,6 +10,10 @@ package protocol Responder: Sendable {
   ///
   /// - Returns: the way to respond.
   func plan(for head: RequestHead, from origin: RequestOrigin) -> RequestPlan
+  /// Makes the response to a planned request whose body has turned out to be longer than the plan's limit.
+  ///
+  /// Runs on the connection's event loop and must not block.
+  func tooLarge(_ head: RequestHead) -> Response
   /// Decides whether a peer's word on the origin of its requests counts.
   ///
   /// - Parameter peer: the peer's address; nil for a Unix socket.
@@ -21,6 +25,8 @@ package protocol Responder: Sendable {
 }
 
 extension Responder {
+  /// Says it by the status alone.
+  package func tooLarge(_ head: RequestHead) -> Response { Response(.contentTooLarge) }
   /// Trusts nobody.
   package func isProxy(_ peer: IPAddress?) -> Bool { false }
   /// Returns the origin as it is.

@@ -122,6 +122,12 @@ final class ServerLoop: @unchecked Sendable {
     return response
   }
 
+  /// Counts a request whose body is too long, and makes its response.
+  func tooLarge(_ head: RequestHead) -> Response {
+    statistics.refusedRequests.bump()
+    return core.responder.tooLarge(head)
+  }
+
   /// Counts a request that no handler sees, and makes its response.
   func response(to failure: RequestFailure) -> Response {
     statistics.refusedRequests.bump()

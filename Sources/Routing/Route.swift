@@ -40,7 +40,7 @@ final class Route: Sendable {
       bodyLimit = limit
     }
     if case .length(let length) = head.framing, length > bodyLimit {
-      return .refuse(refusal(HTTPError(.contentTooLarge), to: head))
+      return .refuse(tooLarge(head))
     }
     let parameters = RouteParameters(of: head, names: definition.pattern.names, matches: matches)
     switch definition.handler {
@@ -137,6 +137,11 @@ final class Route: Sendable {
   ) async rethrows -> Value {
     let owner = WorkOwner(client: request.origin.client)
     return try await WorkOwner.$current.withValue(owner, operation: body)
+  }
+
+  /// Makes the response to a request with a body that is longer than the limit.
+  func tooLarge(_ head: RequestHead) -> Response {
+    refusal(HTTPError(.contentTooLarge), to: head)
   }
 
   /// Makes the response to a request that the handler doesn't get.

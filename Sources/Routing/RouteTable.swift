@@ -106,6 +106,13 @@ package final class RouteTable: Responder {
       target.service.response(error, to: head), to: head, from: origin, of: target)
   }
 
+  /// Makes the response to a request whose body is longer than its route takes, in the service's style.
+  package func tooLarge(_ head: RequestHead) -> Response {
+    var matches = RouteMatches()
+    let target = root(for: head).target(of: head.path, isEncoded: head.isPathEncoded, &matches)
+    return target?.route(for: head.method)?.tooLarge(head) ?? Response(.contentTooLarge)
+  }
+
   /// Whether a browser asks for `/` alone. Programs that ask for JSON, XML or anything at all get a service's response, and
   /// so does a request with a query.
   private func isForFrontDoor(_ head: RequestHead) -> Bool {

@@ -61,6 +61,11 @@ struct ClosureResponder: Responder {
   func plan(for head: RequestHead, from origin: RequestOrigin) -> RequestPlan {
     body(String(decoding: head.path, as: UTF8.self), head)
   }
+
+  func tooLarge(_ head: RequestHead) -> Response {
+    let path = String(decoding: head.path, as: UTF8.self)
+    return Response(.contentTooLarge, type: "text/plain", text: "too large for \(path)")
+  }
 }
 
 /// Runs a server, lets a closure on a thread of its own talk to it, and drains it.

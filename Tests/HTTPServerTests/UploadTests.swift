@@ -119,7 +119,22 @@ internal import Testing
       while sender.sent < (4 << 20) + 1, client.responses[1]?.status == nil {
         try sender.send(upTo: 5 << 20)
       }
-      #expect(try client.response(1).status == "413")
+      let response = try client.response(1)
+      #expect(response.status == "413" && response.text == "too large for /")
+    }
+  }
+
+  @Test func aChunkedBodyBeyondTheLimitIsRefused() async throws {
+    let gate = Gate()
+    gate.open()
+    try await withServer(plan: Self.plan(gate)) { server in
+      let client = try server.connect()
+      try client.send("POST / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\n400001\r\n")
+      for _ in 0..<64 { try client.send([UInt8](repeating: 0x61, count: 64 << 10)) }
+      try client.send("a\r\n0\r\n\r\n")
+      let response = try client.readResponse()
+      #expect(response.status == 413 && response.text == "too large for /")
+      #expect(response.fields["connection"] == "close")
     }
   }
 }

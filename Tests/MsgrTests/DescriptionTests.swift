@@ -10,7 +10,10 @@ internal import Testing
   @Test func namesEveryRouteAndNoOther() async throws {
     var router = Router(service: MsgrService.name)
     try await Fixture("web = false\n").service.register(on: &router)
-    let routes = Set(router.routes.map { "\($0.method.name) \($0.pattern.text)" })
+    // What finds nothing is no request.
+    let routes = Set(
+      router.routes.filter { !$0.pattern.text.contains("{rest...}") }
+        .map { "\($0.method.name) \($0.pattern.text)" })
     let described = Set(
       Description().paths.flatMap { path, operations in
         operations.keys.map { "\($0.uppercased()) \(path)" }

@@ -15,13 +15,13 @@ extension RouteTable {
     case .refuse(let refusal): response = refusal
     case .respond(let bodyLimit, let handler):
       response =
-        request.body.count > bodyLimit ? Response(.contentTooLarge) : handler(request)
+        request.body.count > bodyLimit ? tooLarge(request.head) : handler(request)
     case .task(let bodyLimit, let handler):
       response =
-        request.body.count > bodyLimit ? Response(.contentTooLarge) : await handler(request)
+        request.body.count > bodyLimit ? tooLarge(request.head) : await handler(request)
     case .stream(let bodyLimit, let handler):
       if request.body.count > bodyLimit {
-        response = Response(.contentTooLarge)
+        response = tooLarge(request.head)
       } else {
         switch await handler(request) {
         case .respond(let whole): response = whole
@@ -31,7 +31,7 @@ extension RouteTable {
     case .upload(let bodyLimit, let handler):
       response =
         request.body.count > bodyLimit
-        ? Response(.contentTooLarge)
+        ? tooLarge(request.head)
         : await handler(
           Request(head: request.head, origin: origin), RequestBody(whole: request.body))
     case .webSocket(let decide):

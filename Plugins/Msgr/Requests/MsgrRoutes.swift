@@ -44,6 +44,10 @@ struct MsgrRoutes: Sendable {
     registerTopics(topics, on: &router)
     registerWebPush(on: &router)
     registerWallets(on: &router)
+    // Nothing below it is a topic's.
+    router.on([.get, .put, .post, .delete, .patch, .options], "\(Self.prefix)/{rest...}") { _, _ in
+      throw HTTPError(.notFound, "there is no such path")
+    }
     for prefix in ["", Self.prefix] {
       router.webSocket("\(prefix)/stream") { request, _ in
         if let gotify, GotifyRoutes.isGotifyStream(request.head) {

@@ -369,6 +369,55 @@ internal import Testing
     #expect(unread.status == 413)
   }
 
+  @Test func whatIsNotThereIsNotFoundInTheFormOfItsPlace() async throws {
+    let site = try await Site()
+    let methods: [HTTPProtocol.Method] = [.get, .put, .post, .delete, .patch]
+    for method in methods {
+      for path in ["/alerts/", "/a.b/", "/v1/nothing", "/docs/x"] {
+        let response = try await site.request(method, path, "x")
+        #expect(response.status == 404, "\(method.name) \(path)")
+        #expect(Set(response.object.keys) == ["code", "http", "error"])
+      }
+      for path in [
+        "/msgr/nothing", "/msgr/nothing/", "/msgr/a/b/c/d", "/msgr/wallet-login", "/msgr/topics/x",
+        "/msgr/x/json", "/msgr/x/publish",
+      ] {
+        let response = try await site.request(method, path, "x")
+        #expect(response.status == 404, "\(method.name) \(path)")
+        #expect(response.object as? [String: String] == ["error": "there is no such path"])
+      }
+    }
+    let page = try await site.request(.get, "/msgr/nothing", "", [("Accept", "text/html,*/*")])
+    #expect(page.status == 404 && page.fields.first(.contentType)?.hasPrefix("text/html") == true)
+  }
+
+  @Test func aBodyWithoutALengthIsRefusedInTheFormOfItsPath() async throws {
+    try await withRunning("[msgr.topics]\nattachment_bytes = \"64KiB\"") { running in
+      let folder = TemporaryFolder(["body": String(repeating: "x", count: (256 << 10) + 1)])
+      try await running.fixture.register("anna")
+      let made = try await running.fixture.post(
+        "/tokens", ["Username": "anna", "Password": "pw", "Name": "ci"])
+      let token = try #require(made.object["Token"] as? String)
+      func refusal(_ path: String) throws -> [String: Any] {
+        let output = try ChildProcess.run(
+          "curl",
+          [
+            "-sS", "-u", ":\(token)", "-H", "Transfer-Encoding: chunked", "--data-binary",
+            "@\(folder.path)/body",
+            "http://127.0.0.1:\(running.port)\(path)",
+          ]
+        ).output
+        return try JSONSerialization.jsonObject(with: Data(output.utf8)) as? [String: Any] ?? [:]
+      }
+      for path in ["/inbox", "/publish?f=x"] {
+        let error = try refusal(path)
+        #expect(error as? [String: String] == ["error": "Content Too Large"], "\(path)")
+      }
+      let ofTopic = try refusal("/alerts")
+      #expect(ofTopic["code"] as? Int == 41301)
+    }
+  }
+
   @Test func unifiedPushWaitsForASubscriber() async throws {
     let site = try await Site()
     let path = "/upAbcdefghij12"

@@ -68,6 +68,8 @@ struct NtfyRoutes: Sendable {
       }
     }
     on([.get], "/{topic}/{sequence}", &router) { _, _ in throw NtfyError.notFound }
+    // A slash at the end is no topic's.
+    on(Self.methods, "/{topic}/", &router) { _, _ in throw NtfyError.notFound }
     for word in Self.clearingWords {
       on([.put, .get], "/{topic}/{sequence}/\(word)", &router) { request, parameters in
         try Self.refuseHead(request)
@@ -151,7 +153,7 @@ struct NtfyRoutes: Sendable {
   private func registerOptions(on router: inout Router) {
     // Each path of its own, as the most exact pattern counts for all methods.
     let patterns =
-      Self.fixedPaths + ["/{topic}", "/{topic}/{word}", "/{topic}/{sequence}/{word}"]
+      Self.fixedPaths + ["/{topic}", "/{topic}/", "/{topic}/{word}", "/{topic}/{sequence}/{word}"]
       + Self.publishingWords.map { "/{topic}/\($0)" } + Self.readingWords.map { "/{topics}/\($0)" }
       + Self.clearingWords.map { "/{topic}/{sequence}/\($0)" }
     for pattern in patterns {
