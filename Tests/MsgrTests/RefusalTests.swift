@@ -164,6 +164,26 @@ internal import Platform
     ] { #expect(rendered.contains("\(line)\n"), "\(line)") }
   }
 
+  @Test func aWrongTokenIsNamedInTheLog() async throws {
+    let folder = TemporaryFolder()
+    let path = "\(folder.path)/log"
+    let file = open(path, O_WRONLY | O_CREAT, 0o600)
+    defer { close(file) }
+    let log = Log(descriptor: file)
+    let fixture = try await Fixture(log: log)
+    let wrong = "tk_" + String(repeating: "a", count: 29)
+    let fields = [("Authorization", "Bearer \(wrong)")]
+    for target in ["/publish", "/alerts", "/message"] {
+      _ = try await fixture.request(
+        .post, target, body: Array("x".utf8), fields: fields, from: "192.0.2.1", isDialect: true)
+    }
+    log.flush()
+    let text = try String(contentsOfFile: path, encoding: .utf8)
+    let line = #"login refused client=192.0.2.1 name="a token" reason="wrong token""#
+    #expect(text.components(separatedBy: line).count == 3)
+    #expect(!text.contains(wrong) && !text.contains("password"))
+  }
+
   @Test func contentsOfPushesAreLoggedOnRequestOnly() async throws {
     for isAsked in [false, true] {
       let folder = TemporaryFolder()

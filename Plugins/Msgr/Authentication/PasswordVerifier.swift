@@ -189,7 +189,7 @@ final class PasswordVerifier: Sendable {
   /// and other nodes get to know by a name, which need not be an account's.
   func counting<Value>(
     _ name: @autoclosure () -> UserName, from network: ClientNetwork?,
-    _ check: () async throws -> Value
+    as act: RefusalReport.Act = .login, _ check: () async throws -> Value
   ) async throws -> Value {
     let place = FailedLogins.Place.network(network)
     let counted = try failures.begin(at: place)
@@ -202,11 +202,18 @@ final class PasswordVerifier: Sendable {
         failures.refund(counted)
       } else {
         let login = FailedLogins.Login(name: name(), place: place)
-        report.record(error, .login, of: login.name, from: network)
+        report.record(error, act, of: login.name, from: network)
         publishFailure(FailedLogins.Failure(login: login, isFamiliar: false))
       }
       throw error
     }
+  }
+
+  /// Checks a token as ``counting(_:from:as:_:)`` does. Nobody knows whose it was to be.
+  func countingToken<Value>(
+    from network: ClientNetwork?, _ check: () async throws -> Value
+  ) async throws -> Value {
+    try await counting(UserName(stored: "a token"), from: network, as: .token, check)
   }
 
   /// Counts a login that has failed on another node.

@@ -11,6 +11,8 @@ final class RefusalReport: Sendable {
   /// The act that was refused.
   enum Act: Sendable {
     case login, registration
+    /// The use of a token.
+    case token
   }
 
   /// The lines of one network in a minute.
@@ -37,10 +39,10 @@ final class RefusalReport: Sendable {
   /// Counts a refusal, and logs it; ignores other errors.
   func record(_ error: any Error, _ act: Act, of name: UserName, from network: ClientNetwork?) {
     guard let reason = RefusalReason(error) else { return }
-    (act == .login ? logins : registrations)[reason]?.add()
+    (act == .registration ? registrations : logins)[reason]?.add()
     guard log.writes(.info), lines.count(network, upTo: Self.linesPerMinute) == nil else { return }
     log.info(
-      act == .login ? "login refused" : "registration refused",
+      act == .registration ? "registration refused" : "login refused",
       [
         "client": network.map { "\($0)" } ?? "unix", "name": name.text,
         "reason": reason.words(for: act),
@@ -74,9 +76,10 @@ enum RefusalReason: String, CaseIterable, Sendable {
   fileprivate func words(for act: RefusalReport.Act) -> String {
     switch (self, act) {
     case (.forbidden, .login): "wrong name, password or signature"
+    case (.forbidden, .token): "wrong token"
     case (.forbidden, .registration): "the name is taken"
     case (.invitation, _): "the invitation isn't good"
-    case (.tooMany, .login): "too many failures"
+    case (.tooMany, .login), (.tooMany, .token): "too many failures"
     case (.tooMany, .registration): "too many accounts"
     case (.busy, _): "too many passwords wait"
     }

@@ -35,7 +35,7 @@ extension MessageService {
     showing token: TokenHash?, from network: ClientNetwork?
   ) async throws -> (publisher: PublisherToken, recipients: [UserName]) {
     guard let token else { throw RequestRefusal.forbidden }
-    return try await passwords.counting(UserName(stored: "a token"), from: network) {
+    return try await passwords.countingToken(from: network) {
       guard let found = try await store.publisher(token) else { throw RequestRefusal.forbidden }
       return found
     }

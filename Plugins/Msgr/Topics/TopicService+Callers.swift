@@ -99,7 +99,7 @@ extension TopicService {
       case .nothing: return TopicRequester(caller: .nobody, credential: .nothing, site: site)
       case .malformed: throw TopicRefusal.unauthorized
       case .token(let hash):
-        return try await service.passwords.counting(UserName(stored: "a token"), from: network) {
+        return try await service.passwords.countingToken(from: network) {
           guard let found = try await requester(hash, of: nil, site: site) else {
             throw RequestRefusal.forbidden
           }
