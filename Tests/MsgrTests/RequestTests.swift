@@ -25,7 +25,8 @@ internal import Testing
   @Test(arguments: paths) func needFields(_ path: String) async throws {
     let response = try await Fixture().post(path, [:])
     #expect(response.status == 400)
-    #expect(response.field == (path == "/message" ? "UserFrom" : "Username"))
+    let field = ["/message": "UserFrom", "/logout": "TokenDigest"][path] ?? "Username"
+    #expect(response.field == field)
   }
 
   /// Every field of every request, left out, empty, no string, and too long.
@@ -288,6 +289,49 @@ internal import Testing
     #expect(long.status == 413)
     let most = try await fixture.send(String(repeating: "x", count: 3800), from: "anna", to: "bert")
     #expect(most.status == 200)
+  }
+
+  @Test func whatIsNotAllowedHasItsReason() async throws {
+    let fixture = try await Fixture()
+    for name in ["anna", "bert"] { try await fixture.register(name) }
+    let phone = try await fixture.login("anna", device: Fixture.device("anna"))
+    let made = try await fixture.post("/tokens", ["Name": "ci", "To": ["bert"]], token: phone)
+    let publisher = try #require(made.object["Token"] as? String)
+    let subscription = [
+      "Endpoint": "https://push.example/x", "P256dh": SubscriptionTests.key,
+      "Auth": SubscriptionTests.auth,
+    ]
+    let password = ["Username": "anna", "Password": "pw"]
+    let wrong = String(repeating: "0", count: 64)
+    for (path, fields, token, words) in [
+      ("/tokens", ["Name": "ci"], phone, "a token of this Name"),
+      ("/tokens", ["Name": "x", "To": ["nobody"]], phone, "a name in To"),
+      ("/block", ["User": "nobody"], phone, "no such user"),
+      ("/sessions", ["End": wrong], phone, "no such session"),
+      ("/subscribe", subscription, phone, "a phone"),
+      ("/subscribe", subscription.merging(password) { $1 }, nil, "Authorization: Bearer"),
+      ("/unsubscribe", password, nil, "Authorization: Bearer"),
+      ("/logout", password, nil, "Authorization: Bearer"),
+      ("/publish", ["message": "x"], wrong, "not one that publishes"),
+      ("/publish/anna", ["message": "x"], publisher, "no such recipient"),
+      ("/msgr/topics/remove", ["Topic": "nothing"], phone, "the topic"),
+    ] as [(String, [String: Any], String?, String)] {
+      let response = try await fixture.post(path, fields, token: token)
+      #expect(response.status == 403, "\(path)")
+      let error = response.object["error"] as? String ?? ""
+      #expect(error.contains(words), "\(path) says \(error)")
+    }
+    // The first protocol's requests, and wrong credentials, tell nothing.
+    for (path, fields) in [
+      ("/add", ["AddUser": "nobody"]), ("/message", ["UserTo": "nobody", "Message": "x"]),
+    ] {
+      let response = try await fixture.post(path, fields, token: phone)
+      #expect(response.object as? [String: String] == ["error": "Forbidden"])
+    }
+    for path in ["/block", "/tokens", "/logout", "/topics"] {
+      let response = try await fixture.post("/msgr\(path)", [:], token: wrong)
+      #expect(response.object as? [String: String] == ["error": "Forbidden"])
+    }
   }
 
   @Test func theBlockedNoticeNothing() async throws {

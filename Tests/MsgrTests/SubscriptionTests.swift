@@ -10,9 +10,9 @@ internal import Testing
 
 /// Subscriptions of browsers, as they come and go.
 @Suite(.ownThreads) struct SubscriptionTests {
-  private static let key =
+  static let key =
     "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4"
-  private static let auth = "BTBZMqHH6r4Tts7J_aSIgg"
+  static let auth = "BTBZMqHH6r4Tts7J_aSIgg"
 
   private func subscribe(
     _ fixture: Fixture, _ token: String, _ fields: [String: Any] = [:]

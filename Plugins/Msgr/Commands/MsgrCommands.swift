@@ -207,7 +207,7 @@ struct TokenNewCommand: Command {
     let token = BearerToken(form, randomBytes: service.randomBytes)
     do {
       try await store.addPublisher(new, of: owner, token.hash)
-    } catch RequestRefusal.forbidden {
+    } catch RequestRefusal.forbidden, RequestRefusal.denied {
       let missing = try await store.namesWithoutAccount(among: [owner] + new.recipients)
       guard missing.isEmpty else {
         let names = missing.map(\.text.printable).joined(separator: ", ")

@@ -158,12 +158,11 @@ extension MsgrRoutes {
     _ request: Request, _ body: RequestBody, to name: String?
   ) async throws -> [UInt8] {
     let network = request.origin.client
-    let (publisher, all) = try await service.publisher(
-      showing: Self.publisherToken(request.head), from: network)
+    let (publisher, all) = try await self.publisher(request)
     let only = try name.map { name throws(FieldError) in try UserName(name, in: .to) }
     let recipients = all.filter { only == nil || only == $0 }
     // Before a file is received that nobody would get.
-    guard !recipients.isEmpty else { throw RequestRefusal.forbidden }
+    guard !recipients.isEmpty else { throw RequestRefusal.denied(.notARecipient) }
     let requester = TopicRequester(
       caller: .publisher(publisher), credential: .publisher(publisher.hash),
       site: network.map { "\($0)" })
@@ -180,6 +179,16 @@ extension MsgrRoutes {
       else { throw error }
       throw HTTPError(.serviceUnavailable, "too many messages at once", retryAfter: seconds)
     }
+  }
+
+  /// Finds the publisher whose token a request shows.
+  private func publisher(
+    _ request: Request
+  ) async throws -> (publisher: PublisherToken, recipients: [UserName]) {
+    do {
+      return try await service.publisher(
+        showing: Self.publisherToken(request.head), from: request.origin.client)
+    } catch RequestRefusal.forbidden { throw RequestRefusal.denied(.noPublisherToken) }
   }
 
   private func publish(

@@ -88,7 +88,7 @@ extension MsgrStore {
 
   /// Makes a publisher.
   ///
-  /// - Throws: `.forbidden` if there is such a publisher or no such recipient, `.tooManyContacts`, or as
+  /// - Throws: `.denied` if there is such a publisher or no such recipient, `.tooManyContacts`, or as
   ///   ``write(as:_:)``.
   func addPublisher(_ new: NewPublisher, of owner: Caller, _ hash: TokenHash) async throws {
     try await write(as: owner) { transaction in
@@ -99,7 +99,8 @@ extension MsgrStore {
   /// Makes a publisher for the operator, or for who was confirmed otherwise.
   ///
   /// - Parameter confirm: refuses credentials that have ended.
-  /// - Throws: `.forbidden` if there is such a publisher, or no such owner or recipient; `.tooManyContacts`.
+  /// - Throws: `.denied` if there is such a publisher or no such recipient, `.forbidden` if there is no such owner;
+  ///   `.tooManyContacts`.
   func addPublisher(
     _ new: NewPublisher, of owner: UserName, _ hash: TokenHash,
     confirm: @escaping @Sendable (borrowing Transaction) throws -> Void = { _ in }
@@ -125,7 +126,7 @@ extension MsgrStore {
       "SELECT count(*) FROM msgr_publishers WHERE username = ?", owner)
     guard count ?? 0 < limits.devices else { throw RequestRefusal.tooManyContacts }
     guard try !exists(PublisherToken.sender(owner, new.name), transaction) else {
-      throw RequestRefusal.forbidden
+      throw RequestRefusal.denied(.tokenNameTaken)
     }
     try transaction.execute(
       """
@@ -133,9 +134,11 @@ extension MsgrStore {
         (hash, username, name, created_at, used_at, expires_at, topics, reads)
       VALUES (?1, ?2, ?3, ?4, ?4, ?5, ?6, ?7) ON CONFLICT DO NOTHING
       """, hash, owner, new.name, now, new.lifetime.map { now + $0 }, new.storedTopics, new.reads)
-    guard transaction.changes == 1 else { throw RequestRefusal.forbidden }
+    guard transaction.changes == 1 else { throw RequestRefusal.denied(.tokenNameTaken) }
     for recipient in new.recipients.isEmpty ? [owner] : new.recipients {
-      guard try exists(recipient, transaction) else { throw RequestRefusal.forbidden }
+      guard try exists(recipient, transaction) else {
+        throw RequestRefusal.denied(.noSuchRecipient)
+      }
       try transaction.execute(
         "INSERT INTO msgr_publisher_recipients VALUES (?, ?) ON CONFLICT DO NOTHING", hash,
         recipient)

@@ -79,7 +79,7 @@ struct MsgrRoutes: Sendable {
       return Self.response(to: device, ["Token": token.text], seen: login.seen)
     }
     registerFields("/logout", on: &router) { call in
-      try await service.logout(try call.digestedToken() ?? call.credentials())
+      try await service.logout(try call.endedSession())
       return EmptyResponse()
     }
     registerFields("/password", on: &router) { call in
@@ -313,7 +313,7 @@ struct MsgrRoutes: Sendable {
       response.fields.append(contentsOf: shared)
       return response
     } catch {
-      guard var refusal = HTTPError(refusing: error) else { throw error }
+      guard var refusal = error as? HTTPError ?? HTTPError(refusing: error) else { throw error }
       refusal.fields.append(contentsOf: shared)
       throw refusal
     }
@@ -370,6 +370,20 @@ struct FieldRequest: Sendable {
   func digestedToken() throws(FieldError) -> RequestCredentials? {
     guard fields.has(.tokenDigest) else { return nil }
     return .token(TokenHash(hex: try fields.text(.tokenDigest)) ?? .none, claiming: nil)
+  }
+
+  /// Returns the credentials of a session that ends.
+  ///
+  /// - Throws: 400 if nothing names one: a name, which is missing as well, would be of no use.
+  func endedSession() throws -> RequestCredentials {
+    if let digested = try digestedToken() { return digested }
+    guard token != nil || fields.has(.username) else {
+      let fault = FieldError(
+        .tokenDigest,
+        "is missing, and so is the token (Authorization: Bearer) of the session that ends")
+      throw HTTPError(refusing: fault) ?? fault as any Error
+    }
+    return try credentials()
   }
 
   /// Returns the device of a login.

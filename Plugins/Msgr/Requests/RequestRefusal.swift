@@ -7,6 +7,8 @@ internal import Routing
 enum RequestRefusal: Error, Hashable, Sendable {
   /// The credentials are wrong, or the act isn't allowed.
   case forbidden
+  /// The caller is known, and isn't allowed to do this, for a reason that it may know.
+  case denied(Denial)
   /// An account needs an invitation, and the given one doesn't exist, is used up or has expired.
   case badInvitation
   /// The caller has done this too often, and may try again after some seconds.
@@ -29,6 +31,33 @@ enum RequestRefusal: Error, Hashable, Sendable {
   case noSignup
 }
 
+/// The reason why somebody whose credentials are good isn't allowed to do something.
+///
+/// The requests of the original protocol have no words for it.
+enum Denial: Hashable, Sendable {
+  case noPublisherToken, notARecipient, noSuchRecipient, tokenNameTaken
+  case noSessionToken, noBrowser, noSuchSession, noSuchUser
+  case noSuchWallet, lastWallet, nobodysWallet
+
+  /// The reason in words for the client.
+  var words: String {
+    switch self {
+    case .noPublisherToken:
+      "the token is missing, wrong or has ended, or is not one that publishes: make one by /tokens"
+    case .notARecipient: "the token has no such recipient: /tokens makes one that has"
+    case .noSuchRecipient: "a name in To is no user's"
+    case .tokenNameTaken: "there is a token of this Name already: choose another, or end that one"
+    case .noSessionToken: "this is about a session: send its token as Authorization: Bearer"
+    case .noBrowser: "the session's device is a phone, which gets its pushes otherwise"
+    case .noSuchSession: "there is no such session: it may have ended already"
+    case .noSuchUser: "there is no such user"
+    case .noSuchWallet: "the account has no such wallet"
+    case .lastWallet: "the account's last wallet stays, as there is no password: set one first"
+    case .nobodysWallet: "nobody has this wallet on this chain"
+    }
+  }
+}
+
 extension HTTPError {
   /// Makes the response to a request that is refused or has a faulty field, or returns nil for any other error.
   init?(refusing error: any Error) {
@@ -39,6 +68,7 @@ extension HTTPError {
       self.init(.badRequest, fault.sentence)
       members["field"] = fault.field?.rawValue
     case RequestRefusal.forbidden: self.init(.forbidden)
+    case RequestRefusal.denied(let denial): self.init(.forbidden, denial.words)
     case RequestRefusal.badInvitation:
       self.init(.forbidden, "the invitation is missing, unknown, used up or over: ask for another")
       members["code"] = "invitation"

@@ -126,10 +126,10 @@ extension MsgrStore {
   /// Ends the caller's token and unbinds its device.
   ///
   /// - Returns: the tokens that end with that.
-  /// - Throws: `.forbidden` if the caller didn't come by a token.
+  /// - Throws: `.denied` if the caller didn't come by a token.
   func logout(_ caller: Caller) async throws -> [BoundToken] {
     try await write(as: caller) { transaction in
-      guard let device = caller.device else { throw RequestRefusal.forbidden }
+      guard let device = caller.device else { throw RequestRefusal.denied(.noSessionToken) }
       return try unbind(device, transaction)
     }
   }

@@ -131,7 +131,7 @@ extension MsgrStore {
   ///
   /// A request of the caller's that the user hasn't agreed to is taken back.
   ///
-  /// - Throws: `.forbidden` if there is no such user, `.tooManyContacts`, or ``FieldError`` if it is the caller.
+  /// - Throws: `.denied` if there is no such user, `.tooManyContacts`, or ``FieldError`` if it is the caller.
   func block(_ user: UserName, by caller: Caller) async throws {
     try await write(as: caller) { transaction in
       let name = caller.name
@@ -139,7 +139,7 @@ extension MsgrStore {
       // A publisher has no account, but its owner has.
       guard
         try exists(PublisherToken.owner(of: user) ?? user, transaction) || exists(user, transaction)
-      else { throw RequestRefusal.forbidden }
+      else { throw RequestRefusal.denied(.noSuchUser) }
       if try !isBlocked(user, by: name, transaction) {
         let blocks: Int? = try transaction.value(
           "SELECT count(*) FROM msgr_blocks WHERE username = ?", name)

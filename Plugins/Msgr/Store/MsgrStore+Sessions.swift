@@ -38,14 +38,14 @@ extension MsgrStore {
   /// Ends one of the caller's sessions, and unbinds its device if it has one.
   ///
   /// - Returns: the tokens that end with that, and the other sessions.
-  /// - Throws: `.forbidden` if there is no such session.
+  /// - Throws: `.denied` if there is no such session.
   func sessions(
     of caller: Caller, ending name: String
   ) async throws -> (ended: [BoundToken], others: [Session]) {
     try await write(as: caller) { transaction in
       var sessions = try sessions(of: caller.name, transaction)
       guard let index = sessions.firstIndex(where: { $0.name == name }) else {
-        throw RequestRefusal.forbidden
+        throw RequestRefusal.denied(.noSuchSession)
       }
       let session = sessions.remove(at: index)
       if let device = session.device { return (try unbind(device, transaction), sessions) }
@@ -126,10 +126,11 @@ extension MsgrStore {
 extension MsgrStore {
   /// Binds a subscription to the caller's device, in place of an earlier one.
   ///
-  /// - Throws: `.forbidden` if the caller didn't come by a token, or the device is a phone's.
+  /// - Throws: `.denied` if the caller didn't come by a token, or the device is a phone's.
   func subscribe(_ subscription: BrowserSubscription, _ caller: Caller) async throws {
     try await write(as: caller) { transaction in
-      guard let device = caller.device, !device.isPushable else { throw RequestRefusal.forbidden }
+      guard let device = caller.device else { throw RequestRefusal.denied(.noSessionToken) }
+      guard !device.isPushable else { throw RequestRefusal.denied(.noBrowser) }
       try transaction.execute(
         """
         UPDATE msgr_devices SET endpoint = ?, p256dh = ?, auth = ?, is_declarative = ?
@@ -142,10 +143,10 @@ extension MsgrStore {
 
   /// Ends the subscription of the caller's device, or does nothing if there is none.
   ///
-  /// - Throws: `.forbidden` if the caller didn't come by a token.
+  /// - Throws: `.denied` if the caller didn't come by a token.
   func unsubscribe(_ caller: Caller) async throws {
     try await write(as: caller) { transaction in
-      guard let device = caller.device else { throw RequestRefusal.forbidden }
+      guard let device = caller.device else { throw RequestRefusal.denied(.noSessionToken) }
       let endpoint: String?? = try transaction.value(
         "SELECT endpoint FROM msgr_devices WHERE device_id = ?", device)
       guard case .some(let endpoint?) = endpoint else { return }

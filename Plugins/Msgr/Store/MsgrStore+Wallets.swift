@@ -68,8 +68,8 @@ extension MsgrStore {
   ///   - proof: the wallet to bind, if there is one.
   ///   - address: the address of the wallets to unbind, if there is one.
   /// - Returns: the caller's wallets.
-  /// - Throws: `.forbidden` if a wallet is another's, or the last one of an account without a password;
-  ///   `.tooManyContacts` if there are more than an account may have devices.
+  /// - Throws: `.forbidden` if a wallet is another's, which counts as a failed login; `.denied` if it is the last one of an
+  ///   account without a password; `.tooManyContacts` if there are more than an account may have devices.
   func wallets(
     of caller: Caller, binding proof: WalletProof?, unbinding address: EthereumAddress?
   ) async throws -> [String] {
@@ -85,12 +85,12 @@ extension MsgrStore {
         try transaction.execute(
           "DELETE FROM msgr_wallets WHERE address = ? AND username = ?", address.lowercase,
           caller.name)
-        guard transaction.changes > 0 else { throw RequestRefusal.forbidden }
+        guard transaction.changes > 0 else { throw RequestRefusal.denied(.noSuchWallet) }
       }
       let wallets = try wallets(of: caller.name, transaction)
       let isOpen = try transaction.exists(
         "SELECT 1 FROM msgr_users WHERE username = ? AND password = ''", caller.name)
-      guard !wallets.isEmpty || !isOpen else { throw RequestRefusal.forbidden }
+      guard !wallets.isEmpty || !isOpen else { throw RequestRefusal.denied(.lastWallet) }
       guard wallets.count <= limits.devices else { throw RequestRefusal.tooManyContacts }
       return wallets
     }
@@ -107,7 +107,7 @@ extension MsgrStore {
 
   /// Returns the user of an address on a chain. On another chain a contract of somebody else's may have it.
   ///
-  /// - Throws: `.forbidden` if there is none.
+  /// - Throws: `.denied` if there is none.
   func find(
     _ address: EthereumAddress, on chain: ChainID, by caller: Caller
   ) async throws -> UserName {
@@ -116,7 +116,7 @@ extension MsgrStore {
         "SELECT username FROM msgr_wallets WHERE address = ? AND chain = ?", address.lowercase,
         chain.number)
     }
-    guard let name else { throw RequestRefusal.forbidden }
+    guard let name else { throw RequestRefusal.denied(.nobodysWallet) }
     return name
   }
 }

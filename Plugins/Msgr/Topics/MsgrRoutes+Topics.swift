@@ -7,7 +7,10 @@ extension HTTPError {
   /// Makes the response to a request of Msgr's own about a topic, or with a file.
   init(refusing refusal: TopicRefusal) {
     switch refusal {
-    case .forbidden, .unauthorized: self.init(.forbidden)
+    case .unauthorized: self.init(.forbidden)
+    case .forbidden:
+      self.init(
+        .forbidden, "the topic or the user isn't there, or the topic's owner doesn't allow this")
     case .tooManyFailures(let seconds), .tooManyRequests(let seconds), .bandwidth(let seconds),
       .tooManyStreams(let seconds):
       self.init(.tooManyRequests, retryAfter: seconds)

@@ -119,7 +119,8 @@ struct GotifyError: Error, Hashable, Sendable {
     switch error {
     case let error as GotifyError: self = error
     case let fault as FieldError: self = .bad(fault.sentence)
-    case RequestRefusal.forbidden, TopicRefusal.unauthorized, TopicRefusal.forbidden:
+    case RequestRefusal.forbidden, RequestRefusal.denied, TopicRefusal.unauthorized,
+      TopicRefusal.forbidden:
       self = .unauthorized
     case RequestRefusal.tooMany(let seconds), TopicRefusal.tooManyRequests(let seconds),
       TopicRefusal.tooManyFailures(let seconds), RequestRefusal.tooManyStreams(let seconds):

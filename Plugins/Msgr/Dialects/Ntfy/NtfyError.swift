@@ -96,7 +96,7 @@ extension NtfyError {
 
   private init?(_ refusal: RequestRefusal) {
     switch refusal {
-    case .forbidden: self = .forbidden
+    case .forbidden, .denied: self = .forbidden
     case .tooMany(let seconds):
       self.init(code: 42901, text: "limit reached: too many requests", retryAfter: seconds)
     case .busy: self.init(code: 50301, text: "the server is busy", retryAfter: 1)
