@@ -79,13 +79,17 @@ package final class Browser {
     return try #require(value as? String)
   }
 
-  /// Waits until a condition is true in the page. A failure tells the state that the page's root element names.
+  /// Waits until a condition is true in the page. A failure tells the page's address, the state that its root element names,
+  /// and what went wrong in it lately.
   package func wait(_ condition: String, file: String = #fileID, line: Int = #line) throws {
     do {
       try blockUntil(file: file, line: line) { try evaluate(condition) == "true" }
     } catch {
-      let state = try? evaluate("JSON.stringify({...document.documentElement.dataset})")
-      Issue.record("\(file):\(line): the page's state is \(state ?? "unknown")")
+      let state = try? evaluate(
+        "`${location.href}, ${document.readyState}, ${JSON.stringify({...document.documentElement.dataset})}`"
+      )
+      let faults = page.faults.isEmpty ? "" : "; faults: \(page.faults.joined(separator: "; "))"
+      Issue.record("\(file):\(line): the page is at \(state ?? "an unknown place")\(faults)")
       throw error
     }
   }
@@ -232,6 +236,8 @@ private final class BrowserProgram: Sendable {
     let page = try DevTools(port: port, target: "page/\(target)")
     try page.call("Page.enable")
     try page.call("Page.setLifecycleEventsEnabled", ["enabled": true])
+    try page.call("Runtime.enable")
+    try page.call("Log.enable")
     // Each page is as the one in front, which has the focus.
     try page.call("Emulation.setFocusEmulationEnabled", ["enabled": true])
     return (target, page)

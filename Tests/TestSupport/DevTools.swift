@@ -14,6 +14,8 @@ final class DevTools {
   private var lastNumber = 0
   /// The loads of the page that came to their end, by the numbers that Chromium gives them.
   private(set) var finishedLoads: Set<String> = []
+  /// The last errors of scripts that nothing caught, and of what couldn't be loaded.
+  private(set) var faults: [String] = []
 
   /// Connects to a target.
   ///
@@ -60,11 +62,24 @@ final class DevTools {
     switch message["method"] as? String {
     case "Page.lifecycleEvent" where parameters["name"] as? String == "load":
       if let load = parameters["loaderId"] as? String { finishedLoads.insert(load) }
+    case "Runtime.exceptionThrown":
+      let details = parameters["exceptionDetails"] as? [String: Any]
+      let exception = details?["exception"] as? [String: Any]
+      record(exception?["description"] ?? details?["text"])
+    case "Log.entryAdded":
+      let entry = parameters["entry"] as? [String: Any]
+      if entry?["level"] as? String == "error" {
+        record("\(entry?["text"] ?? "") \(entry?["url"] ?? "")")
+      }
     case "Page.javascriptDialogOpening":
       // It would hold up every script.
       _ = try send("Page.handleJavaScriptDialog", ["accept": false])
     default: break
     }
     return message
+  }
+
+  private func record(_ fault: Any?) {
+    faults = faults.suffix(9) + ["\(fault ?? "an unknown one")"]
   }
 }
