@@ -470,6 +470,48 @@ internal import Platform
     #expect(try anna.browser.evaluate("document.querySelector('#subscribing').open") == "false")
   }
 
+  /// A response may be cut behind its head, as when the page is left while it comes.
+  @Test func aResponseThatIsCutSaysNothing() throws {
+    let site = try WebAppSite()
+    let anna = try WebAppPerson("anna", at: site)
+    let bert = try WebAppPerson("bert", at: site)
+    try anna.befriend(bert)
+    try anna.run(
+      """
+      const whole = window.fetch;
+      window.cut = [];
+      window.fetch = (address, ...rest) => {
+        const path = new URL(address).pathname;
+        if (!['/msgr/friends', '/msgr/message'].includes(path) || window.cut.includes(path)) return whole(address, ...rest);
+        window.cut.push(path);
+        return Promise.resolve(new Response('{"Fr'));
+      };
+      """)
+    // What was sent is sent again, and the lists stay.
+    try anna.open("bert")
+    try anna.say("hello")
+    try bert.wait(for: "hello", in: "#people")
+    try anna.run("location.hash = encodeURIComponent('#news')")
+    try anna.wait("window.cut.length === 2")
+    try anna.wait(for: "bert", in: "#people")
+    // What an earlier version has kept of such a response keeps no page from its start.
+    try anna.run(
+      """
+      return new Promise((resolve) => {
+        const opening = indexedDB.open('msgr');
+        opening.onsuccess = () => {
+          const transaction = opening.result.transaction('values', 'readwrite');
+          transaction.objectStore('values').put({ name: 'lists', value: {} });
+          transaction.oncomplete = resolve;
+        };
+      });
+      """)
+    try anna.browser.open("\(site.address)/version")
+    try anna.browser.open("\(site.address)/msgr/")
+    try anna.wait("document.documentElement.dataset.connection === 'open'")
+    try anna.wait(for: "bert", in: "#people")
+  }
+
   @Test func anotherSitesPageGetsNothing() throws {
     let site = try WebAppSite()
     let other = try WebAppSite()

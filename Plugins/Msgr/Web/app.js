@@ -111,7 +111,8 @@ async function start() {
   unsent.sort((a, b) => (a.Order ?? 0) - (b.Order ?? 0) || Date.parse(a.Time) - Date.parse(b.Time));
   for (const message of unsent) waiting.set(message.ClientId, message);
   lastOrder = Math.max(lastOrder, ...unsent.map(({ Order = 0 }) => Order));
-  lists = archive.values.lists ?? lists;
+  // A page of an earlier version may have kept a response that was cut.
+  lists = { ...nobody, ...archive.values.lists };
   show();
   stream = msgr.stream({
     since: () => archive.values.last,

@@ -8,7 +8,7 @@ export class MsgrError extends Error {
     this.field = field;
     /** The seconds to wait, if the server says so. */
     this.retryAfter = retryAfter;
-    /** The reason for programs, where the status has several: "invitation" or "signup". */
+    /** The reason for programs, where the status has several: "invitation", "signup" or "denied". */
     this.code = code;
   }
 
@@ -58,10 +58,14 @@ export class Msgr {
     } catch {
       throw new MsgrError(0, "the server can't be reached");
     }
-    const body = await response.json().catch(() => ({}));
-    if (response.ok) return body;
+    const body = await response.json().catch(() => undefined);
+    if (response.ok) {
+      // Cut, as when the network goes or the page does: nobody knows what it would have said.
+      if (body === undefined) throw new MsgrError(0, "the server's response was cut");
+      return body;
+    }
     const wait = Number(response.headers.get("Retry-After")) || undefined;
-    throw new MsgrError(response.status, body.error ?? response.statusText, body.field, wait, body.code);
+    throw new MsgrError(response.status, body?.error ?? response.statusText, body?.field, wait, body?.code);
   }
 
   /** What ends the session (`TokenDigest` at `logout`), and can do nothing else. */
