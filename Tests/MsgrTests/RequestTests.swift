@@ -318,6 +318,7 @@ internal import Testing
     ] as [(String, [String: Any], String?, String)] {
       let response = try await fixture.post(path, fields, token: token)
       #expect(response.status == 403, "\(path)")
+      #expect(response.object["code"] as? String == "denied")
       let error = response.object["error"] as? String ?? ""
       #expect(error.contains(words), "\(path) says \(error)")
     }

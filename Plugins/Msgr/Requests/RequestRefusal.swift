@@ -59,6 +59,13 @@ enum Denial: Hashable, Sendable {
 }
 
 extension HTTPError {
+  /// Makes the response to a request whose caller isn't allowed to do this. Pages that have words of their own know it by its
+  /// code.
+  init(denied words: String) {
+    self.init(.forbidden, words)
+    members["code"] = "denied"
+  }
+
   /// Makes the response to a request that is refused or has a faulty field, or returns nil for any other error.
   init?(refusing error: any Error) {
     switch error {
@@ -68,7 +75,7 @@ extension HTTPError {
       self.init(.badRequest, fault.sentence)
       members["field"] = fault.field?.rawValue
     case RequestRefusal.forbidden: self.init(.forbidden)
-    case RequestRefusal.denied(let denial): self.init(.forbidden, denial.words)
+    case RequestRefusal.denied(let denial): self.init(denied: denial.words)
     case RequestRefusal.badInvitation:
       self.init(.forbidden, "the invitation is missing, unknown, used up or over: ask for another")
       members["code"] = "invitation"

@@ -10,7 +10,7 @@ extension HTTPError {
     case .unauthorized: self.init(.forbidden)
     case .forbidden:
       self.init(
-        .forbidden, "the topic or the user isn't there, or the topic's owner doesn't allow this")
+        denied: "the topic or the user isn't there, or the topic's owner doesn't allow this")
     case .tooManyFailures(let seconds), .tooManyRequests(let seconds), .bandwidth(let seconds),
       .tooManyStreams(let seconds):
       self.init(.tooManyRequests, retryAfter: seconds)

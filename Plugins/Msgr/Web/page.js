@@ -52,9 +52,16 @@ export async function withNewPassword(password, ask) {
   }
 }
 
-export const words = ({ status, message, retryAfter }, refused = t("The server refuses this.")) => ({
+/** What became of a request; `refused` is what a form says of a refusal in the reader's language. */
+export const words = ({ status, message, retryAfter, code }, refused) => ({
   0: t("The server can’t be reached."),
-  403: message === "Forbidden" ? t(refused) : message,
+  403: refusal(message, code, refused),
   413: t("The message is too long."),
   429: t("Too often. Try again in {seconds} seconds.", { seconds: retryAfter ?? 60 }),
 })[status] ?? message;
+
+/** A refusal in the reader's language, as far as the form has words for it. */
+function refusal(message, code, own) {
+  if (message === "Forbidden") return own ? t(own) : t("The server refuses this.");
+  return own && code === "denied" ? t(own) : message;
+}
