@@ -52,9 +52,8 @@ struct NtfyRoutes: Sendable {
     on([.get], "/{topic}", &router) { try page($0, $1) }
     for name in ["app", "account", "settings", "signup"] {
       on([.get], "/\(name)", &router) { request, _ in try Self.webApp(request, "") }
-      on([.put, .post, .delete, .patch], "/\(name)", &router) { _, _ in
-        throw NtfyError.reservedPath
-      }
+      on([.put, .post], "/\(name)", &router) { _, _ in throw NtfyError.reservedTopic }
+      on([.delete, .patch], "/\(name)", &router) { _, _ in throw NtfyError.reservedPath }
     }
     for (pattern, methods, allowed) in [
       ("/{topic}", [.delete, .patch], "GET, HEAD, OPTIONS, POST, PUT"),
@@ -243,7 +242,12 @@ struct NtfyRoutes: Sendable {
   private func publish(
     _ request: Request, _ body: RequestBody, _ parameters: RouteParameters
   ) async throws -> Response {
-    let name = try NtfyReadRequest.topic(ofPath: parameters)
+    let first = parameters.text("topic") ?? ""
+    // Who publishes at a name that is ntfy's own can mean nothing but a topic.
+    if parameters["sequence"].isEmpty, ReservedTopics.ntfy.contains(first) {
+      throw NtfyError.reservedTopic
+    }
+    let name = try NtfyReadRequest.topic(ofPath: first)
     let requester = try await publisher(request)
     try topics.chargePublishing(requester)
     let longest = topics.service.publishing.messageBytes
