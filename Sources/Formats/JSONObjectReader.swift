@@ -76,14 +76,15 @@ enum Jansson {
 
   /// Parses an object or a list, and calls a closure with it.
   ///
-  /// - Returns: the closure's result; nil for anything else, a name that stands twice in an object, or half of a surrogate
-  ///   pair.
+  /// - Parameter isStrict: whether a name may stand in an object once only; otherwise the last one counts.
+  /// - Returns: the closure's result; nil for anything else, and half of a surrogate pair.
   static func parse<Result>(
-    _ bytes: [UInt8], _ body: (UnsafeMutablePointer<json_t>) -> Result?
+    _ bytes: [UInt8], isStrict: Bool = true, _ body: (UnsafeMutablePointer<json_t>) -> Result?
   ) -> Result? {
     guard JSONLimits.allow(bytes) else { return nil }
     // Of a whole number beyond 64 bits jansson makes nothing but a double.
-    let flags = Int(JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL | JSON_ALLOW_NUL)
+    let duplicates = isStrict ? JSON_REJECT_DUPLICATES : 0
+    let flags = Int(duplicates | JSON_DECODE_INT_AS_REAL | JSON_ALLOW_NUL)
     let root = unsafe bytes.withUnsafeBytes { bytes in
       unsafe json_loadb(bytes.bindMemory(to: CChar.self).baseAddress, bytes.count, flags, nil)
     }

@@ -40,6 +40,55 @@ public enum JSONValue: Hashable, Sendable {
     self = value
   }
 
+  /// Parses a value as most programs do: the last one of equal names counts, and half of a surrogate pair, which is left where
+  /// a program has cut a text, is U+FFFD.
+  ///
+  /// - Parameter bytes: an object or a list in UTF-8, blanks around it allowed.
+  /// - Returns: nil for anything else.
+  package init?(lenient bytes: [UInt8]) {
+    let whole = Self.replacingHalfPairs(in: bytes)
+    let value = unsafe Jansson.parse(whole, isStrict: false) { json in unsafe JSONValue(json) }
+    guard let value else { return nil }
+    self = value
+  }
+
+  /// Replaces each escape of half a surrogate pair by that of U+FFFD, which is as long.
+  private static func replacingHalfPairs(in bytes: [UInt8]) -> [UInt8] {
+    let backslash = UInt8(ascii: "\\")
+    guard bytes.contains(backslash) else { return bytes }
+    var replaced = bytes
+    var index = 0
+    while index < replaced.count {
+      guard replaced[index] == backslash else {
+        index += 1
+        continue
+      }
+      guard let unit = escapedUnit(in: replaced, at: index) else {
+        index += 2
+        continue
+      }
+      if UTF16.isLeadSurrogate(unit), let next = escapedUnit(in: replaced, at: index + 6),
+        UTF16.isTrailSurrogate(next)
+      {
+        index += 12
+        continue
+      }
+      if UTF16.isSurrogate(unit) {
+        replaced.replaceSubrange(index..<index + 6, with: #"\ufffd"#.utf8)
+      }
+      index += 6
+    }
+    return replaced
+  }
+
+  /// The code unit of the escape `\u` and four hexadecimal digits that begins at an index; nil if none does.
+  private static func escapedUnit(in bytes: [UInt8], at index: Int) -> UInt16? {
+    guard index + 6 <= bytes.count, bytes[index...].starts(with: #"\u"#.utf8) else { return nil }
+    let digits = String(decoding: bytes[(index + 2)..<(index + 6)], as: UTF8.self)
+    guard digits.allSatisfy(\.isHexDigit) else { return nil }
+    return UInt16(digits, radix: 16)
+  }
+
   private init(_ json: UnsafeMutablePointer<json_t>) {
     switch unsafe json.pointee.type {
     case JSON_STRING: self = .text(unsafe Jansson.text(json) ?? "")

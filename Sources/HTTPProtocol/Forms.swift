@@ -1,3 +1,5 @@
+internal import Formats
+
 /// The parts of a body of the type `multipart/form-data` (RFC 7578, RFC 2046 section 5.1).
 public struct MultipartForm: Sendable {
   /// One field of the form.
@@ -249,8 +251,28 @@ package struct MultipartReader: Sendable {
     guard let name = disposition?["name"].flatMap({ String(validating: $0, as: UTF8.self) }) else {
       throw MultipartError("a part has no name")
     }
-    let fileName = disposition?["filename"].map { String(decoding: $0, as: UTF8.self) }
-    return (name, fileName)
+    return (
+      name, disposition?["filename*"].flatMap(extendedText) ?? disposition?["filename"].map(text)
+    )
+  }
+
+  /// The text of a file's name, as programs write it: in UTF-8, in ISO 8859-1, and with a quotation mark encoded, which is how
+  /// browsers keep it out of the field.
+  private static func text(_ bytes: [UInt8]) -> String {
+    let text = String(validating: bytes, as: UTF8.self) ?? TextEncoding.latin1(bytes)
+    return text.replacing("%22", with: "\"")
+  }
+
+  /// The text of an extended value, `UTF-8'en'%C3%BC` (RFC 8187 section 3.2); nil for what is none.
+  private static func extendedText(_ bytes: [UInt8]) -> String? {
+    let parts = bytes.split(
+      separator: UInt8(ascii: "'"), maxSplits: 2, omittingEmptySubsequences: false)
+    guard parts.count == 3, let content = PercentEncoding.decode(parts[2]) else { return nil }
+    switch String(decoding: parts[0].map(\.lowercase), as: UTF8.self) {
+    case "utf-8": return String(validating: content, as: UTF8.self)
+    case "iso-8859-1": return TextEncoding.latin1(content)
+    default: return nil
+    }
   }
 }
 

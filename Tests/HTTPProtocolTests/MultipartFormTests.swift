@@ -39,6 +39,12 @@ struct MultipartFormTests {
     ("name=\"file\"; filename=\"C:\\dir\\a.xml\"", "C:\\dir\\a.xml"),
     ("name=\"file\"; filename=\"\u{1F600};a=b.xml\"", "\u{1F600};a=b.xml"),
     ("filename=a.xml; name=file", "a.xml"), ("name=file; filename=\"\"", ""), ("name=file", nil),
+    ("name=file; filename=\"a%22b.xml\"", "a\"b.xml"),
+    ("name=file; filename*=utf-8''%C3%BC.txt", "\u{fc}.txt"),
+    ("name=file; filename=\"x.txt\"; filename*=UTF-8'en'%E2%82%AC.txt", "\u{20ac}.txt"),
+    ("name=file; filename*=iso-8859-1''%FC.txt; filename=x.txt", "\u{fc}.txt"),
+    ("name=file; filename*=utf-8''%FF; filename=x.txt", "x.txt"),
+    ("name=file; filename*=koi8-r''%C3; filename=x.txt", "x.txt"),
   ])
   func fileNamesAreReadAsClientsWriteThem(parameters: String, name: String?) throws {
     let body =
@@ -46,6 +52,12 @@ struct MultipartFormTests {
     let part = try #require(
       MultipartForm(contentType: Self.type, body: Array(body.utf8))["file"])
     #expect(part.fileName == name)
+  }
+
+  @Test func aFileNameInAnOlderCharsetIsKept() throws {
+    let head = Array("--xyz\r\nContent-Disposition: form-data; name=file; filename=\"".utf8)
+    let body = head + [0xfc] + Array(".txt\"\r\n\r\nx\r\n--xyz--\r\n".utf8)
+    #expect(try MultipartForm(contentType: Self.type, body: body)["file"]?.fileName == "\u{fc}.txt")
   }
 
   @Test func whatComesTwiceIsNotTheOnlyOne() throws {

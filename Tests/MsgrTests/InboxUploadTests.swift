@@ -112,7 +112,7 @@ internal import Testing
     try await withRunning(Self.configuration) { running in
       let site = try await Site(running)
       let path = try site.file("big.png", Self.limit + 1)
-      let sentence = "big.png was not kept: 256 KB is more than 256 KB"
+      let sentence = "big.png was not kept: 262145 bytes are more than 262144"
       for arguments in [
         ["-T", path, "-H", "Filename: big.png", "-H", "Title: Door"],
         ["-F", "file=@\(path)", "-F", "title=Door"],

@@ -59,6 +59,78 @@ internal import Platform
     #expect(try await site.fixture.inbox("dora").isEmpty)
   }
 
+  @Test func whoOnlyLooksPublishesNothing() async throws {
+    let site = try await Site()
+    let fields = [("Authorization", "Bearer \(site.token)")]
+    for path in ["/publish?message=x", "/msgr/publish/bert?message=x"] {
+      let response = try await site.fixture.request(.head, path, fields: fields)
+      #expect(response.status == 404, "\(path)")
+    }
+    #expect(try await site.fixture.inbox("bert").isEmpty)
+  }
+
+  /// A program that has cut a text amid a character, or writes a member twice.
+  @Test func jsonThatOtherServersTakeIsTaken() async throws {
+    let site = try await Site()
+    for (body, title, text) in [
+      (#"{"title":"Alarm \ud83d","message":"down"}"#, "Alarm \u{fffd}", "down"),
+      (#"{"title":"\udc00x","message":"\ud83d\ude00 \\ud83d"}"#, "\u{fffd}x", "\u{1f600} \\ud83d"),
+      (#"{"title":"a","message":"one","title":"b"}"#, "b", "one"),
+    ] {
+      let response = try await site.publish(body, type: "application/json")
+      #expect(response.status == 200, "\(body): \(response.object)")
+      let message = try await site.last()
+      #expect(message["Title"] as? String == title, "\(body)")
+      #expect(message["Message"] as? String == text, "\(body)")
+    }
+    let attached = try await site.publish(
+      #"{"attach":"https://example.org/a/cat.jpg"}"#, type: "application/json")
+    #expect(attached.status == 200)
+    #expect(try await site.last()["Message"] as? String == "You received a file: cat.jpg")
+    let list = try await site.publish(#"{"title":["a"],"message":"m"}"#, type: "application/json")
+    #expect(list.object["Notes"] as? [String] == ["title was dropped: it is no text"])
+    #expect(try await site.publish("{}", type: "application/json").status == 400)
+  }
+
+  @Test(arguments: [nil, "text/markdown", "application/octet-stream"])
+  func aTextMayLookLikeAnObject(_ type: String?) async throws {
+    let site = try await Site()
+    for text in [
+      "{web-1} restarted", "{{ host }} is down", "{'disk': '/'}", "{\"a\":1}\n{\"a\":2}",
+    ] {
+      #expect(try await site.publish(text, type: type).status == 200, "\(text)")
+      #expect(try await site.last()["Message"] as? String == text)
+    }
+    #expect(try await site.publish("{web-1}", type: "application/json").status == 400)
+  }
+
+  @Test func anyKeyOfIdempotencyIsARetrysName() async throws {
+    let site = try await Site()
+    let key = "8e03978e-40d5-43dd-bc93-6894a57f9324"
+    for given in [key, "\"\(key)\"", "a.b:c", String(repeating: "k", count: 65), "\""] {
+      let first = try await site.publish("m", [("Idempotency-Key", given)])
+      let again = try await site.publish("m", [("Idempotency-Key", given)])
+      #expect(first.status == 200 && first.id == again.id, "\(given): \(first.object)")
+    }
+    // The quotation marks are the field's, not the key's.
+    #expect(try await site.fixture.inbox("bert").count == 4)
+  }
+
+  @Test func formsInAnOlderCharsetAndMarksOfUTF8AreRead() async throws {
+    let site = try await Site()
+    let part = "--x\r\nContent-Disposition: form-data; name=message\r\n\r\n"
+    let response = try await site.fixture.request(
+      .post, "/publish", body: Array(part.utf8) + [0xfc] + Array("\r\n--x--\r\n".utf8),
+      fields: [
+        ("Authorization", "Bearer \(site.token)"),
+        ("Content-Type", "multipart/form-data; boundary=x"),
+      ])
+    #expect(response.status == 200)
+    #expect(try await site.last()["Message"] as? String == "\u{fc}")
+    #expect(try await site.publish("\u{feff}from a shell").status == 200)
+    #expect(try await site.last()["Message"] as? String == "from a shell")
+  }
+
   @Test func titlesPrioritiesAndLinksComeInEachForm() async throws {
     let site = try await Site()
     let json = #"{"message":"m","title":"t","priority":7,"link":"https://h/","extras":{"a":[1]}}"#

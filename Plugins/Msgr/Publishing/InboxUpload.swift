@@ -126,8 +126,11 @@ struct InboxUpload: Sendable {
             content += piece
           }
           texts.append((part.name, content[...]))
-        } else if reading.file == nil, let name = part.fileName {
+        } else if reading.file == nil, let written = part.fileName {
+          let name = HeaderText.decodingWords(of: written)
           let start = try await Self.beginning(of: form, atLeast: Self.shownBytes)
+          // A page's field for a file in which none was chosen.
+          if name.isEmpty, start.isEmpty { continue }
           let outcome = try await topics.receive(
             name, beginning: start, form, length: nil, by: requester)
           reading.file = (name, outcome)

@@ -140,7 +140,9 @@ extension MsgrRoutes {
         [.post, .put, .get], "\(prefix)\(path)", bodyLimit: upload.longest,
         if: upload.comesInParts
       ) { request, body, parameters in
-        try await answering(request) {
+        // A link checker that only looks publishes nothing.
+        guard request.head.method != .head else { throw HTTPError(.notFound) }
+        return try await answering(request) {
           Self.response(.array(try await act(request, body, parameters)))
         }
       }
@@ -209,7 +211,7 @@ extension MsgrRoutes {
       let name = reading.file?.name ?? ""
       guard fields.hasText else { throw HTTPError(refusing: refusal, of: name) }
       fields.record(refusal, of: name)
-    case nil: break
+    case nil: fields.nameAttachment()
     }
     var publication = try service.validated(fields)
     if let attachment { publication.parts.attachment = attachment }

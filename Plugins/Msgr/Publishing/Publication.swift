@@ -102,6 +102,12 @@ extension PublicationFields {
     text.map { !PlainText.cleaned($0).trimmingBlanks.isEmpty } ?? false
   }
 
+  /// Gives a message that has a file elsewhere and no text of its own one that names the file.
+  mutating func nameAttachment() {
+    guard !hasMessage, let attachmentName else { return }
+    message = Self.received(attachmentName)
+  }
+
   /// The text of a message that has nothing but a file.
   static func received(_ name: String) -> String {
     "You received a file: \(fileName(name) ?? "attachment")"

@@ -1,3 +1,4 @@
+internal import Cryptography
 internal import Formats
 internal import FoundationEssentials
 internal import HTTPProtocol
@@ -15,7 +16,10 @@ enum PublicationReader {
 
   /// The most pairs of a form that are looked at.
   private static let mostPairs = 64
-  private static let clientIDFields = [FieldName("ClientId"), FieldName("Idempotency-Key")]
+  private static let clientID = FieldName("ClientId")
+  private static let idempotencyKey = FieldName("Idempotency-Key")
+  /// The mark with which editors on Windows begin a text in UTF-8.
+  private static let mark: [UInt8] = [0xef, 0xbb, 0xbf]
 
   /// Reads a request that publishes, but for files.
   ///
@@ -30,7 +34,6 @@ enum PublicationReader {
   ) throws(FieldError) -> Reading {
     let head = request.head
     let type = mediaType(of: head)
-    let start = request.body.first { !" \t\r\n".utf8.contains($0) }
     var reading = beginning(of: head)
     if type == multipart {
       let form: MultipartForm
@@ -40,13 +43,17 @@ enum PublicationReader {
       } catch { throw FieldError(of: error) }
       let texts = form.parts.filter { !isFile($0.name, $0.fileName) }
       read(texts: texts.map { ($0.name, $0.content) }, into: &reading)
-    } else if type == "application/json" || type != "text/plain" && start == UInt8(ascii: "{") {
-      guard let json = json(of: request), json.members != nil else { throw .noObject }
+    } else if type == "application/json" || type != "text/plain" && looksLikeObject(request.body),
+      let json = json(of: request), json.members != nil
+    {
       if let alerts = AlertNotification(json) {
         reading.fields = alerts.fields
       } else {
         read(json, into: &reading)
       }
+    } else if type == "application/json" || isGotifys && looksLikeObject(request.body) {
+      // Elsewhere, what only looks like an object is a text.
+      throw .noObject
     } else if type == "application/x-www-form-urlencoded", let form = form(request, isGotifys) {
       read(object(of: form.pairs), into: &reading)
     } else if !request.body.isEmpty {
@@ -57,14 +64,27 @@ enum PublicationReader {
     return reading
   }
 
+  /// Returns whether a body begins as an object does.
+  private static func looksLikeObject(_ body: [UInt8]) -> Bool {
+    body.first { !" \t\r\n".utf8.contains($0) } == UInt8(ascii: "{")
+  }
+
   /// The media type of forms with files.
   static let multipart = "multipart/form-data"
 
   /// Returns what the head alone says of a publication, but for parameters.
   static func beginning(of head: RequestHead) -> Reading {
     var reading = Reading()
-    reading.clientID = clientIDFields.lazy.compactMap { head.value($0) }.first
+    reading.clientID = head.value(clientID) ?? head.value(idempotencyKey).map(clientID(ofKey:))
     return reading
+  }
+
+  /// Returns the name for a publication that stands for an `Idempotency-Key`, which may be any text in quotation marks.
+  private static func clientID(ofKey field: String) -> String {
+    let isQuoted = field.count > 1 && field.hasPrefix("\"") && field.hasSuffix("\"")
+    let key = isQuoted ? String(field.dropFirst().dropLast()) : field
+    if (try? ClientID(key)) != nil { return key }
+    return Hex.encode(SHA256.hash(Array(key.utf8)).bytes)
   }
 
   /// Returns whether a part of a form is a file. curl's `-F message=@FILE` is a text.
@@ -72,12 +92,13 @@ enum PublicationReader {
     fileName != nil && name != "message"
   }
 
-  /// Reads the texts of a multipart form; a part that isn't UTF-8 is skipped.
+  /// Reads the texts of a multipart form; a part that isn't UTF-8 is ISO 8859-1.
   static func read(
     texts: [(name: String, content: ArraySlice<UInt8>)], into reading: inout Reading
   ) {
-    let pairs = texts.compactMap { part in
-      String(validating: part.content, as: UTF8.self).map { (name: part.name, value: $0) }
+    let pairs = texts.map { part in
+      let text = String(validating: part.content, as: UTF8.self)
+      return (name: part.name, value: text ?? TextEncoding.latin1(part.content))
     }
     read(object(of: pairs), into: &reading)
   }
@@ -105,12 +126,15 @@ enum PublicationReader {
   ///
   /// - Returns: nil if it is no JSON.
   static func json(of request: Request) -> JSONValue? {
-    let mark: [UInt8] = [0xef, 0xbb, 0xbf]
-    let body = request.body.starts(with: mark) ? Array(request.body.dropFirst(3)) : request.body
-    if let json = JSONValue(parsing: body) { return json }
+    let body = withoutMark(request.body)
+    if let json = JSONValue(lenient: body) { return json }
     guard String(validating: body, as: UTF8.self) == nil else { return nil }
     let charset = charset(of: request.head) ?? "iso-8859-1"
-    return TextEncoding.decode(body, as: charset).flatMap { JSONValue(parsing: Array($0.utf8)) }
+    return TextEncoding.decode(body, as: charset).flatMap { JSONValue(lenient: Array($0.utf8)) }
+  }
+
+  private static func withoutMark(_ body: [UInt8]) -> [UInt8] {
+    body.starts(with: mark) ? Array(body.dropFirst(mark.count)) : body
   }
 
   /// Returns the media type of a request's body in lower case, without parameters; empty if there is none.
@@ -132,6 +156,7 @@ enum PublicationReader {
   }
 
   private static func text(_ body: [UInt8], charset: String?) throws(FieldError) -> String {
+    let body = withoutMark(body)
     if let charset, let text = TextEncoding.decode(body, as: charset) { return text }
     guard let text = String(validating: body, as: UTF8.self) else {
       throw FieldError(.message, "is not UTF-8, and no charset is told")
@@ -143,10 +168,18 @@ enum PublicationReader {
   static func fields(of object: JSONValue) -> PublicationFields {
     let json = object.foldingNames
     var fields = PublicationFields()
+    for name in ["message", "title", "priority", "click", "icon", "attach", "filename", "delay"] {
+      switch json[name] {
+      case .list, .object: fields.notes.append("\(name) was dropped: it is no text")
+      default: break
+      }
+    }
     fields.message = text(json["message"])
     fields.title = text(json["title"])
     fields.priority = text(json["priority"])
     fields.priorityScale = json["topic"] == nil ? .ten : .five
+    // Programs in Go send 0 for none.
+    if fields.priorityScale == .five, fields.priority == "0" { fields.priority = nil }
     switch json["tags"] {
     case .list(let tags): fields.tags = tags.compactMap(text)
     case .text(let tags): fields.tags = PublishingParameters.tags(tags)
@@ -156,6 +189,7 @@ enum PublicationReader {
     fields.icon = text(json["icon"])
     switch json["actions"] {
     case .list(let actions): fields.actions = actions
+    case .object(let action): fields.actions = [.object(action)]
     case .text(let actions): fields.read(actions: actions)
     default: break
     }

@@ -23,9 +23,10 @@ struct GotifyRoutes: Sendable {
   /// The largest body of other requests, in bytes.
   let ordinaryBodyLimit: Int
 
-  /// The largest body of a message: what is over its own limit is cut, and each byte may be escaped.
+  /// The largest body of a message: what is over its own limit is cut, and a character of two bytes may be
+  /// escaped by six.
   var bodyLimit: Int {
-    max(ordinaryBodyLimit, 2 * service.publishing.messageBytes + (64 << 10))
+    max(ordinaryBodyLimit, 3 * service.publishing.messageBytes + (64 << 10))
   }
 
   private typealias Answer = @Sendable (Request, RouteParameters) async throws -> Response

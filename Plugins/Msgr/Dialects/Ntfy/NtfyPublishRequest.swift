@@ -73,7 +73,8 @@ struct NtfyPublishRequest: Sendable {
     switch body {
     case .file(let name): fields.message = PublicationFields.received(name)
     case .none, .unifiedPush:
-      fields.message = fields.attachmentName.map(PublicationFields.received) ?? Self.triggered
+      fields.nameAttachment()
+      if !fields.hasMessage { fields.message = Self.triggered }
     }
   }
 

@@ -19,7 +19,7 @@ struct NtfyRoutes: Sendable {
   private static let allowHeaders = FieldName("Access-Control-Allow-Headers")
   private static let userAgent = FieldName("User-Agent")
   /// The longest body of an object with a text: each byte may be escaped, and there are other members.
-  private var objectLimit: Int { 2 * topics.service.publishing.messageBytes + (64 << 10) }
+  private var objectLimit: Int { 3 * topics.service.publishing.messageBytes + (64 << 10) }
 
   let topics: TopicService
   let log: Log
