@@ -205,18 +205,26 @@ export function face(name, key = name, className = "") {
 
 // Links ------------------------------------------------------------------------------------------------------------------
 
-const hidden = /[\u202a-\u202e\u2066-\u2069\u200e\u200f\u061c]/u;
+// What turns the text around it, an address too.
+const turning = /[\u202a-\u202e\u2066-\u2069]/u;
+// What an address ends before: emoji, backticks, and the punctuation of scripts that write no space behind it.
+const ends = /[\p{Extended_Pictographic}\p{Regional_Indicator}\u20e3`،؛؟۔।॥\u3001\u3002\u3008-\u3011\u3014-\u301f\uff01\uff08\uff09\uff0c\uff0e\uff1a\uff1b\uff1f\uff3b\uff3d\uff5b\uff5d\uff5f-\uff65]|\ufe0f\u20e3/u;
+// A host whose last part is Latin ends before a script that writes no spaces.
+const unspaced = /^(https?:\/\/[^/?#]*\.[a-z]{2,})[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}][^./?#]*(?=[/?#]|$)/iu;
+// Letters of other scripts that look like a slash beside a Latin one.
+const slashes = /[a-z][ノソゾン丶丿\u3033]|[ノソゾン丶丿\u3033][a-z]/iu;
 const scripts = [/\p{Script=Latin}/u, /\p{Script=Cyrillic}/u, /\p{Script=Greek}/u, /\p{Script=Armenian}/u, /\p{Script=Cherokee}/u];
 
-/** The address without what closes the sentence around it. */
-function trimmed(address) {
-  let end = address;
+/** The address without the sentence that goes on behind it, and without what closes the one around it. */
+function trimmed(found) {
+  const address = found.split(ends)[0], host = unspaced.exec(address)?.[1];
+  let end = host ?? address;
   for (;;) {
     const last = [...end].at(-1);
     const count = (sign) => end.split(sign).length - 1;
     const opens = { ")": "(", "]": "[", "}": "{" }[last];
     const isClosing = opens ? count(last) > count(opens)
-      : /[.,;:!?'"“”‘’«»„…‹›。、，．！？」』）】]/u.test(last ?? "") || /\p{Extended_Pictographic}|[\ufe0f\u200d\u{1f3fb}-\u{1f3ff}]/u.test(last ?? "");
+      : /[.,;:!?*'"“”‘’«»„…‹›\u200e\u200f\u061c]/u.test(last ?? "");
     if (!isClosing) return end;
     end = end.slice(0, -last.length);
   }
@@ -225,25 +233,25 @@ function trimmed(address) {
 /** Where an address leads, or null if it should lead nowhere: user info, mixed scripts, what isn't seen, and odd hosts deceive. */
 function target(address) {
   if (!URL.canParse(address) || /\p{Default_Ignorable_Code_Point}/u.test(address)) return null;
-  const url = new URL(address);
-  const written = /^https?:\/\/([^/?#]*)/i.exec(address)?.[1] ?? "";
-  if (url.username || url.password || /[@&\\=]/.test(written) || !url.hostname) return null;
-  for (const name of written.split(".")) if (scripts.filter((script) => script.test(name)).length > 1) return null;
+  // As it is written: a browser leaves out what it finds too much, as a third slash. Signs that look like slashes and dots are none.
+  const host = /^https?:\/\/([\p{L}\p{M}\p{N}._-]+|\[[0-9a-f:.]+\])(:\d*)?([/?#]|$)/iu.exec(address)?.[1];
+  if (!host || slashes.test(host)) return null;
+  for (const name of host.split(".")) if (scripts.filter((script) => script.test(name)).length > 1) return null;
   // Letters that look Latin in an otherwise Latin name, as a whole.
-  const isMixed = scripts.filter((script) => script.test(written)).length > 1 && !/\.(рф|бел|укр|ελ|հայ|мкд|срб|мон)$/u.test(written);
+  const isMixed = scripts.filter((script) => script.test(host)).length > 1 && !/\.(рф|бел|укр|ελ|հայ|мкд|срб|мон)$/u.test(host);
   return isMixed ? null : address;
 }
 
 /** A text whose web addresses are links. */
 export function linked(text, isLive = true) {
-  if (!isLive || hidden.test(text)) return [text];
+  if (!isLive || turning.test(text)) return [text];
   const parts = [];
   let end = 0;
   for (const { 0: found, index } of text.matchAll(/https?:\/\/(?:[^\s<>"“”«»]|\ufeff)+/giu)) {
-    const address = trimmed(found.split(/\p{Extended_Pictographic}/u)[0]);
+    const address = trimmed(found);
     const leads = target(address);
     if (!leads) continue;
-    parts.push(text.slice(end, index), element("a", { href: leads, text: address, rel: "noopener noreferrer", target: "_blank" }));
+    parts.push(text.slice(end, index), element("a", { href: leads, text: address, dir: "ltr", rel: "noopener noreferrer", target: "_blank" }));
     end = index + address.length;
   }
   return [...parts, text.slice(end)].filter((part) => part !== "");
