@@ -28,6 +28,8 @@ placeIcons();
 translate();
 
 let account, chat, drawing, lastDraw = 0, service = {}, wallet, isUnfolded;
+/** Whether the service isn't the one that it was: nothing is sent. */
+let isHalted = false;
 /** The wallets that are here. */
 const offered = [];
 
@@ -72,9 +74,11 @@ async function begin(options) {
       : t("This browser has no space left for this page. Nothing new is kept or sent until there is. Free some space on this device; the page then goes on by itself.");
     const again = isGone ? [] : [button(t("Try again"), () => store.probe())];
     alarm(words, ...again, ...account?.self?.isMade ? [button(t("Export"), async () => (await import("./{{settings.js}}")).showExport(account))] : []);
+    changed();
   };
   store.onmended = () => {
     alarm("");
+    changed();
     account?.goOn();
   };
   if (store.isLocked) await unlocked(store);
@@ -373,6 +377,8 @@ async function enter() {
     const isSame = (name) => apptimist.hex(pin[name]) === account.self.pin[name];
     if (pin && !(isSame("encryptionKey") && isSame("authenticationKey"))) throw new Error("other keys");
   } catch {
+    isHalted = true;
+    changed();
     return alarm(t("The service’s keys have changed. Nothing is sent."));
   }
   account.start().catch(() => {
@@ -395,8 +401,10 @@ function changed() {
 
 function draw() {
   document.documentElement.dataset.connection = account.isOpen ? "open" : "closed";
-  say(account.isOpen ? "" : t("No connection. Messages are sent when it is back."));
-  $("try-now").hidden = Boolean(account.isOpen);
+  // Where nothing is sent anyway, the alarm says why.
+  const isSaid = Boolean(account.isOpen || account.isRefused || isHalted || account.store.isBroken);
+  say(isSaid ? "" : t("No connection. Messages are sent when it is back."));
+  $("try-now").hidden = isSaid;
   const last = (key) => account.chats.get(key)?.at(-1)?.order ?? Infinity;
   const keys = [...new Set([...account.forums.joined(), ...account.chats.keys()])].sort((a, b) => last(b) - last(a) || 0);
   const friends = keys.filter((key) => account.isAllowed(key));
