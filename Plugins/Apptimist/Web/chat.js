@@ -42,7 +42,9 @@ export class Chat {
     };
     $("text").enterKeyHint = matchMedia("(pointer: coarse)").matches ? "enter" : "send";
     $("text").onkeydown = (event) => {
-      if (event.key === "Escape" && this.chosen) return this.choose();
+      // Some browsers say by the code alone that a key belongs to a composition.
+      const isComposing = event.isComposing || event.keyCode === 229;
+      if (event.key === "Escape" && this.chosen && !isComposing) return this.choose();
       if (!sends(event)) return;
       event.preventDefault();
       $("compose").requestSubmit();
