@@ -338,6 +338,8 @@ export class Account {
 
   /** Deletes all that was written in a chat, and what was begun. */
   async deleteChat(key) {
+    // First at the page, which keeps what is in its field when the chat is left.
+    this.cleared?.(key);
     this.keepDraft(key);
     await this.remove(this.chats.get(key) ?? []);
   }

@@ -86,6 +86,7 @@ async function begin(options) {
     deviceName: deviceName(), changed, alarm,
     drafted: (isKept) => { document.documentElement.dataset.drafts = isKept ? "kept" : "keeping"; },
     arrived: (message) => { chat?.arrived(message); chat?.readUp(); },
+    cleared: (key) => { chat?.clear(key); },
     progress: (id, part) => { chat?.progressed(id, part); },
   });
   if (account.self?.isMade && code) alarm(t("This browser has an account already: it can’t become another account’s device."));

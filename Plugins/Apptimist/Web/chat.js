@@ -645,6 +645,14 @@ export class Chat {
     else account.keepDraft(key, { text: said, reply: chosen?.answers?.id });
   }
 
+  /** Forgets what was begun in a chat that is deleted. */
+  clear(key) {
+    if (key !== this.key) return;
+    this.chosen = undefined;
+    $("text").value = "";
+    this.showChip();
+  }
+
   /** Shows what was begun in this chat. */
   restoreDraft() {
     const { account } = this, { text = "", reply, edit } = account.drafts.get(this.key) ?? {};
