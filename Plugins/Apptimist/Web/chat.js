@@ -434,8 +434,10 @@ export class Chat {
         this.sendFiles(filesOf(event.dataTransfer));
       });
     }
-    // What is dropped beside it would replace the page.
-    for (const kind of ["dragover", "drop"]) addEventListener(kind, (event) => event.preventDefault());
+    // What is dropped beside it would replace the page. Fields take texts, and those for files take files.
+    const isTaken = ({ target, dataTransfer }) =>
+      target.closest?.(dataTransfer?.types.includes("Files") ? "input[type=file]" : "input:not([type=file]), textarea");
+    for (const kind of ["dragover", "drop"]) addEventListener(kind, (event) => { if (!isTaken(event)) event.preventDefault(); });
   }
 
   remember(id, url) {
