@@ -683,7 +683,10 @@ export class Chat {
   arrived(message) {
     if (message.chat !== this.key) return;
     if (message.from === this.account.me) return;
-    if (!this.isAtEnd) this.below = (this.below ?? 0) + 1;
+    if (!this.isAtEnd) {
+      this.below = (this.below ?? 0) + 1;
+      this.showDown();
+    }
     // A screen reader hears the newest of many that come at once.
     clearTimeout(this.saying);
     this.saying = setTimeout(() => { $("news").textContent = `${this.account.name(message.from)}: ${summary(message)}`; }, 150);
