@@ -412,12 +412,20 @@ export class Chat {
 
   receiveFiles() {
     const filesOf = (transfer) => [...transfer?.files ?? []];
-    $("text").addEventListener("paste", (event) => {
-      const files = filesOf(event.clipboardData);
-      // A text that is copied with its picture, as by office programs, is a text.
-      if (!files.length || event.clipboardData.types.includes("text/plain")) return;
-      event.preventDefault();
-      this.sendFiles(files);
+    document.addEventListener("paste", (event) => {
+      const field = event.target.closest?.("input, textarea");
+      if ($("talk").hidden || $("compose").hidden || field && field !== $("text") || document.querySelector("dialog[open]")) return;
+      const files = filesOf(event.clipboardData), text = event.clipboardData?.getData("text/plain") ?? "";
+      if (files.length && isNames(text, files)) {
+        event.preventDefault();
+        this.sendFiles(files);
+      } else if (!field && text) {
+        // The focus is beside the field, as in the messages.
+        event.preventDefault();
+        $("text").focus();
+        $("text").setRangeText(text, $("text").selectionStart, $("text").selectionEnd, "end");
+        this.keepDraft();
+      }
     });
     for (const place of [$("talk")]) {
       const isWanted = (event) => !$("compose").hidden && event.dataTransfer?.types.includes("Files");
@@ -707,6 +715,17 @@ const isGroup = (one, next) => one && next && one.from === next.from && Math.abs
 
 const nameOf = ({ name }) =>
   [...name.split(/[/\\]/).at(-1)].slice(0, 64).join("").replace(/[\p{Cc}\p{Cf}]/gu, "") || t("file");
+
+/**
+ * Whether a text that is pasted with files only names them, as file managers have it. A text that is copied with its picture, as
+ * by office programs, is a text.
+ */
+function isNames(text, files) {
+  // Some name them by their addresses.
+  const names = files.map(({ name }) => name.normalize()).flatMap((name) => [name, encodeURIComponent(name)]);
+  const lastPart = (path) => path.trim().split(/[/\\]/).at(-1).normalize();
+  return text.split(/[\r\n]+/).every((line) => !line || names.includes(lastPart(line)));
+}
 
 /** The icon of a kind of file. */
 function shapeOf({ type }) {
