@@ -1,7 +1,7 @@
 // The page: which view is shown, the list of chats, and the connection.
 import { Account } from "./{{account.js}}";
 import { Chat } from "./{{chat.js}}";
-import { summary } from "./{{contents.js}}";
+import { momentOf, summary } from "./{{contents.js}}";
 import { prepareDialogs } from "./{{details.js}}";
 import {
   $, alarm, applyScheme, button, element, face, icon, named, onSubmit, placeIcons, say, showUnread, sure, t, translate, when,
@@ -463,7 +463,7 @@ function fill(list, keys) {
     name.toggleAttribute("data-verified", account.isVerified(key));
     opener.replaceChildren(
       face(account.name(key), key, isForum ? "forum" : ""), name,
-      element("span", { text: message ? when(message.time) : "", className: "when" }),
+      element("span", { text: message ? when(momentOf(message)) : "", className: "when" }),
       element("span", { className: "last", dir: "auto" }, ...lastWords(message, draft, isForum)));
     if (unread) opener.append(element("span", { className: "count" }, String(unread), element("span", { text: ` ${t("unread")}`, className: "only-heard" })));
     return item;
@@ -498,7 +498,7 @@ $("search-field").oninput = () => {
   $("hits").replaceChildren(...found.map((message) => {
     const text = summary(message), at = text.toLocaleLowerCase().indexOf(term);
     const opener = element("button", { type: "button" }, face(account.name(message.chat), message.chat, account.isForum(message.chat) ? "forum" : ""),
-      element("span", { className: "name" }, ...named(account, message.chat)), element("span", { text: when(message.time), className: "when" }),
+      element("span", { className: "name" }, ...named(account, message.chat)), element("span", { text: when(momentOf(message)), className: "when" }),
       element("span", { className: "last", dir: "auto", text: text.slice(Math.max(0, at - 20), at + 120) }));
     opener.onclick = () => {
       location.hash = `chat=${message.chat}`;

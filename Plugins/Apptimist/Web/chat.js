@@ -1,5 +1,5 @@
 // A chat: its messages, and what can be done with them.
-import { EDIT_TIME, FILE_MAX, fits, summary } from "./{{contents.js}}";
+import { EDIT_TIME, FILE_MAX, fits, momentOf, summary } from "./{{contents.js}}";
 import {
   $, bdi, button, copy, day, dayKey, dayTitle, element, face, icon, iconButton, linked, menuButton, named, nodes, openMenu, sends, sure, t, time,
 } from "./{{page.js}}";
@@ -704,9 +704,6 @@ export class Chat {
     if (this.key && document.visibilityState === "visible") this.account.readUp(this.key).catch(() => {});
   }
 }
-
-/** When a message counts as said: what comes late, or from a clock that is ahead, when it came. */
-const momentOf = ({ doubt, came, time }) => doubt ? came ?? time : time;
 
 /** Whether it is not too late to write an own message anew. */
 const isEditable = ({ time }) => time > Date.now() / 1000 - EDIT_TIME;

@@ -79,6 +79,9 @@ function isEmoji(text) {
   return [...new Intl.Segmenter().segment(text)].length === 1;
 }
 
+/** When a message counts as said: what comes late, or from a clock that is ahead, when it came. */
+export const momentOf = ({ doubt, came, time }) => doubt ? came ?? time : time;
+
 /** What a list of chats says of a message. */
 export const summary = ({ text, file, invitation }) =>
   text || file?.name || (invitation ? t("Invitation to {name}", { name: invitation.name }) : "");

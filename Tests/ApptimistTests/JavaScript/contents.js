@@ -69,5 +69,11 @@ async function compare(contents, vectors) {
   const [one, other] = [contents.contentOf({ text: "x" }), contents.contentOf({ text: "x" })];
   result.count++;
   if (one === other || !/^\{"id":"[0-9a-f]{16}","text":"x"\}$/.test(one)) result.different.push(one);
+  // A clock that is ahead, or one that is late, says nothing of when it came.
+  for (const [message, moment] of [[{ time: 5, came: 7 }, 5], [{ time: 50, came: 7, doubt: "ahead" }, 7], [{ time: 5, came: 7, doubt: "late" }, 7],
+    [{ time: 5, doubt: "late" }, 5]]) {
+    result.count++;
+    if (contents.momentOf(message) !== moment) result.different.push(`moment ${JSON.stringify(message)}`);
+  }
   return result;
 }
