@@ -407,10 +407,12 @@ function draw() {
   say(isSaid ? "" : t("No connection. Messages are sent when it is back."));
   $("try-now").hidden = isSaid;
   const last = (key) => account.chats.get(key)?.at(-1)?.order ?? Infinity;
-  const keys = [...new Set([...account.forums.joined(), ...account.chats.keys()])].sort((a, b) => last(b) - last(a) || 0);
-  const friends = keys.filter((key) => account.isAllowed(key));
+  // Where only something was begun: it is found again there.
+  const begun = [...account.drafts].filter(([key, { text }]) => text && !account.chats.has(key) && !account.isBlocked(key)).map(([key]) => key);
+  const keys = [...new Set([...account.forums.joined(), ...account.chats.keys(), ...begun])].sort((a, b) => last(b) - last(a) || 0);
+  const friends = keys.filter((key) => account.isAllowed(key) || begun.includes(key));
   fill($("people"), friends);
-  drawRequests(keys.filter((key) => !account.isAllowed(key) && !account.isBlocked(key)));
+  drawRequests(keys.filter((key) => !friends.includes(key) && !account.isBlocked(key)));
   $("no-chats").hidden = friends.length > 0 || !$("hits").hidden;
   $("search").hidden = !account.messages.size;
   showUnread(account.unreadOfAll(), "Apptimist");
