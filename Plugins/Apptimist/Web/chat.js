@@ -399,7 +399,7 @@ export class Chat {
         const sealed = await seal(file, account.pieceMax);
         const message = await account.send(key, "", { file: sealed, order: places[i].order });
         navigator.storage?.persist?.();
-        if (pictures.includes(file.type)) this.remember(message.id, URL.createObjectURL(file));
+        if (pictures.includes(message.file.type)) this.remember(message.id, URL.createObjectURL(file));
         this.show();
         if (this.key === key) this.toEnd();
       } catch (error) {

@@ -79,7 +79,9 @@ async function thumbnail(picture) {
 /** A picture without metadata, as it is otherwise; smaller only where it would be larger than `max`. */
 async function prepared(file, max) {
   if (!drawn.includes(file.type)) return { content: file };
-  const picture = await createImageBitmap(file).catch(() => { throw new Error(t("This is no picture that the browser can read.")); });
+  const picture = await createImageBitmap(file).catch(() => null);
+  // No picture that a browser can read: a file as any other.
+  if (!picture) return { content: new Blob([file], { type: "application/octet-stream" }) };
   const data = new Uint8Array(await file.arrayBuffer());
   const bare = { "image/png": barePNG, "image/jpeg": bareJPEG }[file.type]?.(data);
   let content = bare && new Blob([bare], { type: file.type });
@@ -96,7 +98,10 @@ export async function seal(file, pieceMax, max = FILE_MAX) {
   if (content.size > max) {
     throw new Error(t("A file has at most {size}.", { size: max >= 1 << 20 ? `${max >> 20} MiB` : `${Math.floor(max / 1024)} KiB` }));
   }
-  const plain = new Uint8Array(await content.arrayBuffer()), key = nacl.randomBytes(32), parts = [];
+  const plain = new Uint8Array(await content.arrayBuffer().catch(() => {
+    throw new Error(t("“{name}” can’t be read: it is a folder, or not there any more.", { name: file.name }));
+  }));
+  const key = nacl.randomBytes(32), parts = [];
   // Each piece has its own nonce: two boxes under one key and nonce would tell what they have in common.
   for (let at = 0; at < plain.length || !parts.length; at += pieceMax) {
     const data = nacl.secretbox(plain.subarray(at, at + pieceMax), counterNonce(parts.length), key);

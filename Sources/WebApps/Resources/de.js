@@ -114,7 +114,7 @@ export default {
   "All messages from here are deleted, and new ones are not shown.": "Alle Nachrichten von hier werden gelöscht, und neue werden nicht gezeigt.",
   "All messages of this chat are deleted, on all your devices. What the other has stays there.": "Alle Nachrichten dieses Chats werden auf allen deinen Geräten gelöscht. Was die anderen haben, bleibt dort.",
   "Delete chat": "Chat löschen",
-  "This is no picture that the browser can read.": "Das ist kein Bild, das der Browser lesen kann.",
+  "“{name}” can’t be read: it is a folder, or not there any more.": "„{name}“ kann nicht gelesen werden: Es ist ein Ordner oder nicht mehr da.",
   "A file has at most {size}.": "Eine Datei hat höchstens {size}.",
   "Members and the service can read what is written here.": "Mitglieder und der Dienst können lesen, was hier steht.",
   "Only members can read what is written here.": "Nur Mitglieder können lesen, was hier steht.",

@@ -113,7 +113,7 @@ export default {
   "All messages from here are deleted, and new ones are not shown.": "Se borran todos los mensajes de aquí, y los nuevos no se muestran.",
   "All messages of this chat are deleted, on all your devices. What the other has stays there.": "Se borran todos los mensajes de este chat en todos tus dispositivos. Lo que tiene el otro se queda allí.",
   "Delete chat": "Borrar el chat",
-  "This is no picture that the browser can read.": "No es una imagen que el navegador pueda leer.",
+  "“{name}” can’t be read: it is a folder, or not there any more.": "«{name}» no se puede leer: es una carpeta o ya no está.",
   "A file has at most {size}.": "Un archivo tiene como máximo {size}.",
   "Members and the service can read what is written here.": "Los miembros y el servicio pueden leer lo que se escribe aquí.",
   "Only members can read what is written here.": "Solo los miembros pueden leer lo que se escribe aquí.",
