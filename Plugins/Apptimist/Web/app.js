@@ -151,7 +151,9 @@ async function offerWallets() {
 /** How to get on without a wallet: the page opened in a wallet's own browser. */
 async function showNoWallet() {
   $("no-wallet").hidden = false;
-  const address = location.href.replace(/#.*/, ""), bare = address.replace(/^https?:\/\//, "");
+  // With the chat that a link names, as it was to be opened.
+  const chat = /#chat=[0-9a-f]{64}$/.exec(location.href)?.[0] ?? "";
+  const address = location.href.replace(/#.*/, "") + chat, bare = address.replace(/^https?:\/\//, "");
   $("page-address").value = address;
   $("deep-links").replaceChildren(...[
     ["MetaMask", `https://metamask.app.link/dapp/${bare}`],
