@@ -65,11 +65,15 @@ async function begin(options) {
   if (!await hold(options)) return;
   let store;
   try { store = await Store.open(place); } catch {
-    $("make").hidden = $("paste-link").hidden = true;
+    $("make").hidden = $("returning").hidden = true;
     view("welcome");
     return alarm(t("This browser doesn’t let the page store anything, as in a private window. Without that, there is no account here."));
   }
   store.onbroken = (isGone) => {
+    if (isGone && !account?.self?.isMade) {
+      // There is nothing yet that would be lost.
+      return alarm(t("This browser has cleared the data of this page. Load the page anew to go on."), button(t("Load anew"), () => location.reload()));
+    }
     const words = isGone ? t("This browser no longer stores anything for this page: its data was cleared. What you write is not kept or sent. Export your account now.")
       : t("This browser has no space left for this page. Nothing new is kept or sent until there is. Free some space on this device; the page then goes on by itself.");
     const again = isGone ? [] : [button(t("Try again"), () => store.probe())];
@@ -216,11 +220,14 @@ async function take(content) {
     throw new Error(t("This account belongs to another service."));
   }
   // An account that was begun here ends: it may still be asked for, at a wallet or at the service.
-  if (account.self) await account.unmake();
-  await account.take(content);
+  if (account.self) await kept(account.unmake());
+  await kept(account.take(content));
   navigator.storage?.persist?.();
   await enter();
 }
+
+/** What is to be stored; throws words for people. */
+const kept = (work) => work.catch((error) => { throw new Error(t("This browser can’t store the account."), { cause: error }); });
 
 async function serviceKeys() {
   const found = await fetch(`${base}/service.json`, { cache: "no-store" }).then((response) => response.json())
@@ -256,16 +263,16 @@ onSubmit($("make"), async ({ name, token }) => {
   if (service.identity === "siwe" && !signer) {
     throw new Error(offered.length ? t("Choose one of the wallets below.") : t("No wallet is here. See below how to get on."));
   }
-  if (account.self) await account.unmake();
+  if (account.self) await kept(account.unmake());
   const pin = await serviceKeys();
   // Another account was taken meanwhile.
   if (account.self) return;
   if (service.identity === "oidc") {
     const { newState, request } = await import("./{{oidc.js}}"), state = newState();
-    await account.make(chosen, undefined, pin, state);
+    await kept(account.make(chosen, undefined, pin, state));
     return location.assign(request(service, account.self, state, `${base}/app/`));
   }
-  await account.make(chosen, token.value.trim(), pin);
+  await kept(account.make(chosen, token.value.trim(), pin));
   if (service.identity === "siwe" && !await signedByWallet(signer)) return;
   await made();
 });
@@ -329,7 +336,7 @@ async function made() {
     account.prepare(socketURL);
     await account.start();
   } catch ({ code }) {
-    await account.unmake();
+    await kept(account.unmake());
     const byIdentity = {
       invite: t("The invitation is not valid."),
       siwe: t("The service did not accept the wallet’s signature. Try again, with the account that you have chosen in the wallet. A wallet that is a contract must be on a network that this service asks."),

@@ -2,6 +2,9 @@
 
 export default {
   "This browser doesn’t let the page store anything, as in a private window. Without that, there is no account here.": "Dieser Browser lässt die Seite nichts speichern, etwa in einem privaten Fenster. Ohne das gibt es hier kein Konto.",
+  "This browser has cleared the data of this page. Load the page anew to go on.": "Dieser Browser hat die Daten dieser Seite gelöscht. Lade die Seite neu, um weiterzumachen.",
+  "Load anew": "Neu laden",
+  "This browser can’t store the account.": "Dieser Browser kann das Konto nicht speichern.",
   "This browser no longer stores anything for this page: its data was cleared. What you write is not kept or sent. Export your account now.": "Dieser Browser speichert für diese Seite nichts mehr: Die Daten wurden gelöscht. Was du schreibst, wird weder behalten noch gesendet. Exportiere dein Konto jetzt.",
   "This browser has no space left for this page. Nothing new is kept or sent until there is. Free some space on this device; the page then goes on by itself.": "Dieser Browser hat keinen Platz mehr für diese Seite. Bis es wieder Platz gibt, wird nichts Neues behalten oder gesendet. Gib auf diesem Gerät Speicher frei; dann geht es von selbst weiter.",
   "Export": "Exportieren",

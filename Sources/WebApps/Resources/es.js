@@ -2,6 +2,9 @@
 
 export default {
   "This browser doesn’t let the page store anything, as in a private window. Without that, there is no account here.": "Este navegador no deja que la página guarde nada, como en una ventana privada. Sin eso no hay cuenta aquí.",
+  "This browser has cleared the data of this page. Load the page anew to go on.": "El navegador ha borrado los datos de esta página. Vuelve a cargarla para continuar.",
+  "Load anew": "Volver a cargar",
+  "This browser can’t store the account.": "Este navegador no puede guardar la cuenta.",
   "This browser no longer stores anything for this page: its data was cleared. What you write is not kept or sent. Export your account now.": "Este navegador ya no guarda nada para esta página: se borraron sus datos. Lo que escribas no se guarda ni se envía. Exporta tu cuenta ahora.",
   "This browser has no space left for this page. Nothing new is kept or sent until there is. Free some space on this device; the page then goes on by itself.": "A este navegador no le queda espacio para esta página. Hasta que lo haya, no se guarda ni se envía nada nuevo. Libera espacio en este dispositivo; después la página sigue sola.",
   "Export": "Exportar",
