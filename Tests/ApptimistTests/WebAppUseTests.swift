@@ -241,4 +241,75 @@ extension WebAppBrowserTests {
     try keys.push("#sure-yes")
     try anna.wait("\(root).view === 'welcome'")
   }
+
+  /// What is begun to somebody new is in the list, and is gone with its chat.
+  @Test func whatIsBegunIsListedUntilItsChatIsDeleted() throws {
+    let site = try Self.site()
+    let anna = try WebAppPerson("anna", at: site)
+    let bert = try WebAppPerson("bert", at: site)
+    let field = "document.querySelector('#text').value"
+    try anna.find("bert")
+    try anna.begin("half a letter")
+    try anna.run("location.hash = ''")
+    try anna.open(bert, in: "Chats")
+    #expect(try anna.browser.evaluate(field) == "half a letter")
+    try anna.press("Details")
+    try anna.press("Delete chat")
+    try anna.agree()
+    try anna.wait("document.querySelector('#people li') === null")
+    try anna.find("bert")
+    #expect(try anna.browser.evaluate(field) == "")
+  }
+
+  /// Keys, pastes and drops as input methods, file managers and other windows send them.
+  @Test func whatComesFromOutsideMeansWhatItSays() throws {
+    let site = try Self.site()
+    let anna = try WebAppPerson("anna", at: site)
+    let bert = try WebAppPerson("bert", at: site)
+    try anna.befriend(bert, saying: "hello")
+    try anna.waitUntilSent()
+    try anna.menu(0, "Reply", isAsked: false)
+    // Escape of a composition takes back what is being composed, and nothing else.
+    for (code, isReplying) in [(229, true), (27, false)] {
+      try anna.run(
+        """
+        document.querySelector("#text").dispatchEvent(
+          new KeyboardEvent("keydown", { key: "Escape", keyCode: \(code), bubbles: true }));
+        """)
+      #expect(try anna.isShown("#chip") == isReplying)
+    }
+    // A field takes texts, and nothing but it; files go to the chat.
+    for (place, isTaken) in [("#text", true), ("#messages", false)] {
+      let isLeft = try anna.browser.evaluate(
+        """
+        (() => {
+          const transfer = new DataTransfer();
+          transfer.setData("text/plain", "words");
+          return document.querySelector("\(place)").dispatchEvent(
+            new DragEvent("dragover", { dataTransfer: transfer, bubbles: true, cancelable: true }));
+        })()
+        """)
+      #expect(isLeft == String(isTaken), "\(place)")
+    }
+    // A file manager copies a file with its name; the focus is in the messages.
+    try anna.run(
+      """
+      const transfer = new DataTransfer();
+      transfer.items.add(new File(["a note"], "note.txt"));
+      transfer.setData("text/plain", "note.txt");
+      document.querySelector("#messages").dispatchEvent(
+        new ClipboardEvent("paste", { clipboardData: transfer, bubbles: true, cancelable: true }));
+      """)
+    try bert.wait("document.querySelector('#messages').textContent.includes('note.txt')")
+    // A text with its picture is a text.
+    try anna.run(
+      """
+      const transfer = new DataTransfer();
+      transfer.items.add(new File(["a picture"], "image.png", { type: "image/png" }));
+      transfer.setData("text/plain", "a cell");
+      document.querySelector("#messages").dispatchEvent(
+        new ClipboardEvent("paste", { clipboardData: transfer, bubbles: true, cancelable: true }));
+      """)
+    #expect(try anna.browser.evaluate("document.querySelector('#text').value") == "a cell")
+  }
 }
