@@ -20,7 +20,9 @@ extension WebAppBrowserTests {
         """)
     let browser = try Browser()
     let (root, page) = ("document.documentElement.dataset", "\(site.address)/siren/app/")
-    try browser.open(page)
+    // By somebody's link.
+    let friend = String(repeating: "ab", count: 32)
+    try browser.open("\(page)#chat=\(friend)")
     for (name, state, isGood) in [
       ("nonce", nil, false), ("audience", nil, false), ("ES256", "0123", false),
       ("ES256", nil, true),
@@ -52,6 +54,7 @@ extension WebAppBrowserTests {
         #expect(try browser.evaluate("\(root).user").count == 64)
         // The token isn't left in the address.
         #expect(try browser.evaluate("location.href.includes('id_token')") == "false")
+        #expect(try browser.evaluate("\(root).chat") == friend)
       } else {
         let error = "document.querySelector('#make .error').textContent.startsWith('The identity')"
         try blockUntil { try browser.evaluate(error) == "true" }

@@ -78,7 +78,7 @@ export class Account {
   }
 
   /** Takes the identity provider's token. */
-  signedIn({ token, proof, uid }) { return this.keepSelf({ token, proof, uid, state: undefined }); }
+  signedIn({ token, proof, uid }) { return this.keepSelf({ token, proof, uid, state: undefined, aim: undefined }); }
 
   /** Forgets an account that the service didn't take. */
   async unmake() {

@@ -152,12 +152,13 @@ async function offerWallets() {
   wallets(offer, () => showNoWallet());
 }
 
+/** The chat that a link names, to be opened when there is an account. */
+const aim = () => /#chat=[0-9a-f]{64}$/.exec(location.href)?.[0] ?? "";
+
 /** How to get on without a wallet: the page opened in a wallet's own browser. */
 async function showNoWallet() {
   $("no-wallet").hidden = false;
-  // With the chat that a link names, as it was to be opened.
-  const chat = /#chat=[0-9a-f]{64}$/.exec(location.href)?.[0] ?? "";
-  const address = location.href.replace(/#.*/, "") + chat, bare = address.replace(/^https?:\/\//, "");
+  const address = location.href.replace(/#.*/, "") + aim(), bare = address.replace(/^https?:\/\//, "");
   $("page-address").value = address;
   $("deep-links").replaceChildren(...[
     ["MetaMask", `https://metamask.app.link/dapp/${bare}`],
@@ -242,6 +243,7 @@ const socketURL = base.replace(/^http/, "ws");
 /** Takes the answer of the identity provider, and makes the account. */
 async function comeBack() {
   const { readAnswer } = await import("./{{oidc.js}}"), { claim } = await settings();
+  if (account.self.aim) history.replaceState(null, "", account.self.aim);
   const answer = readAnswer(signedIn ?? "", account.self.state, claim);
   try {
     if (!answer) throw new Error(t("The identity provider has not said who you are."));
@@ -270,6 +272,7 @@ onSubmit($("make"), async ({ name, token }) => {
   if (service.identity === "oidc") {
     const { newState, request } = await import("./{{oidc.js}}"), state = newState();
     await kept(account.make(chosen, undefined, pin, state));
+    await kept(account.keepSelf({ aim: aim() }));
     return location.assign(request(service, account.self, state, `${base}/app/`));
   }
   await kept(account.make(chosen, token.value.trim(), pin));
