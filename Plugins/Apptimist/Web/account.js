@@ -338,10 +338,14 @@ export class Account {
 
   /** Deletes all that was written in a chat, and what was begun. */
   async deleteChat(key) {
-    // First at the page, which keeps what is in its field when the chat is left.
+    this.dropDraft(key);
+    await this.remove(this.chats.get(key) ?? []);
+  }
+
+  /** Forgets what was begun in a chat: first at the page, which keeps what is in its field when the chat is left. */
+  dropDraft(key) {
     this.cleared?.(key);
     this.keepDraft(key);
-    await this.remove(this.chats.get(key) ?? []);
   }
 
   unblock(key) { return this.change("people", key, { state: "allowed" }); }
@@ -412,6 +416,8 @@ export class Account {
 
   async adopt(merged) {
     this.people = merged;
+    // Another device may have blocked somebody, or left a forum.
+    for (const key of [...this.drafts.keys()]) if (this.isBlocked(key)) this.dropDraft(key);
     this.device.forums = this.forums.known();
     const { authentication } = this.device.state;
     // What another device has seen first, or has accepted, counts here too.

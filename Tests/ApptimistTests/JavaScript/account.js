@@ -3,7 +3,8 @@ async function compare(app) {
   const result = { count: 0, different: [] };
   const stored = new Map();
   const account = Object.assign(new app.Account(), {
-    people: { people: {} }, known: new Map(), jobs: new Map(), changed() {}, sync() {}, forums: { known: () => [] },
+    people: { people: {} }, known: new Map(), jobs: new Map(), drafts: new Map(), unkept: new Set(), changed() {}, sync() {},
+    forums: { known: () => [] },
     store: { async write(records) { for (const [kind, id, value] of records) stored.set(`${kind} ${id}`, structuredClone(value)); } },
   });
   // Something is changed while what the service has is being kept.
@@ -16,6 +17,12 @@ async function compare(app) {
       if (people[key]?.state !== state) result.different.push(key);
     }
   }
+  // What was begun to somebody whom another device has blocked is gone.
+  for (const key of ["cleo", "dora"]) account.keepDraft(key, { text: "half a letter" });
+  account.device.keep = async () => {};
+  await account.adopt({ people: { cleo: { state: "blocked", time: 1 }, dora: { state: "allowed", time: 1 } } });
+  result.count++;
+  if ([...account.drafts.keys()].join() !== "dora") result.different.push(`drafts ${[...account.drafts.keys()]}`);
   account.device.keep = async () => { account.known.set("anna", { name: "Anna, later" }); };
   account.known.set("anna", { name: "Anna", changed: "another key" });
   await account.accept("anna");
