@@ -25,8 +25,7 @@ archive.onbroken = (isGone) => alarm(isGone
 archive.onmended = () => {
   alarm("");
   archive.set("drafts", drafts()).catch(() => {});
-  stream?.hurry();
-  deliver();
+  hurry();
 };
 const nobody = { Friends: [], Incoming: [], Outgoing: [], Blocked: [] };
 let msgr, stream, me, partner = "";
@@ -126,7 +125,10 @@ async function start() {
         waiting: t("No connection. Messages are sent when it is back."),
       };
       say(sentences[state] ?? "");
-      if (isConnected) { refresh(); deliver(); }
+      if (isConnected) {
+        refresh();
+        deliverNow();
+      }
       if (state === "ended") leave(t("You were signed out."));
     },
   });
@@ -365,12 +367,25 @@ const keepText = () => { if (partner && !$("compose").hidden) keepDraft(partner,
 $("text").addEventListener("input", keepText);
 addEventListener("pagehide", keepText);
 
-let isDelivering = false;
+let isDelivering = false, isHurried = false, delivering;
+
+/** Tries at once to connect and to send, as when the network is back. */
+function hurry() {
+  stream?.hurry();
+  deliverNow();
+}
+
+/** Sends at once what waits. What is under way and was given up is sent again without a pause. */
+function deliverNow() {
+  isHurried = isDelivering;
+  deliver();
+}
 
 /** Sends what waits, in order, and tries again by itself with the same ClientId. */
 async function deliver() {
   if (isDelivering) return;
   isDelivering = true;
+  clearTimeout(delivering);
   try {
     const next = () => [...waiting.values()].find(({ failure }) => !failure);
     for (let message = next(); message; message = next()) {
@@ -381,7 +396,10 @@ async function deliver() {
       } catch (error) {
         if (asked !== msgr) return;
         if (error.isTemporary ?? false) {
-          setTimeout(deliver, (error.retryAfter ?? 5) * 1000);
+          const isAtOnce = isHurried && error.status === 0;
+          isHurried = false;
+          if (isAtOnce) continue;
+          delivering = setTimeout(deliver, (error.retryAfter ?? 5) * 1000);
           break;
         }
         message.failure = words(error, t("There is no such user."));
@@ -745,7 +763,7 @@ const app = {
 prepareSettings(app);
 prepareTopics(app);
 $("topic-open").addEventListener("click", () => showTopic(app, topicOf(partner)));
-$("try-now").addEventListener("click", () => stream?.hurry());
+$("try-now").addEventListener("click", hurry);
 
 // MARK: The browser's own events
 
@@ -754,11 +772,14 @@ addEventListener("hashchange", () => {
   // Only a fresh list tells whether it is a topic of the account, or a request was answered.
   if (isStrange(partner) || lists.Outgoing.includes(partner)) refresh();
 });
-addEventListener("pageshow", ({ persisted }) => { if (persisted) stream?.hurry(); });
-addEventListener("online", () => { stream?.hurry(); endSessions(); });
+addEventListener("pageshow", ({ persisted }) => { if (persisted) hurry(); });
+addEventListener("online", () => {
+  hurry();
+  endSessions();
+});
 document.addEventListener("visibilitychange", () => {
   if (document.hidden) return;
-  stream?.hurry();
+  hurry();
   readUp();
   if (lists.Outgoing.length + lists.Incoming.length) refresh();
 });

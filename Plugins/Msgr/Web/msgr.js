@@ -27,6 +27,17 @@ export const newDevice = () => `stream:${newIdentifier()}`;
 
 /** What the stream waits for a sign of life, in milliseconds. */
 const PULSE = 20_000, PATIENCE = 15_000;
+/** How long a request waits for its response, in milliseconds: some networks swallow it without a word. */
+const LONGEST_REQUEST = 30_000, LONGEST_EXPORT = 600_000;
+/** From when on a request, or a stream that is being opened, may be stuck on a network that is gone. */
+const STUCK = 2_000;
+/** What may be asked again at any time, as it does nothing a second time. */
+const repeatable = ["message", "friends", "topics", "contacts", "inbox"];
+
+/** The JSON of a text; undefined for what isn't JSON, as a response that was cut. */
+function parsed(text) {
+  try { return JSON.parse(text); } catch { return undefined; }
+}
 
 /** An account on a server, as one device uses it. */
 export class Msgr {
@@ -34,6 +45,8 @@ export class Msgr {
   constructor(base, token) {
     this.base = new URL(base, globalThis.location?.href).href;
     this.token = token;
+    // The requests that have no response yet.
+    this.requests = new Set();
   }
 
   /** Makes an account (`register`) or logs in (`login`), and returns it. */
@@ -46,26 +59,41 @@ export class Msgr {
     return msgr;
   }
 
-  /** Makes a request, and returns the JSON of the response. */
-  async post(path, fields = {}) {
+  /** Makes a request, and returns the JSON of the response; after `longest` milliseconds without it there is none. */
+  async post(path, fields = {}, longest = path === "export" ? LONGEST_EXPORT : LONGEST_REQUEST) {
     const headers = { "Content-Type": "application/json" };
     if (this.token) headers.Authorization = `Bearer ${this.token}`;
-    let response;
+    const request = { path, began: Date.now(), stopper: new AbortController() };
+    const { signal } = request.stopper;
+    const timer = setTimeout(() => request.stopper.abort(), longest);
+    this.requests.add(request);
+    let response, text;
     try {
       response = await fetch(this.base + path, {
-        method: "POST", headers, body: JSON.stringify(fields), cache: "no-store",
+        method: "POST", headers, body: JSON.stringify(fields), cache: "no-store", signal,
       });
+      // A response that breaks off is none.
+      text = await response.text();
     } catch {
       throw new MsgrError(0, "the server can't be reached");
+    } finally {
+      clearTimeout(timer);
+      this.requests.delete(request);
     }
-    const body = await response.json().catch(() => undefined);
-    if (response.ok) {
-      // Cut, as when the network goes or the page does: nobody knows what it would have said.
-      if (body === undefined) throw new MsgrError(0, "the server's response was cut");
-      return body;
-    }
+    const body = parsed(text);
+    if (response.ok && body) return body;
+    // Cut, as when the network goes or the page does, or a page that a hotel's network shows instead: nobody knows what the
+    // server would have said.
+    if (response.ok) throw new MsgrError(0, "the server can't be reached");
     const wait = Number(response.headers.get("Retry-After")) || undefined;
     throw new MsgrError(response.status, body?.error ?? response.statusText, body?.field, wait, body?.code);
+  }
+
+  /** Gives up requests without a response that began before a time and may be made again, as when the network is back. */
+  giveUpStuck(before = Date.now() - STUCK) {
+    for (const { path, began, stopper } of this.requests) {
+      if (repeatable.includes(path) && began < before) stopper.abort();
+    }
   }
 
   /** What ends the session (`TokenDigest` at `logout`), and can do nothing else. */
@@ -79,7 +107,7 @@ export class Msgr {
 
   /** Sends a message; with the same `clientId` it may be tried again for a day, and is sent once. */
   send(to, text, clientId = newIdentifier()) {
-    return this.post("message", { UserTo: to, Message: text, ClientId: clientId });
+    return this.post("message", { UserTo: to, Message: text, ClientId: clientId }, PATIENCE);
   }
 
   /**
@@ -90,28 +118,50 @@ export class Msgr {
    * token has.
    */
   stream({ since, onMessage, onState = () => {} }) {
-    let socket, timer, pulse, tries = 0, unkept = 0, isClosed = false, hasOpened = false, taking = Promise.resolve();
+    let socket, timer, pulse, opening, tries = 0, unkept = 0, isClosed = false, hasOpened = false, isPolling = false, taking = Promise.resolve();
+    // Each try to open has a number: what an earlier one has asked decides nothing any more. And when it began.
+    let attempt = 0, began = 0;
     // A connection that died without a word is noticed by a request that gets no answer.
     const beat = () => {
       clearTimeout(pulse);
       pulse = setTimeout(async () => {
-        if (!await this.answers(PATIENCE) && !isClosed) drop();
-        else beat();
+        const current = attempt, isAlive = await this.answers(PATIENCE);
+        if (isClosed || current !== attempt) return;
+        if (isAlive) beat(); else drop();
       }, PULSE);
     };
-    const drop = () => {
-      const { onclose } = socket;
+    // Closes without hearing of it.
+    const abandon = () => {
       socket.onopen = socket.onmessage = socket.onclose = null;
+      clearTimeout(opening);
+      clearTimeout(pulse);
       socket.close();
-      onclose?.({ code: 1006 });
+    };
+    const drop = () => {
+      abandon();
+      retry(false);
     };
     const open = () => {
+      clearTimeout(timer);
+      // There is one at a time.
+      if (socket) abandon();
+      attempt += 1;
+      began = Date.now();
       const url = new URL("stream", this.base);
       url.protocol = url.protocol.replace("http", "ws");
       url.searchParams.set("since", since() ?? "0".repeat(16));
       socket = new WebSocket(url, ["msgr.1", `bearer.${this.token}`]);
-      const opening = setTimeout(() => drop(), PATIENCE);
-      socket.onopen = () => { clearTimeout(opening); tries = 0; hasOpened = true; onState("open"); beat(); };
+      opening = setTimeout(() => drop(), PATIENCE);
+      socket.onopen = () => {
+        clearTimeout(opening);
+        tries = 0;
+        hasOpened = true;
+        isPolling = false;
+        // A way to the server that was begun later has come through.
+        this.giveUpStuck(began);
+        onState("open");
+        beat();
+      };
       const current = socket;
       let isOver = false;
       socket.onmessage = (event) => {
@@ -127,45 +177,66 @@ export class Msgr {
           if (current === socket) drop();
         });
       };
-      socket.onclose = (event) => { clearTimeout(opening); clearTimeout(pulse); retry(event.code === 1008); };
+      socket.onclose = (event) => {
+        if (current !== socket) return;
+        clearTimeout(opening);
+        clearTimeout(pulse);
+        retry(event.code === 1008);
+      };
     };
     // What stands between may take requests and no WebSocket: then the inbox is asked again and again.
     const poll = async () => {
+      const current = attempt;
+      isPolling = true;
       try {
-        const found = await this.post("inbox", { Since: since() ?? "0".repeat(16) });
+        const found = await this.post("inbox", { Since: since() ?? "0".repeat(16) }, PATIENCE);
+        if (isClosed || current !== attempt) return;
         onState("polling");
         for (const message of found) await onMessage(message);
       } catch (error) {
+        if (isClosed || current !== attempt) return;
         if (error.status === 403) return onState("ended");
         onState("waiting");
       }
-      if (isClosed) return;
+      if (isClosed || current !== attempt) return;
+      clearTimeout(timer);
       timer = setTimeout(tries++ % 10 === 9 ? open : poll, 5_000);
     };
     const retry = async (mayBeEnded) => {
       if (isClosed) return;
+      const current = attempt, lost = Date.now();
+      // The question may take its time. Where no stream ever came through, its answer tells whether there is a connection.
+      if (hasOpened) onState("waiting");
       // A refused handshake has no status that a page could see.
       if (mayBeEnded || tries >= 1) {
-        const refusal = await this.post("contacts").then(() => null, (error) => error);
+        const refusal = await this.post("contacts", {}, PATIENCE).then(() => null, (error) => error);
+        if (isClosed || current !== attempt) return;
         if (refusal?.status === 403) return onState("ended");
         if (!refusal && !hasOpened && tries >= 2) return poll();
       }
-      if (isClosed) return;
       onState("waiting");
       const wait = Math.min(30_000, 500 * 2 ** tries++) * (0.5 + Math.random() / 2);
-      timer = setTimeout(open, unkept ? Math.min(30_000, 2_500 * 2 ** unkept) : wait);
+      // The question has taken a part of the time.
+      clearTimeout(timer);
+      timer = setTimeout(open, unkept ? Math.min(30_000, 2_500 * 2 ** unkept) : Math.max(0, wait - (Date.now() - lost)));
     };
     open();
     return {
-      close() { isClosed = true; clearTimeout(timer); clearTimeout(pulse); socket.close(); },
+      close() { isClosed = true; clearTimeout(timer); abandon(); },
       /** Tries at once, as when the network is back, and asks an open connection whether it lives. */
       hurry: async () => {
         if (isClosed) return;
-        if (socket.readyState > WebSocket.OPEN) {
+        this.giveUpStuck();
+        const current = attempt, isStuck = Date.now() - began > STUCK;
+        if (socket.readyState > WebSocket.OPEN && isPolling) {
+          attempt += 1;
           clearTimeout(timer);
+          poll();
+        } else if (socket.readyState > WebSocket.OPEN || (socket.readyState < WebSocket.OPEN && isStuck)) {
+          // One that is still being opened was begun on a network that may be gone.
           tries = 0;
           open();
-        } else if (socket.readyState === WebSocket.OPEN && !await this.answers(5_000) && !isClosed) drop();
+        } else if (socket.readyState === WebSocket.OPEN && !await this.answers(5_000) && !isClosed && current === attempt) drop();
       },
     };
   }
@@ -177,7 +248,7 @@ export class Msgr {
 
   /** Has messages pushed to a service worker's registration while no page is open. */
   async subscribe(registration) {
-    const { Key } = await (await fetch(this.base + "push-key")).json();
+    const { Key } = await (await fetch(this.base + "push-key", { signal: AbortSignal.timeout(LONGEST_REQUEST) })).json();
     const key = Uint8Array.from(
       atob(Key.replaceAll("-", "+").replaceAll("_", "/")), (c) => c.charCodeAt(0));
     // One of another key, as before a restored backup, has to go first.
