@@ -41,12 +41,16 @@ const topicOf = (name) => name.startsWith("#") && (topics.some(({ Topic }) => To
 const hasTopic = (name) => [...messages.values()].some(({ Topic }) => Topic && `#${Topic}` === name);
 const drafts = () => archive.values.drafts ?? {};
 const GROUP = 300_000;
-/** From so many requests on they are folded. */
+/** From so many requests, and chats of strangers, on they are folded. */
 const FOLDED = 9;
 /** How often it is asked whether a request was answered while its conversation is open: nothing says so by itself. */
 const ANSWERS = 10_000;
+/** How long the lists aren't asked for again where strangers write. */
+const PAUSE = 2_000;
 // What is shown of the open conversation: whether its end is, what is new below, and the first unread one.
 let isAtEnd = true, below = 0, firstUnread, isUnfolded;
+/** Who has written and is nobody whom the account knows. */
+let strangers = [];
 /** What the text that is being written answers. */
 let answered = "";
 
@@ -168,7 +172,7 @@ async function forget(reason) {
   waiting.clear();
   lists = nobody;
   partner = location.hash = "";
-  for (const id of ["me", "sessions", "blocked", "news", "hits"]) $(id).replaceChildren();
+  for (const id of ["me", "sessions", "blocked", "news", "hits", "strangers"]) $(id).replaceChildren();
   $("search-field").value = "";
   $("people").hidden = false;
   $("hits").hidden = true;
@@ -220,6 +224,16 @@ async function refresh() {
   }
 }
 
+/** Asks for the lists, and not again and again while much comes. */
+let refreshing, refreshed = 0;
+function refreshSoon() {
+  refreshing ??= setTimeout(() => {
+    refreshing = undefined;
+    refreshed = Date.now();
+    refresh();
+  }, Math.max(0, refreshed + PAUSE - Date.now()));
+}
+
 // MARK: Messages
 
 async function take(message) {
@@ -227,9 +241,13 @@ async function take(message) {
   if (message.Deleted) return withdraw(message.Deleted);
   if (message.Cleared) return;
   if (!message.Id || message.error) return;
+  // Who writes for the first time may have become a friend on another device.
+  const name = partnerOf(message), isFriend = lists.Friends.includes(name);
+  const isNew = !isFriend && ![...messages.values()].some((one) => partnerOf(one) === name) && strangersAmong([name]).length > 0;
   await keep(message, true);
   // Who writes may have answered a request.
   if (message.AddRequest || lists.Outgoing.includes(message.UserFrom)) refresh();
+  else if (isNew) refreshSoon();
   if (partnerOf(message) === partner) {
     if (message.UserFrom !== me && !isAtEnd) below += 1;
     if (message.UserFrom !== me) $("news").textContent = t("{name}: {text}", { name: message.UserFrom, text: message.Message });
@@ -273,7 +291,7 @@ tabs.onmessage = ({ data }) => {
     return forget(data.erased);
   }
   if (data.discarded) {
-    messages.delete(data.discarded);
+    for (const id of data.discarded) messages.delete(id);
     return show();
   }
   if (data.read) return hearRead(data.read);
@@ -450,47 +468,67 @@ function show() {
   const names = new Set([...said, ...unsent, ...lists.Friends, ...lists.Outgoing, ...topics.map(({ Topic }) => `#${Topic}`)]);
   if (last.has(partner)) names.add(partner);
   for (const name of lists.Blocked) if (name !== partner) names.delete(name);
-  showUnread([...names].reduce((sum, name) => sum + (counts.get(name) ?? 0), 0), "Msgr");
-  const sorted = [...names].sort((a, b) =>
-    (last.get(b)?.Id ?? "").localeCompare(last.get(a)?.Id ?? "") || a.localeCompare(b));
-  const focused = document.activeElement?.closest("#people li")?.dataset.name;
-  $("people").replaceChildren(...sorted.map((name) => {
-    const newest = last.get(name);
-    const topic = topicOf(name), draft = name === partner ? "" : drafts()[name];
-    const picture = topic ? face(topic, name, "forum") : face(name);
-    const button = element("button", {}, picture, element("span", { className: "name" }, bdi(name)),
-      element("span", { className: "when", text: newest ? when(newest.Time) : "" }));
-    const state = draft ? t("Draft: {text}", { text: draft.slice(0, 100) }) : lastWords(name, newest);
-    const isMuted = topics.some(({ Topic, Push }) => Topic === topic && !Push);
-    const marks = [...isMuted ? [icon("mute"), " "] : [], ...newest?.failure ? [icon("warning"), " "] : []];
-    button.append(element("span", { className: "last", dir: "auto" }, ...marks, state));
-    if (counts.get(name)) {
-      button.append(element("span", { className: "count", text: counts.get(name) },
-        element("span", { className: "only-heard", text: ` ${t("unread")}` })));
-    }
-    button.setAttribute("aria-current", String(name === partner));
-    button.addEventListener("click", () => { location.hash = encodeURIComponent(name); });
-    return element("li", { data: { name } }, button);
-  }));
-  // Who goes through the list by keyboard stays where they are.
-  if (focused !== undefined) [...$("people").children].find(({ dataset }) => dataset.name === focused)?.firstChild.focus();
-  const isEmpty = sorted.length + lists.Incoming.length === 0;
+  strangers = strangersAmong(said).filter((name) => names.has(name));
+  const known = [...names].filter((name) => !strangers.includes(name));
+  showUnread(known.reduce((sum, name) => sum + (counts.get(name) ?? 0), 0), "Msgr");
+  list($("people"), known, last, counts);
+  const isEmpty = names.size + lists.Incoming.length === 0;
   if ($("nobody").hidden === isEmpty) $("adding").open = isEmpty;
   $("nobody").hidden = !isEmpty;
   $("search").hidden = !messages.size;
-  showRequests();
+  showRequests(last, counts);
   showTalk();
 }
 
-/** Who asks to be a friend stands below the conversations, folded where there are many. */
-function showRequests() {
-  const count = lists.Incoming.length, isOpen = isUnfolded ?? count < FOLDED, toggle = $("requests-toggle");
+/** Who of these is neither a friend, a topic nor oneself, was never written to, and is no publisher of somebody known. */
+function strangersAmong(names) {
+  const known = new Set([me, ...lists.Friends, ...lists.Outgoing]);
+  for (const message of [...messages.values(), ...waiting.values()]) {
+    if (message.UserFrom === me) known.add(partnerOf(message));
+  }
+  // A publisher's name begins with its owner's.
+  return [...new Set(names)].filter((name) => !known.has(name) && !known.has(name.split("/")[0]) && !topicOf(name));
+}
+
+/** Lists conversations, the newest first: `last` has the newest message of each, `counts` what is unread. */
+function list(place, names, last, counts) {
+  const sorted = [...names].sort((a, b) =>
+    (last.get(b)?.Id ?? "").localeCompare(last.get(a)?.Id ?? "") || a.localeCompare(b));
+  const focused = place.contains(document.activeElement) ? document.activeElement.closest("li")?.dataset.name : undefined;
+  place.replaceChildren(...sorted.map((name) => row(name, last.get(name), counts.get(name))));
+  // Who goes through the list by keyboard stays where they are.
+  if (focused !== undefined) [...place.children].find(({ dataset }) => dataset.name === focused)?.firstChild.focus();
+}
+
+/** A conversation in a list. */
+function row(name, newest, count) {
+  const topic = topicOf(name), draft = name === partner ? "" : drafts()[name];
+  const picture = topic ? face(topic, name, "forum") : face(name);
+  const button = element("button", {}, picture, element("span", { className: "name" }, bdi(name)),
+    element("span", { className: "when", text: newest ? when(newest.Time) : "" }));
+  const state = draft ? t("Draft: {text}", { text: draft.slice(0, 100) }) : lastWords(name, newest);
+  const isMuted = topics.some(({ Topic, Push }) => Topic === topic && !Push);
+  const marks = [...isMuted ? [icon("mute"), " "] : [], ...newest?.failure ? [icon("warning"), " "] : []];
+  button.append(element("span", { className: "last", dir: "auto" }, ...marks, state));
+  if (count) {
+    button.append(element("span", { className: "count", text: count },
+      element("span", { className: "only-heard", text: ` ${t("unread")}` })));
+  }
+  button.setAttribute("aria-current", String(name === partner));
+  button.addEventListener("click", () => { location.hash = encodeURIComponent(name); });
+  return element("li", { data: { name } }, button);
+}
+
+/** Who asks to be a friend, and strangers who simply write, stand below the conversations, folded where there are many. */
+function showRequests(last, counts) {
+  const count = new Set([...lists.Incoming, ...strangers]).size, isOpen = isUnfolded ?? count < FOLDED, toggle = $("requests-toggle");
   $("asking").hidden = !count;
   toggle.replaceChildren(icon("chevron"), t("Requests {count}", { count }));
   toggle.ariaExpanded = String(isOpen);
-  $("requests").hidden = $("requests-delete").hidden = !isOpen;
+  $("requests").hidden = $("strangers").hidden = $("requests-delete").hidden = !isOpen;
   $("requests").replaceChildren(...!isOpen ? [] : lists.Incoming.map((name) => element(
     "li", {}, element("span", {}, ...nodes("{name} wants to add you", { name: [bdi(name)] })), answers(name))));
+  list($("strangers"), isOpen ? strangers : [], last, counts);
 }
 
 /** The buttons that answer a request. */
@@ -501,11 +539,12 @@ function answers(name) {
 
 $("requests-toggle").addEventListener("click", () => {
   isUnfolded = $("requests-toggle").ariaExpanded !== "true";
-  showRequests();
+  show();
 });
 
 $("requests-delete").addEventListener("click", async () => {
-  if (!await sure(t("All requests are declined."), t("Delete all"))) return;
+  if (!await sure(t("All requests are declined, and what strangers have written is deleted in this browser."), t("Delete all"))) return;
+  await discardAll(strangers).catch(() => {});
   for (const name of lists.Incoming) await msgr.post("unfriend", { User: name }).catch((error) => say(words(error)));
   await refresh();
 });
@@ -685,12 +724,22 @@ function reply(text = "") {
   if (answered) $("text").focus();
 }
 
-/** Deletes a message that is kept here. */
-async function discard(id) {
-  await archive.remove("messages", id);
-  tabs.postMessage({ discarded: id });
-  messages.delete(id);
+/** Deletes messages that are kept here. */
+async function discard(...ids) {
+  await archive.transact((all) => {
+    for (const id of ids) all.messages.delete(id);
+  });
+  tabs.postMessage({ discarded: ids });
+  for (const id of ids) messages.delete(id);
   show();
+}
+
+/** Deletes conversations. */
+async function discardAll(names) {
+  const gone = [...messages.values()].filter((message) => names.includes(partnerOf(message)));
+  if (names.includes(partner)) location.hash = "";
+  for (const name of names) await keepDraft(name, "");
+  await discard(...gone.map(({ Id }) => Id));
 }
 
 function open(name) {
