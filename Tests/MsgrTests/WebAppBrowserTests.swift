@@ -269,9 +269,10 @@ internal import Platform
     let marks = "a" + String(repeating: "\u{301}", count: 1800)
     for text in [Self.hostile, marks] { try evil.say(text) }
     try anna.sees(["\(evil.name) wants to add you", Self.hostile, marks])
-    // More than fits is kept by its writer, with the reason.
+    // More than fits stays in the field, with the reason.
     try evil.say("a" + String(repeating: "\u{301}", count: 4000))
-    try evil.wait(for: "not sent: The message is too long.", in: "#messages")
+    try evil.wait(for: "The message is too long.", in: "#trouble")
+    #expect(try evil.browser.evaluate("document.querySelector('#text').value.length") == "4001")
     let made = try evil.post("tokens", "{ Name: '<i>', To: ['anna'] }")
     let token = try #require(made.firstMatch(of: /tk_[a-z0-9]{29}/)?.0)
     try evil.run(

@@ -1,5 +1,5 @@
 // The page: the account, its people and conversations.
-import { Msgr, MsgrError, newDevice, newIdentifier } from "./{{msgr.js}}";
+import { isTooLong, Msgr, MsgrError, newDevice, newIdentifier } from "./{{msgr.js}}";
 import { Archive } from "./{{archive.js}}";
 import {
   $, applyScheme, bdi, day, dayTitle, element, face, icon, iconButton, menuButton, onSubmit, openMenu, nodes, placeHints, placeIcons, say, sends, showUnread, sure, t, time, translate, when, withNewPassword, words,
@@ -343,6 +343,8 @@ onSubmit($("compose"), async () => {
   if (!written.trim() || !name) return;
   // As letters do it: messages have no other place for what they answer.
   const text = answered ? `> ${answered}\n${written}` : written, answer = answered;
+  trouble("");
+  if (isTooLong(me, text)) return trouble(t("The message is too long."));
   const message = {
     ClientId: newIdentifier(), UserFrom: me, UserTo: name, Message: text,
     Time: new Date().toISOString(), Order: ++lastOrder,
@@ -381,6 +383,9 @@ function hearDraft({ name, text }) {
   if (partner === name && $("text").value === before) $("text").value = text;
   show();
 }
+/** Says above the field why something isn't sent, until something else is written. */
+const trouble = (text) => { $("trouble").textContent = text; };
+$("text").addEventListener("input", () => trouble(""));
 const keepText = () => { if (partner && !$("compose").hidden) keepDraft(partner, $("text").value).catch(() => {}); };
 $("text").addEventListener("input", keepText);
 addEventListener("pagehide", keepText);
@@ -748,6 +753,7 @@ function open(name) {
   partner = name;
   if (isOther) {
     $("text").value = drafts()[name] ?? "";
+    trouble("");
     reply();
     const isUnread = ({ Id, UserFrom }) => Id && UserFrom !== me && Id > readPosition(name);
     firstUnread = name ? conversation(name).find(isUnread)?.Id : undefined;

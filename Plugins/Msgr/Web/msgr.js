@@ -39,6 +39,18 @@ function parsed(text) {
   try { return JSON.parse(text); } catch { return undefined; }
 }
 
+/** The longest push, in bytes. */
+const LONGEST_PUSH = 4096;
+
+/** Whether a message is longer than the server takes: it has to fit into a push, with its sender's name twice. */
+export function isTooLong(sender, text) {
+  const push = {
+    aps: { alert: { title: sender, body: "…" }, sound: "default", badge: 1_234_567 },
+    UserFrom: sender, Message: text, Id: "0123456789abcdef", AddRequest: true,
+  };
+  return new TextEncoder().encode(JSON.stringify(push)).length > LONGEST_PUSH;
+}
+
 /** An account on a server, as one device uses it. */
 export class Msgr {
   /** `base` is the URL of the service with a slash at its end, such as `https://awd.example.org/msgr/`. */
