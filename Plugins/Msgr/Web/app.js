@@ -448,6 +448,22 @@ $("text").addEventListener("keydown", (event) => {
   $("compose").requestSubmit();
 });
 
+// A file that is dropped would replace the page. A text can be dragged into the field.
+for (const kind of ["dragover", "drop"]) {
+  addEventListener(kind, (event) => {
+    if (!event.dataTransfer?.types.includes("Files")) return;
+    event.preventDefault();
+    if (kind === "drop") trouble(t("Msgr sends no files, only text."));
+  });
+}
+$("text").addEventListener("paste", (event) => {
+  // A text that is copied with its picture, as by office programs, is a text.
+  const { files, types } = event.clipboardData;
+  if (!files.length || types.includes("text/plain")) return;
+  event.preventDefault();
+  trouble(t("Msgr sends no files, only text."));
+});
+
 // MARK: Showing
 
 /** Shows what comes, and seldom while much comes at once. */
