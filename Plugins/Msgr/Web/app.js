@@ -19,16 +19,27 @@ const archive = await Archive.open().catch((error) => {
   alarm(t("This browser doesn’t let the page store anything, as in a private window. Without that, nobody can sign in here."));
   throw error;
 });
-archive.onbroken = (isGone) => alarm(isGone
-  ? t("This browser no longer stores anything for this page: its data was cleared. What you write is not kept or sent. Load the page again, and sign in.")
-  : t("This browser has no space left for this page. Nothing new is kept or sent until there is. Free some space on this device; the page then goes on by itself."));
+archive.onbroken = (isGone) => {
+  alarm(isGone
+    ? t("This browser no longer stores anything for this page: its data was cleared. What you write is not kept or sent. Load the page again, and sign in.")
+    : t("This browser has no space left for this page. Nothing new is kept or sent until there is. Free some space on this device; the page then goes on by itself."));
+  // What comes can't be kept any more, so that it would come again and again.
+  if (isGone) {
+    stream?.close();
+    document.documentElement.dataset.connection = "closed";
+  }
+  showState();
+};
 archive.onmended = () => {
   alarm("");
+  showState();
   archive.set("drafts", drafts()).catch(() => {});
   hurry();
 };
 const nobody = { Friends: [], Incoming: [], Outgoing: [], Blocked: [] };
 let msgr, stream, me, partner = "";
+// What the stream says of itself.
+let connection;
 let lists = nobody;
 const messages = new Map();
 const waiting = new Map();
@@ -121,14 +132,10 @@ async function start() {
     since: () => archive.values.last,
     onMessage: take,
     onState(state) {
+      connection = state;
       const isConnected = state === "open" || state === "polling";
       document.documentElement.dataset.connection = isConnected ? "open" : "closed";
-      $("try-now").hidden = state !== "waiting";
-      const sentences = {
-        polling: t("No stream comes through from the server. New messages are fetched every five seconds."),
-        waiting: t("No connection. Messages are sent when it is back."),
-      };
-      say(sentences[state] ?? "");
+      showState();
       if (isConnected) {
         refresh();
         deliverNow();
@@ -142,6 +149,16 @@ async function start() {
   if (archive.values.notify) registration?.then((worker) => msgr.subscribe(worker)).catch(() => {});
 }
 
+/** Says how the connection is. Where nothing can be stored that is said instead: without that nothing is sent. */
+function showState() {
+  const sentences = {
+    polling: t("No stream comes through from the server. New messages are fetched every five seconds."),
+    waiting: t("No connection. Messages are sent when it is back."),
+  };
+  say(archive.isBroken ? "" : sentences[connection] ?? "");
+  $("try-now").hidden = archive.isBroken || connection !== "waiting";
+}
+
 /** The name behind the address. */
 function wanted() {
   try { return decodeURIComponent(location.hash.slice(1)); } catch { return ""; }
@@ -149,6 +166,7 @@ function wanted() {
 
 async function leave(reason) {
   stream?.close();
+  connection = undefined;
   await archive.set("token", undefined);
   $("settings").close();
   say(reason);
@@ -406,7 +424,8 @@ function deliverNow() {
 
 /** Sends what waits, in order, and tries again by itself with the same ClientId. */
 async function deliver() {
-  if (isDelivering) return;
+  // What is sent has to be recorded.
+  if (isDelivering || archive.isBroken) return;
   isDelivering = true;
   clearTimeout(delivering);
   try {
