@@ -34,6 +34,7 @@ archive.onmended = () => {
   alarm("");
   showState();
   archive.set("drafts", drafts()).catch(() => {});
+  archive.set("draftAnswers", draftAnswers()).catch(() => {});
   hurry();
 };
 const nobody = { Friends: [], Incoming: [], Outgoing: [], Blocked: [] };
@@ -51,6 +52,8 @@ let topics = [];
 const topicOf = (name) => name.startsWith("#") && (topics.some(({ Topic }) => Topic === name.slice(1)) || hasTopic(name)) ? name.slice(1) : undefined;
 const hasTopic = (name) => [...messages.values()].some(({ Topic }) => Topic && `#${Topic}` === name);
 const drafts = () => archive.values.drafts ?? {};
+/** What the drafts answer. */
+const draftAnswers = () => archive.values.draftAnswers ?? {};
 const GROUP = 300_000;
 /** From so many requests, and chats of strangers, on they are folded. */
 const FOLDED = 9;
@@ -195,6 +198,7 @@ async function forget(reason) {
   $("people").hidden = false;
   $("hits").hidden = true;
   for (const form of document.forms) form.reset();
+  showAnswer("");
   show();
   await leave(reason);
 }
@@ -368,18 +372,18 @@ onSubmit($("compose"), async () => {
     Time: new Date().toISOString(), Order: ++lastOrder,
   };
   $("text").value = "";
-  reply();
+  showAnswer("");
   try {
     await archive.put("waiting", message);
   } catch (error) {
     // What can't be stored stays where it was written.
     if (partner === name && !$("text").value) {
       $("text").value = written;
-      reply(answer);
+      showAnswer(answer);
     }
     throw error;
   }
-  if (partner === name) keepDraft(name, $("text").value).catch(() => {});
+  if (partner === name) keepText();
   waiting.set(message.ClientId, message);
   isAtEnd = true;
   show();
@@ -387,24 +391,34 @@ onSubmit($("compose"), async () => {
   navigator.storage?.persist?.();
 });
 
-async function keepDraft(name, text) {
-  const { [name]: before = "", ...others } = drafts();
-  if (before === text) return;
-  tabs.postMessage({ draft: { name, text } });
-  await archive.set("drafts", text ? { ...others, [name]: text } : others);
+/** The texts by conversation, with another one for a conversation, or none. */
+function withText(texts, name, text) {
+  const { [name]: before, ...others } = texts;
+  return text ? { ...others, [name]: text } : others;
+}
+
+async function keepDraft(name, text, answer = "") {
+  const isSame = (drafts()[name] ?? "") === text;
+  if (isSame && (draftAnswers()[name] ?? "") === answer) return;
+  tabs.postMessage({ draft: { name, text, answer } });
+  await Promise.all([
+    archive.set("drafts", withText(drafts(), name, text)), archive.set("draftAnswers", withText(draftAnswers(), name, answer)),
+  ]);
 }
 
 /** Another page has the draft of a conversation: it isn't written over by what stands here. */
-function hearDraft({ name, text }) {
-  const { [name]: before = "", ...others } = drafts();
-  archive.values.drafts = text ? { ...others, [name]: text } : others;
+function hearDraft({ name, text, answer = "" }) {
+  const before = drafts()[name] ?? "", answerBefore = draftAnswers()[name] ?? "";
+  archive.values.drafts = withText(drafts(), name, text);
+  archive.values.draftAnswers = withText(draftAnswers(), name, answer);
   if (partner === name && $("text").value === before) $("text").value = text;
+  if (partner === name && answered === answerBefore) showAnswer(answer);
   show();
 }
 /** Says above the field why something isn't sent, until something else is written. */
 const trouble = (text) => { $("trouble").textContent = text; };
 $("text").addEventListener("input", () => trouble(""));
-const keepText = () => { if (partner && !$("compose").hidden) keepDraft(partner, $("text").value).catch(() => {}); };
+const keepText = () => { if (partner && !$("compose").hidden) keepDraft(partner, $("text").value, answered).catch(() => {}); };
 $("text").addEventListener("input", keepText);
 addEventListener("pagehide", keepText);
 
@@ -465,6 +479,12 @@ $("text").addEventListener("keydown", (event) => {
   if (!sends(event)) return;
   event.preventDefault();
   $("compose").requestSubmit();
+});
+$("compose").addEventListener("keydown", (event) => {
+  // Escape also ends a composition.
+  if (event.key !== "Escape" || !answered || event.isComposing || event.keyCode === 229) return;
+  event.preventDefault();
+  reply();
 });
 
 // A file that is dropped would replace the page. A text can be dragged into the field.
@@ -757,11 +777,17 @@ function choices(message) {
 /** Answers a message with what is written next, or nothing. */
 function reply(text = "") {
   const first = text.split("\n").find((one) => one.trim() && !one.startsWith("> ")) ?? "";
-  answered = [...first].slice(0, 200).join("");
+  showAnswer([...first].slice(0, 200).join(""));
+  keepText();
+  $("text").focus();
+}
+
+/** Shows what the text that is being written answers. */
+function showAnswer(quote) {
+  answered = quote;
   $("chip").hidden = !answered;
   $("chip").replaceChildren(...answered ? [icon("reply"), element("span", { text: answered, dir: "auto" }),
     iconButton("close", t("Cancel"), () => reply())] : []);
-  if (answered) $("text").focus();
 }
 
 /** Deletes messages that are kept here. */
@@ -789,7 +815,7 @@ function open(name) {
   if (isOther) {
     $("text").value = drafts()[name] ?? "";
     trouble("");
-    reply();
+    showAnswer(draftAnswers()[name] ?? "");
     const isUnread = ({ Id, UserFrom }) => Id && UserFrom !== me && Id > readPosition(name);
     firstUnread = name ? conversation(name).find(isUnread)?.Id : undefined;
   }
