@@ -18,8 +18,27 @@ function readEmojis(changed) {
 }
 
 const unsafe = /^(javascript|data|file|vbscript|blob|about|content|intent):/i;
-/** Whether a link may be followed. */
-export const isSafeLink = (link) => typeof link === "string" && /^[a-z][a-z0-9+.-]{1,31}:/i.test(link) && !unsafe.test(link);
+/** Whether a link may be followed: it runs nothing here, and leads where it seems to. */
+export function isSafeLink(link) {
+  if (typeof link !== "string" || !/^[a-z][a-z0-9+.-]{1,31}:/i.test(link) || unsafe.test(link)) return false;
+  if (!URL.canParse(link) || /[\p{Bidi_Control}\p{Default_Ignorable_Code_Point}]/u.test(link)) return false;
+  const { username, password } = new URL(link);
+  if (username || password) return false;
+  if (!/^https?:/i.test(link)) return true;
+  // What deceives by its beginning is no link in a text.
+  const beginning = /^https?:\/\/[^/?#]*/i.exec(link)?.[0] ?? "";
+  const [found, ...rest] = linked(`${beginning}/`);
+  return Boolean(found?.href) && !rest.length;
+}
+
+/** Whether the text of a link names another place than the one where it leads, as `https://bank.example` could. */
+function namesAnotherPlace(label, address) {
+  const name = /^\s*(?:(https?):\/\/|www\.)|^\s*(?:[\p{L}\p{N}-]+\.)+\p{L}{2,}(?=[\s/?#:]|$)/iu.exec(label);
+  if (!name) return label.includes("://");
+  const written = name[1] ? label.trim() : `https://${label.trim()}`;
+  const hosts = [written, address].map((one) => URL.canParse(one) ? new URL(one).host.replace(/^www\./, "") : "");
+  return hosts[0] !== hosts[1] || /[@\\]/.test(written.split(/[/?#]/)[2] ?? "");
+}
 
 const anchor = (href, ...children) => {
   const made = element("a", { href, rel: "noopener noreferrer", target: "_blank" });
@@ -27,17 +46,19 @@ const anchor = (href, ...children) => {
   return made;
 };
 
-/** A line of Markdown: code, links, bold, italic; pictures and HTML stay text. */
+/** A line of Markdown: addresses, code, links, bold, italic; pictures and HTML stay text. */
 function inline(text) {
-  const parts = [], form = /`([^`]+)`|(!?)\[([^\]]*)\]\(([^()\s]+(?:\([^()\s]*\))?)\)|\*\*([^*]+)\*\*|__([^_]+)__|\*([^*\s][^*]*)\*|(?<![\p{L}\p{N}])_([^_\s][^_]*)_(?![\p{L}\p{N}])|~~([^~]+)~~/gu;
+  const parts = [], form = /https?:\/\/[^\s<>"“”«»]+|`([^`]+)`|(!?)\[([^\]]*)\]\(([^()\s]+(?:\([^()\s]*\))?)\)|\*\*([^*]+)\*\*|__([^_]+)__|\*([^*\s][^*]*)\*|(?<![\p{L}\p{N}])_([^_\s][^_]*)_(?![\p{L}\p{N}])|~~([^~]+)~~/gu;
   let end = 0;
   for (const found of text.matchAll(form)) {
     const [whole, code, isPicture, label, address, bold, bold2, italic, italic2, struck] = found;
     parts.push(...linked(text.slice(end, found.index)));
     end = found.index + whole.length;
-    if (code) parts.push(element("code", { text: code }));
+    // What looks like Markdown within an address belongs to it.
+    if (/^https?:/i.test(whole)) parts.push(...linked(whole));
+    else if (code) parts.push(element("code", { text: code }));
     else if (address && !isSafeLink(address)) parts.push(whole);
-    else if (address) parts.push(anchor(address, isPicture ? label || address : label));
+    else if (address) parts.push(anchor(address, !label || namesAnotherPlace(label, address) ? address : label));
     else if (bold ?? bold2) parts.push(element("strong", {}, ...inline(bold ?? bold2)));
     else if (italic ?? italic2) parts.push(element("em", {}, ...inline(italic ?? italic2)));
     else parts.push(element("s", {}, ...inline(struck)));
@@ -93,13 +114,13 @@ function attachment({ Name, Size, Expires, Url }) {
   const about = [Size ? size(Size) : "", isGone ? t("is not kept any more") : until];
   const made = element("div", { className: "file" }, icon("file"), element("span", { className: "about" }, bdi(Name ?? "file"),
     element("small", { text: about.filter(Boolean).join(" · ") })));
-  if (!isGone && /^https?:\/\//i.test(Url ?? "")) made.append(anchor(Url, t("Open")));
+  if (!isGone && /^https?:\/\//i.test(Url ?? "") && isSafeLink(Url)) made.append(anchor(Url, t("Open")));
   return made;
 }
 
 /** What a message asks to be done; requests to others only after a question. */
 function action({ action: kind, label, url, method = "POST", headers, body, value }, say) {
-  if (kind === "view" && isSafeLink(url)) return anchor(url, label);
+  if (kind === "view" && isSafeLink(url)) return anchor(url, namesAnotherPlace(label ?? "", url) ? url : label);
   if (kind === "copy") return button(label, () => navigator.clipboard?.writeText(value ?? ""));
   if (kind !== "http" || !/^https?:\/\//i.test(url ?? "")) return null;
   return button(label, async () => {

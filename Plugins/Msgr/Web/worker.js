@@ -47,11 +47,18 @@ self.addEventListener("push", (event) => {
   }));
 });
 
+/** Whether a link has user info, as if it led elsewhere. */
+function isDeceptive(link) {
+  if (!URL.canParse(link)) return true;
+  const { username, password } = new URL(link);
+  return Boolean(username || password);
+}
+
 self.addEventListener("notificationclick", (event) => {
   event.notification.close();
   const { from, link } = event.notification.data ?? {};
   event.waitUntil((async () => {
-    if (link) return self.clients.openWindow(link);
+    if (link && !isDeceptive(link)) return self.clients.openWindow(link);
     const [page] = await self.clients.matchAll({ type: "window" });
     if (!page) return self.clients.openWindow(from ? `./#${encodeURIComponent(from)}` : "./");
     page.postMessage({ open: from });
