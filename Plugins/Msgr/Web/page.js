@@ -4,6 +4,12 @@ import { $, t } from "./{{view.js}}";
 
 export * from "./{{view.js}}";
 
+/** What was entered in a form. Keyboards of phones add a space behind a word: only passwords keep those at their ends. */
+function entered(form) {
+  const trimmed = ([name, value]) => [name, /password/i.test(name) ? value : value.trim()];
+  return Object.fromEntries([...new FormData(form)].map(trimmed));
+}
+
 /** Runs what a form asks for, and shows there why it was refused: the form or its button has words for that. */
 export function onSubmit(form, act) {
   form.addEventListener("submit", async (event) => {
@@ -15,7 +21,7 @@ export function onSubmit(form, act) {
     const busy = event.submitter ?? buttons[0];
     if (busy) busy.ariaBusy = "true";
     try {
-      await act(Object.fromEntries(new FormData(form)), event.submitter?.value);
+      await act(entered(form), event.submitter?.value);
     } catch (failure) {
       const { refused } = { ...form.dataset, ...event.submitter?.dataset };
       if (!(failure instanceof MsgrError)) console.error(failure);
