@@ -63,6 +63,11 @@ const ANSWERS = 10_000;
 const PAUSE = 2_000;
 // What is shown of the open conversation: whether its end is, what is new below, and the first unread one.
 let isAtEnd = true, below = 0, firstUnread, isUnfolded;
+/** How many messages of a conversation are shown at first, and how many more are when it is asked for. */
+const SHOWN = 500;
+let shownCount = SHOWN;
+/** The message that was searched for, until its conversation is shown. */
+let sought;
 /** Who has written and is nobody whom the account knows. */
 let strangers = [];
 /** What the text that is being written answers. */
@@ -623,7 +628,10 @@ $("search-field").addEventListener("input", () => {
     const opener = element("button", { type: "button" }, topicOf(name) ? face(topicOf(name), name, "forum") : face(name),
       element("span", { className: "name" }, bdi(name)), element("span", { className: "when", text: when(message.Time) }),
       element("span", { className: "last", dir: "auto", text: text.slice(Math.max(0, at - 20), at + 120) }));
-    opener.addEventListener("click", () => { location.hash = encodeURIComponent(name); });
+    opener.addEventListener("click", () => {
+      sought = message.Id;
+      if (name === partner) seek(); else location.hash = encodeURIComponent(name);
+    });
     return element("li", {}, opener);
   }));
   if (!found.length) $("hits").append(element("li", { className: "quiet", text: t("Nothing found.") }));
@@ -665,6 +673,7 @@ function showTalk() {
   const list = $("messages");
   if (list.dataset.name !== partner) {
     isAtEnd = true;
+    shownCount = SHOWN;
     shownItems.clear();
   }
   list.dataset.name = partner;
@@ -673,7 +682,7 @@ function showTalk() {
   const request = lists.Incoming.includes(partner) ? shown.findLast(({ AddRequest }) => AddRequest) : undefined;
   const isGroup = (one, next) => Boolean(one && next) && one.UserFrom === next.UserFrom
     && Math.abs(Date.parse(next.Time) - Date.parse(one.Time)) < GROUP;
-  const items = shown.slice(-500).flatMap((message, index, all) => {
+  const items = shown.slice(-shownCount).flatMap((message, index, all) => {
     const isFirst = index === 0 || day(all[index - 1].Time) !== day(message.Time);
     const made = item(message, message === request);
     made.classList.toggle("follows", !isFirst && isGroup(all[index - 1], message));
@@ -682,6 +691,7 @@ function showTalk() {
     if (message.Id && message.Id === firstUnread) before.push(line("mark", "mark", t("Unread messages")));
     return [...before, made];
   });
+  if (shown.length > shownCount) items.unshift(earlier());
   if (lists.Outgoing.includes(partner)) items.push(line("asked", "day", t("You asked {name} to be a friend.", { name: partner })));
   if (!items.length) items.push(element("li", { className: "day" }, element("p", { text: t("No messages yet.") })));
   const stays = isAtEnd;
@@ -701,6 +711,39 @@ const keyOf = ({ Id, ClientId }) => ClientId ?? Id;
 function line(key, className, text) {
   if (shownItems.get(key)?.textContent !== text) shownItems.set(key, element("li", { className, text }));
   return shownItems.get(key);
+}
+
+/** The button that shows more of a long conversation; what was in sight stays there. */
+function earlier() {
+  if (!shownItems.has("earlier")) {
+    const button = element("button", { type: "button", className: "second", text: t("Earlier messages") });
+    button.addEventListener("click", () => {
+      const list = $("messages"), first = list.querySelector("li[data-id]"), before = first?.getBoundingClientRect().top ?? 0;
+      shownCount += SHOWN;
+      isAtEnd = false;
+      show();
+      if (first) list.scrollTop += first.getBoundingClientRect().top - before;
+      $("messages").focus({ preventScroll: true });
+    });
+    shownItems.set("earlier", element("li", { className: "day" }, button));
+  }
+  return shownItems.get("earlier");
+}
+
+/** Leads to the message that was searched for. */
+function seek() {
+  const all = conversation(partner), index = all.findIndex(({ Id }) => Id === sought), found = all[index];
+  sought = undefined;
+  if (!found) return;
+  isAtEnd = false;
+  // Those that wait stand behind it too, and some before it are in sight.
+  shownCount = Math.max(shownCount, all.length + waiting.size - index + 50);
+  show();
+  const made = shownItems.get(keyOf(found));
+  made.tabIndex = -1;
+  made.focus({ preventScroll: true });
+  made.scrollIntoView({ block: "center" });
+  made.animate([{ boxShadow: "0 0 0 3px var(--accent)" }, { boxShadow: "0 0 0 3px transparent" }], 2_500);
 }
 
 /** The button that leads down, with the number of new messages there. */
@@ -737,7 +780,7 @@ function item(message, isAsking) {
   const mark = JSON.stringify([message.Id, message.failure, message.Tags && knownSigns(), isAsking]);
   if (known?.mark === mark) return known;
   const isOwn = message.UserFrom === me;
-  const made = element("li", { className: isOwn ? "own" : "" });
+  const made = element("li", { className: isOwn ? "own" : "", data: { id: key } });
   made.mark = mark;
   shownItems.set(key, made);
   made.append(element("span", { className: "only-heard", text: isOwn ? t("You:") : t("{name}:", { name: message.UserFrom }) }), ...parts(message, say, showSoon));
@@ -825,6 +868,7 @@ function open(name) {
   readUp();
   $("with").focus({ preventScroll: true });
   $("messages").scrollTop = $("messages").scrollHeight;
+  if (sought) seek();
 }
 
 // Whether it was asked already if what the address names is a topic that can be subscribed to.
