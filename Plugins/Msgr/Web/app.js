@@ -17,6 +17,8 @@ $("home-screen").hidden = !/iPhone|iPad/.test(navigator.userAgent) || (navigator
 const alarm = (text) => { $("alarm").textContent = text; };
 const archive = await Archive.open().catch((error) => {
   alarm(t("This browser doesn’t let the page store anything, as in a private window. Without that, nobody can sign in here."));
+  $("sign").hidden = true;
+  $("welcome").hidden = false;
   throw error;
 });
 archive.onbroken = (isGone) => {
@@ -89,6 +91,8 @@ function readPosition(name) {
 
 onSubmit($("sign"), async ({ Username, Password, DeviceName, Invitation }, act) => {
   const device = archive.values.device ?? newDevice();
+  // Where nothing can be stored no account is made, and no session.
+  await archive.set("device", device);
   const fields = { Username, Password, DeviceID: device };
   if (DeviceName) fields.DeviceName = DeviceName;
   if (Invitation && act === "register") fields.Invitation = Invitation;

@@ -26,7 +26,7 @@ export function onSubmit(form, act) {
       const { refused } = { ...form.dataset, ...event.submitter?.dataset };
       if (!(failure instanceof MsgrError)) console.error(failure);
       // Whatever goes wrong is said where it was asked for.
-      if (error) error.textContent = failure instanceof MsgrError ? words(failure, refused) : t("That did not work: {reason}", { reason: failure.message });
+      if (error) error.textContent = words(failure, refused);
     } finally {
       buttons.forEach((button) => { button.disabled = false; });
       if (busy) busy.ariaBusy = null;
@@ -59,7 +59,7 @@ export async function withNewPassword(password, ask) {
 }
 
 /** What became of a request; `refused` is what a form says of a refusal in the reader's language. */
-export const words = ({ status, message, retryAfter, code }, refused) => ({
+const wordsOfRefusal = ({ status, message, retryAfter, code }, refused) => ({
   0: t("The server can’t be reached."),
   403: refusal(message, code, refused),
   413: t("The message is too long."),
@@ -70,4 +70,12 @@ export const words = ({ status, message, retryAfter, code }, refused) => ({
 function refusal(message, code, own) {
   if (message === "Forbidden") return own ? t(own) : t("The server refuses this.");
   return own && code === "denied" ? t(own) : message;
+}
+
+/** Says what went wrong: the server refuses something, or the browser can't store it. */
+export function words(error, refused) {
+  if (error instanceof MsgrError) return wordsOfRefusal(error, refused);
+  // The browser's own words say nothing to people.
+  if (error instanceof DOMException) return t("This browser can’t store it.");
+  return t("That did not work: {reason}", { reason: error.message });
 }

@@ -294,6 +294,7 @@ export default {
   "Fetching {name}": "{name} wird geholt",
   "All requests are declined, and what strangers have written is deleted in this browser.": "Alle Anfragen werden abgelehnt, und was Unbekannte geschrieben haben, wird in diesem Browser gelöscht.",
   "Strangers": "Unbekannte",
+  "This browser can’t store it.": "Dieser Browser kann es nicht speichern.",
   "Msgr sends no files, only text.": "Msgr sendet keine Dateien, nur Text.",
   "You may not write there.": "Du darfst dort nicht schreiben.",
   "There is no such person any more.": "Diese Person gibt es nicht mehr.",

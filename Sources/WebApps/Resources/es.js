@@ -299,6 +299,7 @@ export default {
   "Fetching {name}": "Descargando {name}",
   "All requests are declined, and what strangers have written is deleted in this browser.": "Se rechazan todas las solicitudes, y lo que escribieron desconocidos se borra en este navegador.",
   "Strangers": "Desconocidos",
+  "This browser can’t store it.": "Este navegador no puede guardarlo.",
   "Msgr sends no files, only text.": "Msgr no envía archivos, solo texto.",
   "You may not write there.": "No puedes escribir ahí.",
   "There is no such person any more.": "Esta persona ya no existe.",
