@@ -306,7 +306,8 @@ let tests: [Target] = [
       "HTTP2StandIn", "HTTPClient", "HTTPProtocol", "HTTPServer", "Msgr", "MsgrResources",
       "Observability", "Platform", "Push", "Routing", "ServiceKit", "Storage", "TestSupport",
       "WebApps", "awd",
-    ]),
+    ],
+    exclude: ["JavaScript"]),
   .testTarget(
     name: "ObservabilityTests", dependencies: ["Observability", "Platform", "TestSupport"]),
   .testTarget(name: "PlatformTests", dependencies: ["Platform", "TestSupport"]),

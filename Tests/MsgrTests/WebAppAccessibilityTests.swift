@@ -44,7 +44,7 @@ struct WebAppAccessibilityTests {
     try anna.say("hello")
     try anna.wait(for: "sent", in: "#messages")
     try anna.say(String(repeating: "x", count: 5000))
-    try anna.wait(for: "not sent", in: "#messages")
+    try anna.wait(for: "too long", in: "#trouble")
     try check(anna.browser, "a conversation")
     _ = try anna.post("block", "{ User: \(bert.name.inJavaScript) }")
     try anna.browser.open("\(site.address)/msgr/?again")

@@ -217,6 +217,114 @@ internal import Platform
     try blockUntil { try bert.messages().suffix(all.count) == all[...] }
   }
 
+  /// A network can swallow a request without a word. What it carried is sent when the network is back, and once.
+  @Test func aMessageThatWasSwallowedIsSentAgain() throws {
+    let site = try WebAppSite()
+    let anna = try WebAppPerson("anna", at: site)
+    let bert = try WebAppPerson("bert", at: site)
+    try anna.befriend(bert)
+    try anna.open("bert")
+    try bert.open("anna")
+    try anna.run(
+      """
+      const { fetch } = window;
+      window.fetch = (url, options) => {
+        if (!String(url).endsWith('/message')) return fetch(url, options);
+        window.swallowed = (window.swallowed ?? 0) + 1;
+        return new Promise((resolve, reject) => {
+          options.signal.addEventListener('abort', () => reject(new TypeError()));
+        });
+      };
+      window.heal = () => { window.fetch = fetch; };
+      """)
+    try anna.say("hello")
+    try anna.wait("window.swallowed === 1")
+    // The page takes nothing for stuck that was begun just now.
+    let begun = "window.begun ??= Date.now(), Date.now() - window.begun > 2500"
+    try anna.wait("(\(begun))")
+    try anna.run("window.heal(); dispatchEvent(new Event('online'))")
+    try bert.sees(["anna wants to add you", "hello"])
+    try anna.wait("!document.querySelector('#messages').textContent.includes('waiting')")
+  }
+
+  @Test func strangersStandBelowTheFriends() throws {
+    let site = try WebAppSite("registrations_per_minute = 100\nregistrations_per_day = 1000")
+    let anna = try WebAppPerson("anna", at: site)
+    let bert = try WebAppPerson("bert", at: site)
+    try anna.befriend(bert)
+    try bert.open("anna")
+    try bert.say("hello")
+    try anna.wait(for: "hello", in: "#people")
+    let outcome = try anna.browser.evaluate(
+      """
+      (async () => {
+        const post = (path, fields, token) => fetch(`/msgr/${path}`, {
+          method: 'POST', body: JSON.stringify(fields),
+          headers: { 'Content-Type': 'application/json', ...token ? { Authorization: `Bearer ${token}` } : {} },
+        }).then((response) => response.json());
+        for (let i = 10; i < 20; i++) {
+          const { Token } = await post('register', {
+            Username: `stranger${i}`, Password: 'a password', DeviceID: `stream:stranger-${i}` });
+          await post('message', { UserTo: 'anna', Message: `claim ${i}`, ClientId: `claim-${i}` }, Token);
+        }
+        return 'done';
+      })()
+      """)
+    #expect(outcome == "done")
+    try anna.wait(for: "Requests 10", in: "#requests-toggle")
+    #expect(
+      try anna.browser.evaluate("document.querySelectorAll('#people li').length") == "1")
+    #expect(try anna.browser.evaluate("document.title") == "(1) Msgr")
+    #expect(try anna.browser.evaluate("document.querySelector('#strangers').hidden") == "true")
+    try anna.run("document.querySelector('#requests-toggle').click()")
+    try anna.wait("document.querySelectorAll('#strangers li').length === 10")
+    // Who is answered is no stranger any more.
+    try anna.open("stranger10")
+    try anna.say("who are you?")
+    try anna.wait(for: "stranger10", in: "#people")
+    try anna.wait(for: "Requests 9", in: "#requests-toggle")
+    try anna.run("document.querySelector('#requests-delete').click()")
+    try anna.wait("document.querySelector('#sure').open")
+    try anna.run("document.querySelector('#sure-yes').click()")
+    try anna.wait("document.querySelector('#asking').hidden")
+    let left = try anna.stored("messages")
+    #expect(left.contains("hello") && left.contains("claim 10") && !left.contains("claim 11"))
+  }
+
+  @Test func namesMayHaveBlanksAroundThem() throws {
+    let site = try WebAppSite()
+    let anna = try WebAppPerson("anna", at: site)
+    let desk = try WebAppPerson("anna ", at: site, isNew: false)
+    _ = try WebAppPerson("bert", at: site)
+    try desk.run(
+      """
+      document.querySelector('#add').elements.AddUser.value = ' bert ';
+      document.querySelector('#add').requestSubmit();
+      """)
+    try desk.wait(for: "asked to be a friend", in: "#people")
+    #expect(try anna.post("friends", "{}").contains("bert"))
+  }
+
+  @Test func theModulesDoAsTheyShould() throws {
+    let site = try WebAppSite()
+    let anna = try WebAppPerson("anna", at: site)
+    let tests = URL(filePath: #filePath).deletingLastPathComponent()
+    for name in ["rich", "msgr"] {
+      let script = try String(
+        contentsOf: tests.appending(path: "JavaScript/\(name).js"), encoding: .utf8)
+      let different = try anna.browser.run(
+        """
+        \(script)
+        return fetch('/msgr/worker.js').then((response) => response.text()).then(async (text) => {
+          const file = /\(name)\\.[0-9a-f]{16}\\.js/.exec(text)[0];
+          const { count, different } = await compare(await import('/msgr/' + file));
+          return count > 20 ? different.join() : 'nothing was compared';
+        });
+        """)
+      #expect(different as? String == "")
+    }
+  }
+
   @Test func whoSignsOutOfflineLeavesNothing() throws {
     let site = try WebAppSite()
     let anna = try WebAppPerson("anna", at: site)
