@@ -40,7 +40,8 @@ export class Archive {
       });
       try { act(Object.fromEntries(names.map((name) => [name, transaction.objectStore(name)]))); } catch (error) {
         done.catch(() => {});
-        transaction.abort();
+        // It may have ended by itself, which says nothing of why.
+        try { transaction.abort(); } catch { /* The first error counts. */ }
         throw error;
       }
       // Not left to the browser: the page may end before it would do so by itself.
