@@ -237,14 +237,17 @@ async function endSessions() {
   }
 }
 
+/** How long the lists are waited for, in milliseconds. */
+const ANSWER_TIME = 10_000;
+
 async function refresh() {
   const asked = msgr;
   try {
-    const found = await asked?.post("friends");
+    const found = await asked?.post("friends", {}, ANSWER_TIME);
     if (!found || asked !== msgr) return;
     lists = found;
     // A server without topics has no such request.
-    const answer = await asked.post("topics").catch(() => undefined);
+    const answer = await asked.post("topics", {}, ANSWER_TIME).catch(() => undefined);
     const isKnown = Array.isArray(answer);
     topics = (isKnown ? answer : []).filter(({ Subscribed }) => Subscribed);
     await archive.set("lists", lists);
@@ -252,6 +255,8 @@ async function refresh() {
     if (isKnown) offerTopic();
   } catch (error) {
     if (!error.isTemporary) throw error;
+    // Though there is a connection, as on one of the browser's that is dead.
+    if (error.status === 0 && asked === msgr && connection === "open") refreshSoon();
   }
 }
 
@@ -431,7 +436,11 @@ const keepText = () => { if (partner && !$("compose").hidden) keepDraft(partner,
 $("text").addEventListener("input", keepText);
 addEventListener("pagehide", keepText);
 
-let isDelivering = false, isHurried = false, delivering;
+// How long a message waits for its answer, at the first try and at later ones, and how far quick failures are apart, in
+// milliseconds.
+// Browsers keep connections to a server, of which some may be dead: the first try is a short one.
+const ANSWER_TIMES = [3_000, 6_000, 12_000, 20_000], APART = 5_000;
+let isDelivering = false, isHurried = false, delivering, failures = 0;
 
 /** Tries at once to connect and to send, as when the network is back. */
 function hurry() {
@@ -442,6 +451,7 @@ function hurry() {
 /** Sends at once what waits. What is under way and was given up is sent again without a pause. */
 function deliverNow() {
   isHurried = isDelivering;
+  failures = 0;
   deliver();
 }
 
@@ -454,17 +464,21 @@ async function deliver() {
   try {
     const next = () => [...waiting.values()].find(({ failure }) => !failure);
     for (let message = next(); message; message = next()) {
-      const asked = msgr;
+      const asked = msgr, began = Date.now(), longest = ANSWER_TIMES[Math.min(failures, ANSWER_TIMES.length - 1)];
       let sent;
       try {
-        sent = await asked.send(message.UserTo, message.Message, message.ClientId);
+        sent = await asked.send(message.UserTo, message.Message, message.ClientId, longest);
+        failures = 0;
       } catch (error) {
         if (asked !== msgr) return;
         if (error.isTemporary ?? false) {
           const isAtOnce = isHurried && error.status === 0;
           isHurried = false;
           if (isAtOnce) continue;
-          delivering = setTimeout(deliver, (error.retryAfter ?? 5) * 1000);
+          failures += 1;
+          // What was waited for in vain is tried at once again.
+          const isLate = error.status === 0 && Date.now() - began >= longest;
+          delivering = setTimeout(deliver, isLate ? 0 : error.retryAfter * 1000 || APART);
           break;
         }
         message.failure = words(error, t("There is no such user."));

@@ -118,8 +118,8 @@ export class Msgr {
   }
 
   /** Sends a message; with the same `clientId` it may be tried again for a day, and is sent once. */
-  send(to, text, clientId = newIdentifier()) {
-    return this.post("message", { UserTo: to, Message: text, ClientId: clientId }, PATIENCE);
+  send(to, text, clientId = newIdentifier(), longest = PATIENCE) {
+    return this.post("message", { UserTo: to, Message: text, ClientId: clientId }, longest);
   }
 
   /**
