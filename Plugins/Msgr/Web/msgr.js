@@ -27,6 +27,8 @@ export const newDevice = () => `stream:${newIdentifier()}`;
 
 /** What the stream waits for a sign of life, in milliseconds. */
 const PULSE = 20_000, PATIENCE = 15_000;
+/** The same where it is likely that the connection has died, as when the network is back. */
+const SHORT_PATIENCE = 5_000;
 /** How long a request waits for its response, in milliseconds: some networks swallow it without a word. */
 const LONGEST_REQUEST = 30_000, LONGEST_EXPORT = 600_000;
 /** From when on a request, or a stream that is being opened, may be stuck on a network that is gone. */
@@ -133,14 +135,16 @@ export class Msgr {
     let socket, timer, pulse, opening, tries = 0, unkept = 0, isClosed = false, hasOpened = false, isPolling = false, taking = Promise.resolve();
     // Each try to open has a number: what an earlier one has asked decides nothing any more. And when it began.
     let attempt = 0, began = 0;
-    // A connection that died without a word is noticed by a request that gets no answer.
+    // A connection that died without a word is noticed by a message that gets no answer: one that names nobody is refused.
+    // Requests say nothing of it, as they may go another way.
+    const ask = (patience) => {
+      clearTimeout(pulse);
+      socket.send("{}");
+      pulse = setTimeout(() => drop(), patience);
+    };
     const beat = () => {
       clearTimeout(pulse);
-      pulse = setTimeout(async () => {
-        const current = attempt, isAlive = await this.answers(PATIENCE);
-        if (isClosed || current !== attempt) return;
-        if (isAlive) beat(); else drop();
-      }, PULSE);
+      pulse = setTimeout(() => ask(PATIENCE), PULSE);
     };
     // Closes without hearing of it.
     const abandon = () => {
@@ -181,7 +185,10 @@ export class Msgr {
         // One behind the other. From the first that isn't kept on, all come again with another connection.
         taking = taking.then(async () => {
           if (isOver || current !== socket) return;
-          await onMessage(JSON.parse(event.data));
+          const message = JSON.parse(event.data);
+          // The answer to a question whether the connection lives.
+          if (message.error && message.status) return;
+          await onMessage(message);
           unkept = 0;
         }).catch(() => {
           isOver = true;
@@ -236,10 +243,10 @@ export class Msgr {
     return {
       close() { isClosed = true; clearTimeout(timer); abandon(); },
       /** Tries at once, as when the network is back, and asks an open connection whether it lives. */
-      hurry: async () => {
+      hurry: () => {
         if (isClosed) return;
         this.giveUpStuck();
-        const current = attempt, isStuck = Date.now() - began > STUCK;
+        const isStuck = Date.now() - began > STUCK;
         if (socket.readyState > WebSocket.OPEN && isPolling) {
           attempt += 1;
           clearTimeout(timer);
@@ -248,14 +255,9 @@ export class Msgr {
           // One that is still being opened was begun on a network that may be gone.
           tries = 0;
           open();
-        } else if (socket.readyState === WebSocket.OPEN && !await this.answers(5_000) && !isClosed && current === attempt) drop();
+        } else if (socket.readyState === WebSocket.OPEN) ask(SHORT_PATIENCE);
       },
     };
-  }
-
-  /** Whether the server answers within a time. */
-  answers(time) {
-    return fetch(this.base + "push-key", { cache: "no-store", signal: AbortSignal.timeout(time) }).then(() => true, () => false);
   }
 
   /** Has messages pushed to a service worker's registration while no page is open. */
