@@ -32,7 +32,7 @@ async function compare(module) {
     check("nothing is under way", msgr.requests.size, 0);
     // What comes in the server's place, and what breaks off, is no answer.
     for (const [text, status, expected] of [
-      ["<html>Welcome to the hotel</html>", 200, 0], ["{\"Id\":\"01", 200, 0], ["{\"Id\":\"01\"}", 200, { Id: "01" }], ["", 200, {}],
+      ["<html>Welcome to the hotel</html>", 200, 0], ["{\"Id\":\"01", 200, 0], ["{\"Id\":\"01\"}", 200, { Id: "01" }], ["", 200, 0],
       ["[]", 200, []], ["<html>", 502, 502], ["{\"error\":\"no\"}", 403, 403],
     ]) {
       respond(async () => new Response(text, { status }));
