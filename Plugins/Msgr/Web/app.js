@@ -246,8 +246,10 @@ async function refresh() {
     const found = await asked?.post("friends", {}, ANSWER_TIME);
     if (!found || asked !== msgr) return;
     lists = found;
-    // A server without topics has no such request.
-    const answer = await asked.post("topics", {}, ANSWER_TIME).catch(() => undefined);
+    // A server without topics has no such request. Without an answer those that were known stay.
+    const answer = await asked.post("topics", {}, ANSWER_TIME).catch((error) => {
+      if (error.isTemporary) throw error;
+    });
     const isKnown = Array.isArray(answer);
     topics = (isKnown ? answer : []).filter(({ Subscribed }) => Subscribed);
     await archive.set("lists", lists);
@@ -255,6 +257,7 @@ async function refresh() {
     if (isKnown) offerTopic();
   } catch (error) {
     if (!error.isTemporary) throw error;
+    showSoon();
     // Though there is a connection, as on one of the browser's that is dead.
     if (error.status === 0 && asked === msgr && connection === "open") refreshSoon();
   }
