@@ -101,8 +101,15 @@ package enum NameFault: Error, CaseIterable {
 
 /// Text in other encodings than UTF-8, as ICU knows them.
 package enum TextEncoding {
+  /// The mark with which editors on Windows begin a text in UTF-8.
+  package static let mark: [UInt8] = [0xef, 0xbb, 0xbf]
   /// The longest name of an encoding.
   private static let longestName = 64
+
+  /// Returns whether an encoding's name, in any case, is one of UTF-8 or of ASCII, which is a part of it.
+  package static func isUTF8(_ name: String) -> Bool {
+    ["utf-8", "utf8", "us-ascii"].contains(name.lowercased())
+  }
 
   /// Decodes a text in a named encoding.
   ///
@@ -110,8 +117,8 @@ package enum TextEncoding {
   /// - Returns: the text, with U+FFFD for malformed bytes; nil if there is no such encoding.
   package static func decode(_ bytes: some Collection<UInt8>, as name: String) -> String? {
     let name = name.lowercased()
+    if isUTF8(name) { return String(decoding: bytes, as: UTF8.self) }
     switch name {
-    case "utf-8", "utf8", "us-ascii": return String(decoding: bytes, as: UTF8.self)
     case "iso-8859-1", "latin1": return latin1(bytes)
     default: break
     }

@@ -1,5 +1,8 @@
 internal import Glibc
 
+/// The mark with which editors on Windows begin a text in UTF-8.
+let markOfUTF8: [UInt8] = [0xef, 0xbb, 0xbf]
+
 /// Scans the bytes of a document before libxml2 parses them.
 ///
 /// It checks the encoding, refuses tags with so many attributes that libxml2 would be slow (it compares each pair) and
@@ -63,7 +66,7 @@ struct MarkupScanner {
 
   /// Returns the name after `encoding=` in the XML declaration.
   private func declaredEncoding() -> String? {
-    let start = bytes.starts(with: [0xef, 0xbb, 0xbf]) ? 3 : 0
+    let start = bytes.starts(with: markOfUTF8) ? markOfUTF8.count : 0
     guard bytes[start...].starts(with: "<?xml".utf8),
       let end = offset(of: "?>", in: start..<bytes.count),
       let label = offset(of: "encoding", in: start..<end)

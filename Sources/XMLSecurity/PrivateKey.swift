@@ -51,9 +51,7 @@ public struct PrivateKey: Sendable {
   ///
   /// - Returns: nil for a text that isn't made of such digits.
   private static func hexadecimalKey(in file: [UInt8]) throws(SigningError) -> EVPKey? {
-    // Editors on Windows begin a text with this mark of UTF-8.
-    let mark: [UInt8] = [0xef, 0xbb, 0xbf]
-    let file = file.starts(with: mark) ? file[mark.count...] : file[...]
+    let file = file.starts(with: markOfUTF8) ? file[markOfUTF8.count...] : file[...]
     let isBlank: (UInt8) -> Bool = { [0x20, 0x09, 0x0d, 0x0a].contains($0) }
     guard let first = file.firstIndex(where: { !isBlank($0) }),
       let last = file.lastIndex(where: { !isBlank($0) })

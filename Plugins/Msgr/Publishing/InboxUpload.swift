@@ -75,7 +75,9 @@ struct InboxUpload: Sendable {
     }
     var whole = request
     whole.body = start
-    return Reading(publication: try PublicationReader.read(whole))
+    var publication = try PublicationReader.read(whole)
+    publication.fields.complete(with: parameters)
+    return Reading(publication: publication)
   }
 
   /// Returns a name for a body without one that is a file, as it is no text; nil for others.

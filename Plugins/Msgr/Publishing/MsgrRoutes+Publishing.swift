@@ -9,6 +9,9 @@ internal import Routing
 struct PublishingLimits: Sendable {
   /// The longest text, in bytes.
   let messageBytes: Int
+  /// The longest body of an object or a form with a text, in bytes: a character of two bytes may be escaped by six, and there
+  /// are other members.
+  var longestBody: Int { 3 * messageBytes + (64 << 10) }
   /// How often a token publishes.
   let rate: RefillTable.Rate
   let used: RefillTable

@@ -18,10 +18,8 @@ enum PublicationReader {
   private static let mostPairs = 64
   private static let clientID = FieldName("ClientId")
   private static let idempotencyKey = FieldName("Idempotency-Key")
-  /// The mark with which editors on Windows begin a text in UTF-8.
-  private static let mark: [UInt8] = [0xef, 0xbb, 0xbf]
 
-  /// Reads a request that publishes, but for files.
+  /// Reads the body of a request that publishes, but for files. What the parameters say is for the caller to fill in.
   ///
   /// - Parameters:
   ///   - request: a body that is the message itself, an object with `message`, Alertmanager's or Grafana's object, or a form
@@ -60,7 +58,6 @@ enum PublicationReader {
       reading.fields.message = try text(request.body, charset: charset(of: head))
       reading.fields.isMarkdown = type == "text/markdown"
     }
-    if !isGotifys { reading.fields.complete(with: PublishingParameters(head)) }
     return reading
   }
 
@@ -134,7 +131,8 @@ enum PublicationReader {
   }
 
   private static func withoutMark(_ body: [UInt8]) -> [UInt8] {
-    body.starts(with: mark) ? Array(body.dropFirst(mark.count)) : body
+    let mark = TextEncoding.mark
+    return body.starts(with: mark) ? Array(body.dropFirst(mark.count)) : body
   }
 
   /// Returns the media type of a request's body in lower case, without parameters; empty if there is none.

@@ -176,9 +176,8 @@ enum HeaderText {
       content += next.content
       end = next.end
     }
-    let isUTF8 = ["utf-8", "utf8", "us-ascii"].contains(first.charset)
     let text =
-      isUTF8
+      TextEncoding.isUTF8(first.charset)
       ? String(validating: content, as: UTF8.self)
       : TextEncoding.decode(content, as: first.charset)
     return (text, end)

@@ -21,9 +21,10 @@ internal import Push
       precondition(JSONObjectReader.members(of: [0x20] + request.body + [0x0a]) == members)
       precondition(JSONObjectReader.members(of: request.body + request.body) == nil)
     }
-    if let reading = try? PublicationReader.read(request),
-      let publication = try? reading.fields.publication(
-        upTo: 4096, identifier: { String(repeating: "a", count: $0) })
+    var fields = (try? PublicationReader.read(request))?.fields
+    fields?.complete(with: PublishingParameters(request.head))
+    if let publication = try? fields?.publication(
+      upTo: 4096, identifier: { String(repeating: "a", count: $0) })
     {
       precondition(
         publication.parts.title?.utf8.count ?? 1 <= PublicationFields.longestTitle)

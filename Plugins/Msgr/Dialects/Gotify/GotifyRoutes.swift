@@ -23,11 +23,8 @@ struct GotifyRoutes: Sendable {
   /// The largest body of other requests, in bytes.
   let ordinaryBodyLimit: Int
 
-  /// The largest body of a message: what is over its own limit is cut, and a character of two bytes may be
-  /// escaped by six.
-  var bodyLimit: Int {
-    max(ordinaryBodyLimit, 3 * service.publishing.messageBytes + (64 << 10))
-  }
+  /// The largest body of a message: what is over its own limit is cut.
+  var bodyLimit: Int { max(ordinaryBodyLimit, service.publishing.longestBody) }
 
   private typealias Answer = @Sendable (Request, RouteParameters) async throws -> Response
 

@@ -58,9 +58,6 @@ struct NtfyPublishRequest: Sendable {
   /// Reads a JSON object with a `topic`.
   init(_ json: JSONValue, _ head: RequestHead) {
     fields = PublicationReader.fields(of: json)
-    fields.priorityScale = .five
-    // Go's clients write 0 for none.
-    if fields.priority == "0" { fields.priority = nil }
     fields.message = fields.message?.trimmingBlanks
     fields.complete(with: PublishingParameters(head))
     fillMessage()
@@ -80,7 +77,7 @@ struct NtfyPublishRequest: Sendable {
 
   private static func text(_ bytes: [UInt8], charset: String?) -> String? {
     if let charset, let text = TextEncoding.decode(bytes, as: charset),
-      !["utf-8", "utf8", "us-ascii"].contains(charset.lowercased())
+      !TextEncoding.isUTF8(charset)
     {
       return text
     }

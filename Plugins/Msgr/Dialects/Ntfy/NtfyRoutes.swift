@@ -18,9 +18,6 @@ struct NtfyRoutes: Sendable {
   private static let allowMethods = FieldName("Access-Control-Allow-Methods")
   private static let allowHeaders = FieldName("Access-Control-Allow-Headers")
   private static let userAgent = FieldName("User-Agent")
-  /// The longest body of an object with a text: each byte may be escaped, and there are other members.
-  private var objectLimit: Int { 3 * topics.service.publishing.messageBytes + (64 << 10) }
-
   let topics: TopicService
   let log: Log
 
@@ -40,7 +37,8 @@ struct NtfyRoutes: Sendable {
         try await publish(request, body, parameters)
       }
     }
-    on([.put, .post], "/", bodyLimit: objectLimit, &router) { request, _ in
+    on([.put, .post], "/", bodyLimit: topics.service.publishing.longestBody, &router) {
+      request, _ in
       try await publishJSON(request)
     }
     for word in Self.publishingWords {
