@@ -346,10 +346,8 @@ private struct Site {
   private func description(of delivery: SendReceipt) -> String {
     let entries = delivery.entries.map { entry in
       // A store of one's own names no nodes: here those that a shared one has to name.
-      let nodes =
-        store.store.isShared
-        ? entry.nodes.map(\.rawValue).sorted()
-        : entry.user == Self.streaming ? Self.nodes.map(\.rawValue) : []
+      let unshared = entry.user == Self.streaming ? Self.nodes.map(\.rawValue) : []
+      let nodes = store.store.isShared ? entry.nodes.map(\.rawValue).sorted() : unshared
       return "\(entry.user.text) \(entry.predecessor.rawValue) \(entry.message) \(nodes)"
     }
     return "\(delivery.id.rawValue) \(delivery.own?.rawValue ?? 0) \(delivery.isStored) "

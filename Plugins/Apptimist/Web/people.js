@@ -24,12 +24,12 @@ export function openFile(pin, pair, name, content) {
   try { return plain && text(plain); } catch { return null; }
 }
 
-/** JSON with sorted keys and without blanks. */
-export const sorted = (value) => JSON.stringify(value, (_, part) =>
-  part && typeof part === "object" && !Array.isArray(part)
-    ? Object.fromEntries(Object.entries(part).sort(([a], [b]) => a < b ? -1 : 1)) : part);
-
 const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
+/** The object with its keys in the order of their code units. */
+const byKeys = (object) => Object.fromEntries(Object.keys(object).sort().map((key) => [key, object[key]]));
+/** JSON with sorted keys and without blanks. */
+export const sorted = (value) => JSON.stringify(value, (_, part) => isObject(part) ? byKeys(part) : part);
+
 const isLater = (one, other) => one.time !== other.time ? (one.time ?? 0) > (other.time ?? 0) : sorted(one) > sorted(other);
 
 /** Of two states of the file what both say: of each entry the later one, then the greater text. */

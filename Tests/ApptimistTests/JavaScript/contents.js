@@ -7,8 +7,8 @@ async function compare(contents, vectors) {
     const read = JSON.stringify(contents.readContent(bytes));
     if (read !== JSON.stringify(expected)) result.different.push(read.slice(0, 200));
   };
-  const sorted = (value) => JSON.stringify(value, (_, part) => part && typeof part === "object" && !Array.isArray(part)
-    ? Object.fromEntries(Object.entries(part).sort(([a], [b]) => (a < b ? -1 : 1))) : part);
+  const byKeys = (object) => Object.fromEntries(Object.keys(object).sort().map((key) => [key, object[key]]));
+  const sorted = (value) => JSON.stringify(value, (_, part) => part && typeof part === "object" && !Array.isArray(part) ? byKeys(part) : part);
   for (const { content, members } of vectors.contents.read) {
     result.count++;
     const read = contents.readContent(utf8(content), 1);

@@ -62,10 +62,12 @@ struct RepositoryScan: Sendable {
       memory.readings[ContractStore.Key(path: entry.path, digest: digest)]
       ?? self.reading(contents.bytes.array, entry.path)
     let known = known[digest].flatMap { $0.bytes == nil ? nil : $0 }
+    var content: FileContent?
+    if isServed(reading, entry.path) {
+      content = known ?? FileContent(contents.bytes, digest: digest)
+    }
     return RepositoryFile(
-      path: entry.path, digest: digest,
-      content: isServed(reading, entry.path)
-        ? known ?? FileContent(contents.bytes, digest: digest) : nil,
+      path: entry.path, digest: digest, content: content,
       size: contents.bytes.count, modified: contents.status.lastModified,
       status: contents.status.isSettled(at: now) ? contents.status : nil, reading: reading)
   }
