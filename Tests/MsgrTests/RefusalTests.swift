@@ -11,6 +11,21 @@ internal import Platform
 
 /// Strangers who guess passwords and make accounts, and what the operator and others see of them.
 @Suite(.ownThreads) struct RefusalTests {
+  /// Runs a test with a log that goes to a file; a closure returns what was written so far.
+  private func withLog(
+    _ test: (_ log: Log, _ written: () throws -> String) async throws -> Void
+  ) async throws {
+    let folder = TemporaryFolder()
+    let path = "\(folder.path)/log"
+    let file = open(path, O_WRONLY | O_CREAT, 0o600)
+    defer { close(file) }
+    let log = Log(descriptor: file)
+    try await test(log) {
+      log.flush()
+      return try String(contentsOfFile: path, encoding: .utf8)
+    }
+  }
+
   private func login(
     _ fixture: Fixture, _ name: String, _ password: String, from peer: String
   ) async throws -> Int {
@@ -121,85 +136,74 @@ internal import Platform
   }
 
   @Test func refusalsAreLoggedAndCounted() async throws {
-    let folder = TemporaryFolder()
-    let path = "\(folder.path)/log"
-    let file = open(path, O_WRONLY | O_CREAT, 0o600)
-    defer { close(file) }
-    let log = Log(descriptor: file)
-    let metrics = Metrics()
-    let fixture = try await Fixture(
-      "registrations_burst = 3\nregistrations_per_minute = 3\n", log: log, metrics: metrics)
-    _ = try await login(fixture, "a\u{1b}nna", "x", from: "192.0.2.1")
-    _ = try await register(fixture, "anna", from: "192.0.2.1")
-    _ = try await register(fixture, "anna", from: "192.0.2.1")
-    _ = try await register(fixture, "cleo", from: "192.0.2.1")
-    _ = try await register(fixture, "bert", from: "192.0.2.1")
-    // Then it isn't told either whether a name is taken.
-    _ = try await login(fixture, "anna", "hunter2", from: "2001:db8::1")
-    for _ in 0..<11 { _ = try await login(fixture, "no \"one\" \\", "hunter2", from: "192.0.2.2") }
-    log.flush()
-    let text = try String(contentsOfFile: path, encoding: .utf8)
-    let lines = text.split(separator: "\n").filter { $0.contains("refused") }
-      .map { $0.drop { $0 != "l" && $0 != "r" } }
-    #expect(!text.contains("hunter2"))
-    #expect(
-      lines.prefix(4) == [
-        #"registration refused client=192.0.2.1 name=anna reason="the name is taken""#,
-        #"registration refused client=192.0.2.1 name=bert reason="too many accounts""#,
-        #"login refused client=2001:db8::/64 name=anna reason="wrong name, password or signature""#,
-        #"login refused client=192.0.2.2 name="no \"one\" \\" reason="wrong name, password or signature""#,
-      ])
-    #expect(lines.last?.hasSuffix(#"reason="too many failures""#) == true)
-    // A network that knocks all the time has so many lines a minute.
-    for _ in 0..<50 { _ = try await login(fixture, "nobody", "x", from: "192.0.2.2") }
-    log.flush()
-    let all = try String(contentsOfFile: path, encoding: .utf8)
-    #expect(all.split(separator: "\n").count { $0.contains("192.0.2.2") } == 30)
-    let rendered = metrics.render()
-    for line in [
-      #"awd_msgr_refused_logins_total{reason="forbidden"} 21"#,
-      #"awd_msgr_refused_logins_total{reason="too many"} 41"#,
-      #"awd_msgr_refused_registrations_total{reason="forbidden"} 1"#,
-      #"awd_msgr_refused_registrations_total{reason="too many"} 1"#,
-    ] { #expect(rendered.contains("\(line)\n"), "\(line)") }
+    try await withLog { log, written in
+      let metrics = Metrics()
+      let fixture = try await Fixture(
+        "registrations_burst = 3\nregistrations_per_minute = 3\n", log: log, metrics: metrics)
+      _ = try await login(fixture, "a\u{1b}nna", "x", from: "192.0.2.1")
+      _ = try await register(fixture, "anna", from: "192.0.2.1")
+      _ = try await register(fixture, "anna", from: "192.0.2.1")
+      _ = try await register(fixture, "cleo", from: "192.0.2.1")
+      _ = try await register(fixture, "bert", from: "192.0.2.1")
+      // Then it isn't told either whether a name is taken.
+      _ = try await login(fixture, "anna", "hunter2", from: "2001:db8::1")
+      for _ in 0..<11 {
+        _ = try await login(fixture, "no \"one\" \\", "hunter2", from: "192.0.2.2")
+      }
+      let text = try written()
+      let lines = text.split(separator: "\n").filter { $0.contains("refused") }
+        .map { $0.drop { $0 != "l" && $0 != "r" } }
+      #expect(!text.contains("hunter2"))
+      #expect(
+        lines.prefix(4) == [
+          #"registration refused client=192.0.2.1 name=anna reason="the name is taken""#,
+          #"registration refused client=192.0.2.1 name=bert reason="too many accounts""#,
+          #"login refused client=2001:db8::/64 name=anna reason="wrong name, password or signature""#,
+          #"login refused client=192.0.2.2 name="no \"one\" \\" reason="wrong name, password or signature""#,
+        ])
+      #expect(lines.last?.hasSuffix(#"reason="too many failures""#) == true)
+      // A network that knocks all the time has so many lines a minute.
+      for _ in 0..<50 { _ = try await login(fixture, "nobody", "x", from: "192.0.2.2") }
+      let all = try written()
+      #expect(all.split(separator: "\n").count { $0.contains("192.0.2.2") } == 30)
+      let rendered = metrics.render()
+      for line in [
+        #"awd_msgr_refused_logins_total{reason="forbidden"} 21"#,
+        #"awd_msgr_refused_logins_total{reason="too many"} 41"#,
+        #"awd_msgr_refused_registrations_total{reason="forbidden"} 1"#,
+        #"awd_msgr_refused_registrations_total{reason="too many"} 1"#,
+      ] { #expect(rendered.contains("\(line)\n"), "\(line)") }
+    }
   }
 
   @Test func aWrongTokenIsNamedInTheLog() async throws {
-    let folder = TemporaryFolder()
-    let path = "\(folder.path)/log"
-    let file = open(path, O_WRONLY | O_CREAT, 0o600)
-    defer { close(file) }
-    let log = Log(descriptor: file)
-    let fixture = try await Fixture(log: log)
-    let wrong = "tk_" + String(repeating: "a", count: 29)
-    let fields = [("Authorization", "Bearer \(wrong)")]
-    for target in ["/publish", "/alerts", "/message"] {
-      _ = try await fixture.request(
-        .post, target, body: Array("x".utf8), fields: fields, from: "192.0.2.1", isDialect: true)
+    try await withLog { log, written in
+      let fixture = try await Fixture(log: log)
+      let wrong = "tk_" + String(repeating: "a", count: 29)
+      let fields = [("Authorization", "Bearer \(wrong)")]
+      for target in ["/publish", "/alerts", "/message"] {
+        _ = try await fixture.request(
+          .post, target, body: Array("x".utf8), fields: fields, from: "192.0.2.1", isDialect: true)
+      }
+      let text = try written()
+      let line = #"login refused client=192.0.2.1 name="a token" reason="wrong token""#
+      #expect(text.components(separatedBy: line).count == 3)
+      #expect(!text.contains(wrong) && !text.contains("password"))
     }
-    log.flush()
-    let text = try String(contentsOfFile: path, encoding: .utf8)
-    let line = #"login refused client=192.0.2.1 name="a token" reason="wrong token""#
-    #expect(text.components(separatedBy: line).count == 3)
-    #expect(!text.contains(wrong) && !text.contains("password"))
   }
 
   @Test func contentsOfPushesAreLoggedOnRequestOnly() async throws {
     for isAsked in [false, true] {
-      let folder = TemporaryFolder()
-      let path = "\(folder.path)/log"
-      let file = open(path, O_WRONLY | O_CREAT, 0o600)
-      defer { close(file) }
-      let log = Log(descriptor: file)
-      let provider = LogProvider(log: log, showsPayloads: isAsked, clock: { .now() })
-      let push = try PushFixture.push(text: "a secret")
-      #expect(provider.record(push, of: try await PushFixture().source) == .logged)
-      log.flush()
-      let text = try String(contentsOfFile: path, encoding: .utf8)
-      #expect(text.contains("push "))
-      #expect(text.contains("secret") == isAsked)
-      #expect(!text.contains(PushFixture.device(1).text))
-      #expect((provider.recent.count > 2) == isAsked)
+      try await withLog { log, written in
+        let provider = LogProvider(log: log, showsPayloads: isAsked, clock: { .now() })
+        let push = try PushFixture.push(text: "a secret")
+        #expect(provider.record(push, of: try await PushFixture().source) == .logged)
+        let text = try written()
+        #expect(text.contains("push "))
+        #expect(text.contains("secret") == isAsked)
+        #expect(!text.contains(PushFixture.device(1).text))
+        #expect((provider.recent.count > 2) == isAsked)
+      }
     }
   }
 }
