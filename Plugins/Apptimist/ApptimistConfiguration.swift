@@ -119,9 +119,9 @@ package struct ApptimistConfiguration: ServiceConfiguration {
   /// The service's name: the last segment of the path.
   var name: String { String(path.split(separator: "/").last ?? "") }
 
-  /// Reads a path of unreserved characters: it stands in routes and in the URIs of redirects.
   private static let defaultPath = "/siren"
 
+  /// Reads a path of unreserved characters: it stands in routes and in the URIs of redirects.
   private static func path(_ text: String) -> String? {
     let segments = text.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
     let isPath =

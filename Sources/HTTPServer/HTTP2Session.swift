@@ -179,6 +179,7 @@ final class HTTP2Session {
     return unsafe options
   }()
 
+  /// Made as ``options`` are.
   private nonisolated(unsafe) static let callbacks: OpaquePointer? = {
     // Safe to share: set up here, copied by every session.
     var callbacks: OpaquePointer?
