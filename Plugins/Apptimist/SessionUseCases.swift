@@ -69,7 +69,7 @@ final class SessionUseCases: Sendable {
     accounts = AccountService(
       store: store, identity: try IdentityProvider(configuration, checker, clock: context.clock),
       clients: clients, disk: context.disk, log: context.log, clock: context.clock)
-    let directory = AccountDirectory(store, readsForumsAnew: nodes != nil)
+    let directory = AccountDirectory(store, isShared: nodes != nil)
     messages = MessageDelivery(
       store: store, directory: directory, fanOut: ForumFanOut(keys: keys, store: store), hub: hub,
       nodes: nodes, clients: clients, metrics: metrics,

@@ -66,6 +66,11 @@ internal import Testing
 }
 
 extension AccountDirectory {
+  fileprivate func recipient(_ key: EncryptionPublicKey) async throws -> MessageRecipient? {
+    if let recipient = remembered(key) { return recipient }
+    return try await read(key)
+  }
+
   fileprivate func forum(_ key: EncryptionPublicKey) async throws -> Forum? {
     guard case .forum(let forum) = try await recipient(key) else { return nil }
     return forum

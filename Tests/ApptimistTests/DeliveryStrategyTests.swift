@@ -81,22 +81,9 @@ extension DeliveryStrategyTests {
 
 /// Where nodes share the store.
 @Suite(.ownThreads, .enabled(if: OtherPrograms.mayRun)) struct SharedStoreTests {
-  private func withStore(
-    _ body: nonisolated(nonsending) (ApptimistStore) async throws -> Void
-  ) async throws {
-    let server = try PostgreSQLServer.shared.get()
-    let database = try server.makeDatabase()
-    let store = try await Store.open(
-      .postgreSQL(try PostgreSQLAddress(server.url(of: database))),
-      migrations: ApptimistService.migrations)
-    try await body(ApptimistStore(store: store, limits: ApptimistStore.Limits()))
-    await store.close()
-    try server.removeDatabase(database)
-  }
-
   /// A number by which a node remembers an account counts for nothing if the account has another one.
   @Test func rememberedNumbersOfAccountsAreChecked() async throws {
-    try await withStore { store in
+    try await withSharedStore { store in
       try await store.makeUsers(1...3)
       try await store.makeContacts(1...3)
       let first = MailboxPosition(rawValue: 1)
@@ -115,7 +102,7 @@ extension DeliveryStrategyTests {
 
   /// A mailbox that somebody keeps locked holds up nobody but those who write to it.
   @Test func oneLockedMailboxHoldsUpNoOther() async throws {
-    try await withStore { store in
+    try await withSharedStore { store in
       try await store.makeUsers(1...3)
       let isLocked = Lock(false)
       let isOver = Lock(false)
@@ -149,7 +136,7 @@ extension DeliveryStrategyTests {
 
   /// Whoever reads lists page by page, while others make accounts and vouch at once, misses nobody.
   @Test func pagesMissNobodyWhoComesMeanwhile() async throws {
-    try await withStore { store in
+    try await withSharedStore { store in
       try await store.makeUsers(1...1)
       let numbers = Array(2...121)
       let isDone = Lock(false)

@@ -10,6 +10,20 @@ internal import Platform
 
 @testable import Apptimist
 
+/// Passes a store on PostgreSQL, as nodes share it, with a database of its own.
+func withSharedStore(
+  _ body: nonisolated(nonsending) (ApptimistStore) async throws -> Void
+) async throws {
+  let server = try PostgreSQLServer.shared.get()
+  let database = try server.makeDatabase()
+  let store = try await Store.open(
+    .postgreSQL(try PostgreSQLAddress(server.url(of: database))),
+    migrations: ApptimistService.migrations)
+  try await body(ApptimistStore(store: store, limits: ApptimistStore.Limits()))
+  await store.close()
+  try server.removeDatabase(database)
+}
+
 /// A database of its own, removed when the test is over.
 final class StoreFixture: Sendable {
   private let folder: TemporaryFolder

@@ -6,8 +6,8 @@ internal import Platform
 ///
 /// A user stays one until the account is deleted: where another node has done that, no copy is made. All changes of forums
 /// go through this process: a change that is on disk is applied here before its reply is sent, so that a device which has the
-/// reply finds the forum changed. Where other nodes share the store they don't, and a forum is read anew for posts that
-/// came meanwhile.
+/// reply finds the forum changed. Where other nodes share the store they don't, and what is remembered of a forum is
+/// compared with the store as the copies of a post are written.
 final class AccountDirectory: Sendable {
   private struct State {
     var users: Set<EncryptionPublicKey> = []
@@ -16,6 +16,11 @@ final class AccountDirectory: Sendable {
     var forumKeys = 0
     /// The number of changes of forums that there were.
     var changes = 0
+
+    mutating func remove(_ account: EncryptionPublicKey) {
+      users.remove(account)
+      forumKeys -= forums.removeValue(forKey: account)?.keyCount ?? 0
+    }
   }
 
   /// The most users that are remembered, of 32 bytes each.
@@ -23,29 +28,34 @@ final class AccountDirectory: Sendable {
   /// The most keys of forums that are remembered, of 32 bytes each.
   private static let forumKeyCapacity = 65_536
 
-  private let store: ApptimistStore
   /// True if other nodes change forums, too.
-  private let readsForumsAnew: Bool
+  let isShared: Bool
+  private let store: ApptimistStore
   private let state = Lock(State())
 
-  init(_ store: ApptimistStore, readsForumsAnew: Bool = false) {
+  init(_ store: ApptimistStore, isShared: Bool = false) {
+    self.isShared = isShared
     self.store = store
-    self.readsForumsAnew = readsForumsAnew
   }
 
-  /// Resolves a key.
+  /// Looks a key up in memory.
+  ///
+  /// - Returns: the user or forum with this key, or nil if none is remembered.
+  func remembered(_ key: EncryptionPublicKey) -> MessageRecipient? {
+    state.withLock { state in
+      state.users.contains(key) ? .user : state.forums[key].map(MessageRecipient.forum)
+    }
+  }
+
+  /// Looks a key up in the store.
   ///
   /// - Returns: the user or forum with this key, or nil if there is none.
-  func recipient(_ key: EncryptionPublicKey) async throws -> MessageRecipient? {
-    let (known, changes) = state.withLock { state in
-      (
-        state.users.contains(key) ? .user : state.forums[key].map(MessageRecipient.forum),
-        state.changes
-      )
+  func read(_ key: EncryptionPublicKey) async throws -> MessageRecipient? {
+    let changes = state.withLock { $0.changes }
+    guard let recipient = try await store.recipient(key) else {
+      state.withLock { $0.remove(key) }
+      return nil
     }
-    if let known { return known }
-    guard let recipient = try await store.recipient(key) else { return nil }
-    if readsForumsAnew, case .forum = recipient { return recipient }
     state.withLock { state in
       switch recipient {
       case .user:
@@ -54,7 +64,8 @@ final class AccountDirectory: Sendable {
         state.users.insert(key)
       case .forum(let forum):
         // A forum that was read while something changed may be what it was before.
-        guard state.changes == changes, state.forums[key] == nil else { return }
+        guard state.changes == changes else { return }
+        state.remove(key)
         if state.forumKeys + forum.keyCount > Self.forumKeyCapacity {
           state.forums = [:]
           state.forumKeys = 0
@@ -70,8 +81,7 @@ final class AccountDirectory: Sendable {
   func forget(_ account: EncryptionPublicKey) {
     state.withLock { state in
       state.changes += 1
-      state.users.remove(account)
-      state.forumKeys -= state.forums.removeValue(forKey: account)?.keyCount ?? 0
+      state.remove(account)
     }
   }
 }

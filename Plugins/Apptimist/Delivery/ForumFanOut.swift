@@ -112,7 +112,9 @@ extension Forum {
   /// The readers of a post (page "Forums and events").
   ///
   /// - Returns: the readers in no particular order, or nil if the sender may not post.
-  func readers(for sender: EncryptionPublicKey) -> Set<EncryptionPublicKey>? {
+  func readers(of post: Post) -> Set<EncryptionPublicKey>? {
+    let sender = post.message.from
+    guard !isClosed || post.origin != .version1 else { return nil }
     guard moderators.isEmpty else { return moderators.contains(sender) ? subscribers : moderators }
     let mayPost = author == sender || editors.contains(sender) || subscribers.contains(sender)
     return mayPost ? subscribers : nil

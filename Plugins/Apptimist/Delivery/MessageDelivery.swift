@@ -37,15 +37,39 @@ struct MessageDelivery: Sendable {
   /// - Parameter requester: the session that sent them, which is not notified of them.
   /// - Returns: what became of each post.
   func deliver(_ posts: [Post], from requester: Requester) async throws -> PostOutcomes {
+    do {
+      let recipients = try await PostRecipients(of: posts, in: directory)
+      return try await deliver(posts, to: recipients, from: requester)
+    } catch is ForumsChanged {
+      let recipients = try await PostRecipients(of: posts, in: directory, isRemembering: false)
+      return try await deliver(posts, to: recipients, from: requester)
+    }
+  }
+
+  /// Delivers posts to recipients that were looked up.
+  ///
+  /// A remembered forum is compared with the store's as the copies for its readers are stored. Where it would give no copies,
+  /// nothing is decided by it.
+  ///
+  /// - Throws: ``ForumsChanged`` if a remembered forum may be another one now; nothing is delivered then.
+  private func deliver(
+    _ posts: [Post], to recipients: PostRecipients, from requester: Requester
+  ) async throws -> PostOutcomes {
     var outcomes = PostOutcomes(count: posts.count)
     let login = try requester.loggedIn()
+    // Those that nothing was compared with yet.
+    var remembered = recipients.remembered
     var group = CopyGroup()
-    var recipients = PostRecipients(directory)
+    /// Refuses a post for what a key stands for.
+    func refuse(_ post: Int, _ error: ErrorCode, for key: EncryptionPublicKey) throws {
+      if remembered[key] != nil { throw ForumsChanged() }
+      outcomes.refuse(post, error)
+    }
     for (index, post) in posts.enumerated() {
-      switch try await recipients.resolve(post.message.recipient) {
+      switch recipients[post.message.recipient] {
       case .user:
-        if try await isInForum(post.message, &recipients) {
-          outcomes.refuse(index, .badField)
+        if recipients.isInForum(post.message) {
+          try refuse(index, .badField, for: post.message.to)
         } else if try await isRefusedStranger(login.user, to: post.message.recipient) {
           metrics.overQuota.add()
           outcomes.refuse(index, .overQuota)
@@ -55,22 +79,24 @@ struct MessageDelivery: Sendable {
         }
       case .forum(let forum) where post.message.to == post.message.recipient:
         switch try await batches(of: post, in: forum, by: requester.network) {
-        case .failure(let error): outcomes.refuse(index, error)
+        case .failure(.overQuota): outcomes.refuse(index, .overQuota)
+        case .failure(let error): try refuse(index, error, for: post.message.recipient)
         case .success(let batches):
+          if batches.isEmpty, remembered[post.message.recipient] != nil { throw ForumsChanged() }
           for batch in batches {
             group.add(try await batch.copies(for: requester.network), of: index)
             guard group.bytes >= Self.groupBytes || group.copies.count >= Self.groupCopies else {
               continue
             }
-            try await append(group, from: login, requester, &outcomes)
+            try await append(group, from: login, requester, if: &remembered, &outcomes)
             group = CopyGroup()
           }
         }
-      case .forum: outcomes.refuse(index, .badField)
+      case .forum: try refuse(index, .badField, for: post.message.recipient)
       case nil: outcomes.refuse(index, .notFound)
       }
     }
-    try await append(group, from: login, requester, &outcomes)
+    try await append(group, from: login, requester, if: &remembered, &outcomes)
     for index in posts.indices where outcomes.isDirectlyQueued(index) {
       try await recordContact(posts[index].message.recipient, of: login)
     }
@@ -90,9 +116,7 @@ struct MessageDelivery: Sendable {
   private func batches(
     of post: Post, in forum: Forum, by client: ClientNetwork?
   ) async throws -> Result<[ForumFanOut.Batch], ErrorCode> {
-    guard let readers = forum.readers(for: post.message.from),
-      !forum.isClosed || post.origin != .version1
-    else { return .failure(.notPermitted) }
+    guard let readers = forum.readers(of: post) else { return .failure(.notPermitted) }
     // Nobody is notified, and nothing need be opened.
     if readers.isEmpty, post.origin == .version1 { return .success([]) }
     if try await isRefusedNewcomer(post.message.from) { return .failure(.overQuota) }
@@ -124,19 +148,12 @@ struct MessageDelivery: Sendable {
     return try await !store.hasReturned(user)
   }
 
-  /// Returns whether a message to a user names a forum as well: such a message is ignored.
-  private func isInForum(
-    _ message: PDU.Message, _ recipients: inout PostRecipients
-  ) async throws -> Bool {
-    guard message.to != message.recipient else { return false }
-    guard case .forum = try await recipients.resolve(message.to) else { return false }
-    return true
-  }
-
   /// Appends copies to mailboxes, publishes them and records what became of their posts.
+  ///
+  /// - Parameter forums: the forums that are compared with the store's, and none afterwards.
   private func append(
     _ group: CopyGroup, from login: AccountLogin, _ requester: Requester,
-    _ outcomes: inout PostOutcomes
+    if forums: inout [EncryptionPublicKey: Forum], _ outcomes: inout PostOutcomes
   ) async throws {
     let copies = group.copies
     guard !copies.isEmpty else { return }
@@ -148,7 +165,9 @@ struct MessageDelivery: Sendable {
     }
     let pieces = Self.pieces(of: copies)
     var failure: (any Error)?
-    for (piece, results) in zip(pieces, await store.deliver(pieces, from: login)) {
+    let results = await store.deliver(pieces, from: login, if: forums)
+    forums = [:]
+    for (piece, results) in zip(pieces, results) {
       let delivered: DeliveredPiece
       do { delivered = try results.get() } catch {
         // Sessions are notified of the pieces behind it all the same: those are on the disk.
@@ -223,21 +242,48 @@ extension MessageCopy {
 }
 
 /// The recipients of posts that are delivered together. All of these had come before the first recipient is looked up, so that
-/// one look serves them all: where nodes share the store, each look at a forum is a query, for which the next post would wait.
+/// one look serves them all.
 private struct PostRecipients {
-  private let directory: AccountDirectory
   private var known: [EncryptionPublicKey: MessageRecipient] = [:]
+  /// The forums that were not looked up in the store, where other nodes may have changed them.
+  private(set) var remembered: [EncryptionPublicKey: Forum] = [:]
 
-  init(_ directory: AccountDirectory) { self.directory = directory }
-
-  /// Resolves a key.
+  /// Looks up the recipients, and the forums that messages to users name.
   ///
-  /// - Returns: the user or forum with this key, or nil if there is none.
-  mutating func resolve(_ key: EncryptionPublicKey) async throws -> MessageRecipient? {
-    if let recipient = known[key] { return recipient }
-    let recipient = try await directory.recipient(key)
-    known[key] = recipient
-    return recipient
+  /// - Parameter isRemembering: whether forums that other nodes may have changed may come from memory.
+  init(of posts: [Post], in directory: AccountDirectory, isRemembering: Bool = true) async throws {
+    for post in posts {
+      try await add(post.message.recipient, from: directory, isRemembering)
+      guard case .user = known[post.message.recipient] else { continue }
+      try await add(post.message.to, from: directory, isRemembering)
+    }
+  }
+
+  private mutating func add(
+    _ key: EncryptionPublicKey, from directory: AccountDirectory, _ isRemembering: Bool
+  ) async throws {
+    guard known[key] == nil else { return }
+    switch directory.remembered(key) {
+    case .forum(let forum) where directory.isShared:
+      guard isRemembering else { break }
+      remembered[key] = forum
+      known[key] = .forum(forum)
+      return
+    case let recipient?:
+      known[key] = recipient
+      return
+    case nil: break
+    }
+    known[key] = try await directory.read(key)
+  }
+
+  /// The user or forum with a key, or nil if there is none.
+  subscript(key: EncryptionPublicKey) -> MessageRecipient? { known[key] }
+
+  /// Returns whether a message to a user names a forum as well: such a message is ignored.
+  func isInForum(_ message: PDU.Message) -> Bool {
+    guard message.to != message.recipient, case .forum = known[message.to] else { return false }
+    return true
   }
 }
 

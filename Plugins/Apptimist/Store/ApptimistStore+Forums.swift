@@ -5,7 +5,7 @@ internal import Platform
 internal import Storage
 
 /// A forum or event, with the roles that users have in it.
-struct Forum: Sendable {
+struct Forum: Hashable, Sendable {
   /// The user who made it.
   let author: EncryptionPublicKey
   let editors: Set<EncryptionPublicKey>
@@ -16,6 +16,19 @@ struct Forum: Sendable {
   let boxedSecret: [UInt8]?
   /// True if posts of version 1 are ignored.
   let isClosed: Bool
+}
+
+extension Forum {
+  /// Reads a forum from a row with its author's key, the contents of its files with editors, moderators and subscribers, its
+  /// secret and whether it is closed.
+  init(_ row: borrowing Row, by author: EncryptionPublicKey) throws {
+    self.author = author
+    editors = Set(ApptimistStore.keys(in: try row[1] ?? []))
+    moderators = Set(ApptimistStore.keys(in: try row[2] ?? []))
+    subscribers = Set(ApptimistStore.keys(in: try row[3] ?? []))
+    boxedSecret = try row[4]
+    isClosed = try row[5]
+  }
 }
 
 /// A forum whose readers are to be checked by its gate.
@@ -103,7 +116,7 @@ extension ApptimistStore {
     }
   }
 
-  /// Looks up the user or forum with a key, by one query, as it is done for each post where nodes share the store.
+  /// Looks up the user or forum with a key, by one query, as posts wait for it.
   ///
   /// - Returns: nil if there is none.
   func recipient(_ key: EncryptionPublicKey) async throws -> MessageRecipient? {
@@ -120,12 +133,7 @@ extension ApptimistStore {
         """, key, StoredKind.deleted
       ) { row in
         guard let author: EncryptionPublicKey = try row[0] else { return .user }
-        return .forum(
-          Forum(
-            author: author, editors: Set(Self.keys(in: try row[1] ?? [])),
-            moderators: Set(Self.keys(in: try row[2] ?? [])),
-            subscribers: Set(Self.keys(in: try row[3] ?? [])), boxedSecret: try row[4],
-            isClosed: try row[5]))
+        return .forum(try Forum(row, by: author))
       }
     }
   }

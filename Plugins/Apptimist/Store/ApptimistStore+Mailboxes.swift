@@ -5,8 +5,11 @@ internal import Storage
 extension ApptimistStore {
   /// Delivers messages to their recipients, as ``DeliveryStrategy`` does.
   func deliver(
-    _ pieces: [ArraySlice<MessageCopy>], from login: AccountLogin
-  ) async -> [Result<DeliveredPiece, any Error>] { await deliveries.deliver(pieces, from: login) }
+    _ pieces: [ArraySlice<MessageCopy>], from login: AccountLogin,
+    if forums: [EncryptionPublicKey: Forum] = [:]
+  ) async -> [Result<DeliveredPiece, any Error>] {
+    await deliveries.deliver(pieces, from: login, if: forums)
+  }
 
   /// Deletes a message's content from a user's mailbox; its place stays, and the stream reports it.
   ///

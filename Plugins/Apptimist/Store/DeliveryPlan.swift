@@ -84,6 +84,8 @@ struct DeliveryRequest: Sendable {
   /// One copy for each recipient. Neighbours that differ in the recipient only are stored once.
   let copies: ArraySlice<MessageCopy>
   let login: AccountLogin
+  /// The forums by their keys, as the copies were made for them: nothing is delivered if any has changed.
+  var forums: [EncryptionPublicKey: Forum] = [:]
 }
 
 /// The decisions about a batch of messages. They follow from the facts alone, and are the same for both engines.

@@ -48,6 +48,9 @@ struct DeliveredPiece: Sendable {
   var notifications: [MailboxNotification] = []
 }
 
+/// The failure of a delivery for forums that have changed since they were read, or may have.
+struct ForumsChanged: Error {}
+
 /// A change of mailboxes, or of their pending deliveries.
 typealias MailboxChange<Value> =
   @Sendable (inout PendingDeliveries, borrowing Transaction) throws -> Value
@@ -58,9 +61,14 @@ protocol DeliveryStrategy: Sendable {
   /// Delivers messages to their recipients, piece by piece, in order. Each piece is stored in a short time, and others get
   /// their turns between two.
   ///
-  /// - Parameter login: the sender's login; nothing is delivered if it holds no more.
+  /// - Parameters:
+  ///   - login: the sender's login; nothing is delivered if it holds no more.
+  ///   - forums: forums by their keys, as the copies were made for them. If any is another one in the store, the first
+  ///     result is the failure ``ForumsChanged``, and there are no others: nothing is delivered. Only where nodes share the
+  ///     store can that be.
   func deliver(
-    _ pieces: [ArraySlice<MessageCopy>], from login: AccountLogin
+    _ pieces: [ArraySlice<MessageCopy>], from login: AccountLogin,
+    if forums: [EncryptionPublicKey: Forum]
   ) async -> [Result<DeliveredPiece, any Error>]
 
   /// Changes mailboxes in another way, in a transaction.

@@ -21,7 +21,8 @@ final class LoggedDelivery: DeliveryStrategy {
   }
 
   func deliver(
-    _ pieces: [ArraySlice<MessageCopy>], from login: AccountLogin
+    _ pieces: [ArraySlice<MessageCopy>], from login: AccountLogin,
+    if forums: [EncryptionPublicKey: Forum]
   ) async -> [Result<DeliveredPiece, any Error>] {
     let steps: [@Sendable (borrowing Transaction) throws -> ([Delivered], wakes: Int)] =
       pieces.map { piece in

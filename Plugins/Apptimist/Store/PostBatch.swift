@@ -30,6 +30,8 @@ struct PostBatch {
   private var contacts: Set<Pair> = []
   /// The numbers for what is stored once.
   private var contentNumbers: [LogNumber] = []
+  /// The forums that requests name, as they are now.
+  private var forums: [EncryptionPublicKey: Forum] = [:]
 
   init(_ requests: [DeliveryRequest], _ mailboxes: Mailboxes) {
     self.requests = requests
@@ -60,6 +62,11 @@ struct PostBatch {
     return outcome
   }
 
+  /// Returns whether forums are as they were when copies were made for them.
+  func isCurrent(_ forums: [EncryptionPublicKey: Forum]) -> Bool {
+    forums.allSatisfy { key, forum in self.forums[key] == forum }
+  }
+
   // MARK: - The first round trip
 
   /// What the rows of a trip say, which closures of statements fill.
@@ -72,6 +79,7 @@ struct PostBatch {
     var contacts: Set<Pair> = []
     var devices: [WakePlan.Device] = []
     var contents: [LogNumber] = []
+    var forums: [EncryptionPublicKey: Forum] = [:]
   }
 
   /// Locks the mailboxes, then the recipients' devices, each in one order, and reads what the plan needs. What is read after
@@ -89,7 +97,8 @@ struct PostBatch {
     for key in senders.union(recipients) { known[key] = numbers.value(for: key) }
     try transaction.pipeline(
       [try locks(into: rows), try accounts(of: Array(senders), into: rows)]
-        + (try reads(by: known, into: rows)) + [try newContents(into: rows)])
+        + (try forums(into: rows)) + (try reads(by: known, into: rows))
+        + [try newContents(into: rows)])
     var actual = rows.users
     for (key, mailbox) in rows.facts.mailboxes { actual[key] = mailbox.user }
     let isOutdated = actual.contains { key, number in known[key] != number }
@@ -109,6 +118,7 @@ struct PostBatch {
     contacts = rows.contacts
     devices = rows.devices
     contentNumbers = rows.contents
+    forums = rows.forums
   }
 
   /// Locks the mailboxes.
@@ -160,6 +170,30 @@ struct PostBatch {
       rows.facts.senders[sender] = DeliveryFacts.Sender(
         user: try row[1], authenticationKey: try row[2], isClosed: try row[3])
     }
+  }
+
+  /// Reads the forums for which copies were made, if there are any.
+  private func forums(into rows: Rows) throws -> [PipelinedStatement] {
+    let forums = Array(Set(requests.flatMap(\.forums.keys)))
+    guard !forums.isEmpty else { return [] }
+    var keys = PostgreSQLParameters()
+    try keys.append(blobs: forums.map(\.bytes))
+    return [
+      PipelinedStatement(
+        """
+        SELECT a.key,
+          (SELECT content FROM apptimist_files WHERE directory = u.id AND name = 'editors'),
+          (SELECT content FROM apptimist_files WHERE directory = u.id AND name = 'moderators'),
+          (SELECT content FROM apptimist_files WHERE directory = u.id AND name = 'subscribers'),
+          (SELECT boxed FROM apptimist_secrets WHERE forum = u.id), u.is_closed, k.n
+        FROM unnest(?) WITH ORDINALITY AS k (key, n)
+        CROSS JOIN LATERAL (
+          SELECT id, author, is_closed FROM apptimist_users
+          WHERE key = k.key AND kind = 1 OFFSET 0) u
+        CROSS JOIN LATERAL (SELECT key FROM apptimist_users WHERE id = u.author OFFSET 0) a
+        """, keys
+      ) { row in rows.forums[forums[try row[6] as Int - 1]] = try Forum(row, by: try row[0]) }
+    ]
   }
 
   /// Reads what is found by the accounts' numbers.

@@ -58,12 +58,16 @@ enum PostOperation: BatchOperation {
     let requests = inputs.map(\.request)
     var batch = PostBatch(requests, mailboxes)
     try batch.read(transaction)
-    let plan = DeliveryPlan(requests, batch.facts, mailboxes.limits)
+    let isOutdated = requests.map { !batch.isCurrent($0.forums) }
+    let current = zip(requests, isOutdated).map { request, isOutdated in
+      isOutdated ? DeliveryRequest(copies: [], login: request.login) : request
+    }
+    let plan = DeliveryPlan(current, batch.facts, mailboxes.limits)
     let wakes = mailboxes.wakes.map { wakes in
       WakePlan(plan.news, batch.devices, kinds: wakes.queue.kinds, at: batch.now, wakes.limits)
     }
     try batch.write(plan, wakes, transaction)
-    var outputs = zip(requests, plan.decisions).map { request, decisions in
+    var outputs = zip(current, plan.decisions).map { request, decisions in
       let outcomes = zip(request.copies, decisions).map { copy, decision in
         batch.outcome(decision, for: copy.recipient)
       }
@@ -71,6 +75,8 @@ enum PostOperation: BatchOperation {
     }
     // Those of all requests are reported once.
     if !outputs.isEmpty { outputs[0].wakes = wakes?.wakes.count ?? 0 }
-    return outputs.map { .success($0) }
+    return zip(outputs, isOutdated).map { output, isOutdated in
+      isOutdated ? .failure(ForumsChanged()) : .success(output)
+    }
   }
 }

@@ -11,22 +11,28 @@ struct SharedDelivery: DeliveryStrategy {
   let mailboxes: Mailboxes
 
   func deliver(
-    _ pieces: [ArraySlice<MessageCopy>], from login: AccountLogin
+    _ pieces: [ArraySlice<MessageCopy>], from login: AccountLogin,
+    if forums: [EncryptionPublicKey: Forum]
   ) async -> [Result<DeliveredPiece, any Error>] {
     var results: [Result<DeliveredPiece, any Error>] = []
+    var forums = forums
     for piece in pieces {
-      do { results.append(.success(try await deliver(piece, from: login))) } catch {
+      let request = DeliveryRequest(copies: piece, login: login, forums: forums)
+      do {
+        results.append(.success(try await deliver(request)))
+        // They have been compared, for all pieces.
+        forums = [:]
+      } catch {
         results.append(.failure(error))
+        if error is ForumsChanged { break }
       }
     }
     return results
   }
 
-  private func deliver(
-    _ piece: ArraySlice<MessageCopy>, from login: AccountLogin
-  ) async throws -> DeliveredPiece {
-    let input = PostOperation.Input(
-      request: DeliveryRequest(copies: piece, login: login), mailboxes: mailboxes)
+  private func deliver(_ request: DeliveryRequest) async throws -> DeliveredPiece {
+    let piece = request.copies
+    let input = PostOperation.Input(request: request, mailboxes: mailboxes)
     let output = try await store.perform(input, by: PostOperation.self)
     mailboxes.wakes?.report(output.wakes, 0, output.wakes > 0)
     guard output.outcomes.count == piece.count else { throw InconsistentMailbox() }
@@ -35,8 +41,8 @@ struct SharedDelivery: DeliveryStrategy {
     for start in stride(from: 0, to: full.count, by: Self.copiesForFull) {
       let part = full[start..<min(start + Self.copiesForFull, full.count)]
       let copies = part.map { piece[piece.startIndex + $0] }
-      let request = DeliveryRequest(copies: copies[...], login: login)
-      let input = PostOperation.Input(request: request, mailboxes: mailboxes)
+      let remaining = DeliveryRequest(copies: copies[...], login: request.login)
+      let input = PostOperation.Input(request: remaining, mailboxes: mailboxes)
       let rest = try await store.write(isolation: .rowLocks) { transaction in
         try PostOperation.run(input, transaction)
       }
