@@ -219,9 +219,11 @@ package struct PushQueue: Sendable {
         p.collapse_key, p.position, p.due_at, n.is_next, l.is_leased,
         CASE WHEN l.is_leased = 1 THEN p.owner END,
         CASE WHEN l.is_leased = 1 THEN ?17 ELSE 0 END
-      FROM unnest(?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16) AS p (
-        device, account, kind, address, push_id, content, urgency, collapse_key, position, due_at,
-        is_first, owner, rank)
+      FROM (
+        SELECT unnest(?4) AS device, unnest(?5) AS account, unnest(?6) AS kind, unnest(?7) AS address,
+          unnest(?8) AS push_id, unnest(?9) AS content, unnest(?10) AS urgency,
+          unnest(?11) AS collapse_key, unnest(?12) AS position, unnest(?13) AS due_at,
+          unnest(?14) AS is_first, unnest(?15) AS owner, unnest(?16) AS rank) AS p
       CROSS JOIN LATERAL (
         SELECT CASE WHEN p.is_first AND NOT EXISTS (
           SELECT 1 FROM push_outbox o WHERE o.service = ?1 AND o.device = p.device
@@ -250,9 +252,11 @@ package struct PushQueue: Sendable {
         p.collapse_key, p.position, p.due_at, CASE WHEN p.is_first AND NOT EXISTS (
           SELECT 1 FROM push_outbox o WHERE o.service = ?1 AND o.device = p.device
           ORDER BY o.id + 0 DESC LIMIT 1 FOR KEY SHARE) THEN 1 ELSE 0 END
-      FROM unnest(?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14) AS p (
-        device, account, kind, address, push_id, content, urgency, collapse_key, position, due_at,
-        is_first)
+      FROM (
+        SELECT unnest(?4) AS device, unnest(?5) AS account, unnest(?6) AS kind, unnest(?7) AS address,
+          unnest(?8) AS push_id, unnest(?9) AS content, unnest(?10) AS urgency,
+          unnest(?11) AS collapse_key, unnest(?12) AS position, unnest(?13) AS due_at,
+          unnest(?14) AS is_first) AS p
       """, parameters)
   }
 

@@ -360,13 +360,17 @@ struct PostBatch {
         """
         INSERT INTO apptimist_contents (id, holders, sender, recipients, header, data)
         SELECT id, holders, sender, '', header, data
-        FROM unnest(?, ?, ?, ?, ?) AS m (id, holders, sender, header, data)
+        FROM (
+          SELECT unnest(?) AS id, unnest(?) AS holders, unnest(?) AS sender, unnest(?) AS header,
+            unnest(?) AS data) AS m
         """, contents),
       PipelinedStatement(
         """
         INSERT INTO apptimist_entries (owner, position, kind, sender, size, content, message_id)
         SELECT owner, position, 0, sender, size, content, id
-        FROM unnest(?, ?, ?, ?, ?, ?) AS e (owner, position, sender, size, content, id)
+        FROM (
+          SELECT unnest(?) AS owner, unnest(?) AS position, unnest(?) AS sender, unnest(?) AS size,
+            unnest(?) AS content, unnest(?) AS id) AS e
         """, try entries.parameters()),
       PipelinedStatement(
         """
@@ -377,14 +381,19 @@ struct PostBatch {
         """
         INSERT INTO apptimist_shares AS s (owner, sender, entries, bytes, oldest)
         SELECT owner, sender, entries, bytes, oldest
-        FROM unnest(?, ?, ?, ?, ?) AS a (owner, sender, entries, bytes, oldest)
+        FROM (
+          SELECT unnest(?) AS owner, unnest(?) AS sender, unnest(?) AS entries, unnest(?) AS bytes,
+            unnest(?) AS oldest) AS a
         ON CONFLICT (owner, sender)
         DO UPDATE SET entries = s.entries + excluded.entries, bytes = s.bytes + excluded.bytes
         """, additions),
       PipelinedStatement(
         """
         UPDATE apptimist_queues q SET last_position = m.last, entries = m.entries, bytes = m.bytes
-        FROM unnest(?, ?, ?, ?) AS m (owner, last, entries, bytes) WHERE q.owner = m.owner
+        FROM (
+          SELECT unnest(?) AS owner, unnest(?) AS last, unnest(?) AS entries,
+            unnest(?) AS bytes) AS m
+        WHERE q.owner = m.owner
         """, states),
     ]
   }
@@ -414,7 +423,9 @@ struct PostBatch {
         """
         UPDATE apptimist_addresses a
         SET woken = w.position, before_at = a.woken_at, woken_at = w.due
-        FROM unnest(?, ?, ?, ?) AS w (owner, device, position, due)
+        FROM (
+          SELECT unnest(?) AS owner, unnest(?) AS device, unnest(?) AS position,
+            unnest(?) AS due) AS w
         WHERE a.owner = w.owner AND a.device = w.device
         """, states))
     // In the order of the devices, as the newest pushes of theirs are locked in it.

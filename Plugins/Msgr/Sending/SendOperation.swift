@@ -357,7 +357,9 @@ private struct SendWriting {
       """
       UPDATE msgr_users u SET messages = r.messages, unread = r.unread, last_id = r.last,
         sent = r.sent, named = r.named, last_number = r.number
-      FROM unnest(?, ?, ?, ?, ?, ?, ?) AS r (name, messages, unread, last, sent, named, number)
+      FROM (
+        SELECT unnest(?) AS name, unnest(?) AS messages, unnest(?) AS unread, unnest(?) AS last,
+          unnest(?) AS sent, unnest(?) AS named, unnest(?) AS number) AS r
       WHERE u.username = r.name
       """, parameters)
   }
@@ -379,7 +381,9 @@ private struct SendWriting {
         """
         INSERT INTO msgr_messages (recipient, id, sender, text, sent_at, is_add_request)
         SELECT m.recipient, m.id, m.sender, m.text, ?1, 0
-        FROM unnest(?2, ?3, ?4, ?5) AS m (recipient, id, sender, text)
+        FROM (
+          SELECT unnest(?2) AS recipient, unnest(?3) AS id, unnest(?4) AS sender,
+            unnest(?5) AS text) AS m
         """, parameters)
     }
     try parameters.append(integers: messages.map { $0.isAddRequest ? 1 : 0 })
@@ -393,8 +397,10 @@ private struct SendWriting {
         recipient, id, sender, text, sent_at, is_add_request, parts, number, topic, topic_entry)
       SELECT m.recipient, m.id, m.sender, m.text, ?1, m.is_add_request, m.parts, m.number, m.topic,
         m.topic_entry
-      FROM unnest(?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) AS m (
-        recipient, id, sender, text, is_add_request, parts, number, topic, topic_entry)
+      FROM (
+        SELECT unnest(?2) AS recipient, unnest(?3) AS id, unnest(?4) AS sender, unnest(?5) AS text,
+          unnest(?6) AS is_add_request, unnest(?7) AS parts, unnest(?8) AS number,
+          unnest(?9) AS topic, unnest(?10) AS topic_entry) AS m
       """, parameters)
   }
 
@@ -411,7 +417,9 @@ private struct SendWriting {
       """
       INSERT INTO msgr_sent (sender, id, recipient, text, sent_at, client_id, device_id)
       SELECT m.sender, m.id, m.recipient, m.text, ?1, m.client_id, m.device_id
-      FROM unnest(?2, ?3, ?4, ?5, ?6, ?7) AS m (sender, id, recipient, text, client_id, device_id)
+      FROM (
+        SELECT unnest(?2) AS sender, unnest(?3) AS id, unnest(?4) AS recipient, unnest(?5) AS text,
+          unnest(?6) AS client_id, unnest(?7) AS device_id) AS m
       """, parameters)
   }
 
@@ -428,7 +436,9 @@ private struct SendWriting {
       """
       INSERT INTO msgr_client_ids (sender, client_id, number, content, id, own_id, sent_at)
       SELECT m.sender, m.client_id, m.number, m.content, m.id, m.own_id, ?1
-      FROM unnest(?2, ?3, ?4, ?5, ?6, ?7) AS m (sender, client_id, number, content, id, own_id)
+      FROM (
+        SELECT unnest(?2) AS sender, unnest(?3) AS client_id, unnest(?4) AS number,
+          unnest(?5) AS content, unnest(?6) AS id, unnest(?7) AS own_id) AS m
       ON CONFLICT (sender, client_id) DO UPDATE SET number = excluded.number,
         content = excluded.content, id = excluded.id, own_id = excluded.own_id,
         sent_at = excluded.sent_at

@@ -112,14 +112,22 @@ def translated(sql: str) -> str:
 def typed(sql: str) -> str:
     """The text with the types of arrays and of parameters that only the program knows."""
 
+    def kinds(names):
+        columns = ", ".join(names)
+        return LISTS[columns].split(", ") if columns in LISTS else [TYPES.get(name, "bigint") for name in names]
+
     def arrays(match):
-        columns = ", ".join(match[3].split()).replace(",,", ",")
-        names = [name.strip() for name in columns.split(",")]
-        types = LISTS[columns].split(", ") if columns in LISTS else [TYPES.get(name, "bigint") for name in names]
-        casts = [f"{value.strip()}::{kind}[]" for value, kind in zip(match[1].split(","), types)]
+        names = match[3].replace(",", " ").split()
+        casts = [f"{value.strip()}::{kind}[]" for value, kind in zip(match[1].split(","), kinds(names))]
         return f"unnest({', '.join(casts)}){match[2]}({match[3]})"
 
+    def columns(match):
+        pairs = re.findall(r"unnest\((\$\d+)\) AS (\w+)", match[0])
+        casts = zip(pairs, kinds([name for _, name in pairs]))
+        return "SELECT " + ", ".join(f"unnest({value}::{kind}[]) AS {name}" for (value, name), kind in casts)
+
     sql = re.sub(r"unnest\(([^()]*)\)(\s+(?:WITH ORDINALITY\s+)?AS \w+ )\(([^()]*)\)", arrays, sql)
+    sql = re.sub(r"SELECT unnest\(\$\d+\) AS \w+(?:,\s+unnest\(\$\d+\) AS \w+)*", columns, sql)
     for pattern, typing in SINGLE:
         sql = re.sub(pattern, typing, sql)
     return sql
