@@ -3,7 +3,8 @@
 SQLite, in turn.
 
 All processes share the machine's cores, PostgreSQL's too. Each commit is on the disk (fsync) before it is answered. Each
-measurement has a database of its own, which was vacuumed and analyzed while it was empty, as a healthy server's outbox is. Msgr:
+measurement has a database of its own, which was vacuumed and analyzed while it was empty, as a healthy server's outbox is; the
+server's log has files that were used before, as those of a server that has run for a while. Msgr:
 `/message` with 64 keep-alive clients by token, to 4,096 recipients of one device each, who have written to each other before; of
 two nodes each has half of the clients. Pushes go to the log, or to a push service that can't be reached, with nothing else in
 the outbox and with 50,000 pushes. The web app's users have a browser that is pushed to, whose push service can't be reached,
@@ -30,8 +31,8 @@ only = ""
 if arguments[0] == "--only":
     only, arguments = arguments[1], arguments[2:]
 AWD, GENERATOR = map(os.path.abspath, arguments[:2])
-SECONDS = int(arguments[2]) if len(arguments) > 2 else 1
-ROUNDS = int(arguments[3]) if len(arguments) > 3 else 4
+SECONDS = int(arguments[2]) if len(arguments) > 2 else 2
+ROUNDS = int(arguments[3]) if len(arguments) > 3 else 3
 CLIENTS, RECIPIENTS, WAITING, LANES = 64, 4096, 50_000, 2
 # All clients are at one address, which may have all that there is.
 SETTINGS = """limits = { connections_per_address = 16000, requests_per_address = 16000, memory = "1GiB" }
@@ -60,7 +61,7 @@ stored_size_per_address = "1TiB"
 accounts_per_address = 1000000
 """
 folder = temporary_folder()
-server = PostgreSQL(folder, settings={"shared_buffers": "512MB", "max_wal_size": "4GB"})
+server = PostgreSQL(folder, settings={"shared_buffers": "512MB", "min_wal_size": "1GB", "max_wal_size": "4GB"})
 databases = iter(range(1_000_000))
 
 
@@ -327,6 +328,14 @@ def against(label, results):
     return f"{ratio(label, base, 0):.2f} x" if base in results else ""
 
 
+def use_log():
+    """Makes the server use 1 GiB of its log. A new file is written with zeros first, for which all commits wait."""
+    for _ in range(64):
+        server.query("SELECT pg_logical_emit_message(false, 'used', '')")
+        server.query("SELECT pg_switch_wal()")
+    server.query("CHECKPOINT")
+
+
 def main():
     subprocess.run(["openssl", "genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out", folder / "push.p8"],
                    check=True, stderr=subprocess.DEVNULL)
@@ -335,6 +344,7 @@ def main():
                     "-lpq", "-pthread"], check=True)
     server.make(segment=16)
     server.start()
+    use_log()
     print(f"{'':34}{'store':27}{'a second':>9}{'spread':>8}{'p50 ms':>8}{'p99 ms':>8}{'CPU us':>8}  against the first")
     for title, measures in ROWS.items():
         if only not in title:
