@@ -154,6 +154,24 @@ extension WebAppBrowserTests {
           + ".some((text) => /ahead|written/.test(text))") == "false")
   }
 
+  /// The days of a chat don't go back: what was written on an earlier one, and comes late, says so itself.
+  @Test func whatComesLateSaysItsDay() throws {
+    let site = try Self.site()
+    let anna = try WebAppPerson("anna", at: site)
+    let bert = try WebAppPerson("bert", at: site)
+    try anna.befriend(bert, saying: "hello")
+    // Nearly a day: a longer time would be doubtful.
+    try bert.run("Date.now = ((now) => () => now() - 86_390_000)(Date.now)")
+    try bert.say("from yesterday")
+    try anna.sees(["hello", "from yesterday"])
+    #expect(
+      try anna.browser.evaluate(
+        "[...document.querySelectorAll('#messages .day')].map((one) => one.textContent).join()")
+        == "Today")
+    try anna.wait(
+      "[...document.querySelectorAll('#messages small')].at(-1).textContent.startsWith('written')")
+  }
+
   /// A browser without room for the page says so, loses nothing of what was written or sent meanwhile, and goes on by itself.
   @Test func aFullDiskIsSaidAndOvercome() throws {
     let site = try Self.site()

@@ -179,15 +179,18 @@ export class Chat {
     const shown = all.slice(-this.count), list = $("messages"), wanted = [];
     $("earlier").hidden = shown.length === all.length;
     for (const [i, message] of shown.entries()) {
-      const moment = momentOf(message), before = shown[i - 1], after = shown[i + 1];
-      const isNewDay = !before || dayKey(momentOf(before)) !== dayKey(moment);
-      if (isNewDay) wanted.push(this.line(`day ${dayKey(moment)} ${message.id}`, "day", dayTitle(moment)));
+      const moment = momentOf(message), before = shown[i - 1], after = shown[i + 1], ownDay = dayKey(moment);
+      // Days don't go back: what was written on an earlier one, and came late, says so itself.
+      const isNewDay = ownDay > latestDay, isOfEarlierDay = ownDay < latestDay;
+      latestDay = Math.max(latestDay, ownDay);
+      if (isNewDay) wanted.push(this.line(`day ${ownDay} ${message.id}`, "day", dayTitle(moment)));
       if (message.id === this.firstUnread) wanted.push(this.line("mark", "mark", t("Unread messages")));
-      const item = this.item(message, !isRequest);
+      const item = this.item(message, !isRequest, isOfEarlierDay);
       const follows = !isNewDay && isGroup(before, message), isLast = !after || !isGroup(message, after);
       const isAuthored = isForum && message.from !== account.me;
       item.classList.toggle("follows", follows);
       item.classList.toggle("last-of-group", isLast);
+    let latestDay = 0;
       item.classList.toggle("authored", isAuthored);
       if (isAuthored) this.author(item, message, !follows, isLast);
       wanted.push(item);
@@ -290,10 +293,10 @@ export class Chat {
     }
   }
 
-  item(message, isFriend) {
+  item(message, isFriend, isOfEarlierDay) {
     const { account } = this, isForum = message.chat !== message.from && account.isForum(message.chat);
     const isJoined = message.invitation && account.forums.isJoined(message.invitation.forum);
-    const mark = `${message.state} ${message.why} ${isFriend} ${isJoined} ${account.name(message.from)} ${Boolean(message.pending)} ${account.isAllowed(message.from)} ${message.version} ${message.isNews}`;
+    const mark = `${message.state} ${message.why} ${isFriend} ${isJoined} ${account.name(message.from)} ${Boolean(message.pending)} ${account.isAllowed(message.from)} ${message.version} ${message.isNews} ${isOfEarlierDay}`;
     const known = this.items.get(message.id);
     if (known?.mark === mark) return known;
     const isOwn = message.from === account.me;
@@ -305,7 +308,7 @@ export class Chat {
     if (message.file) parts.push(this.file(message, isLive));
     if (message.text) parts.push(element("p", { dir: "auto", data: { text: "" } }, ...linked(message.text, isLive)));
     const made = known ?? element("li", { data: { id: message.id, from: message.from }, className: isOwn ? "own" : "" });
-    parts.push(this.foot(message, made));
+    parts.push(this.foot(message, made, isOfEarlierDay));
     const reactions = Object.entries(message.reactions ?? {}).filter(([, emoji]) => emoji);
     if (reactions.length) parts.push(this.reactions(message, reactions));
     made.replaceChildren(...parts);
@@ -316,7 +319,7 @@ export class Chat {
     return made;
   }
 
-  foot(message, item) {
+  foot(message, item, isOfEarlierDay) {
     const small = element("small", {});
     if (message.doubt === "late") {
       small.append(t("written {day} {time}, long before it was sent; came {now}",
@@ -332,6 +335,7 @@ export class Chat {
       ...state ? [icon(state[0]), element("span", { className: "only-heard", text: state[1] })] : [], menuButton(item, (opener) => this.openMenu(message.id, opener)));
   }
 
+    else if (isOfEarlierDay) small.append(t("written {day} {time}", { day: day(message.time), time: time(message.time) }));
   quote({ to, text }) {
     const { account } = this, original = account.messages.get(to);
     const said = original ? `${this.sayer(original)}: ${summary(original)}` : text;

@@ -75,6 +75,7 @@ export default {
   "You:": "Du:",
   "Somebody": "Jemand",
   "written {day} {time}, long before it was sent; came {now}": "geschrieben {day} {time}, lange bevor sie gesendet wurde; angekommen {now}",
+  "written {day} {time}": "geschrieben {day} {time}",
   "{time} (its clock is ahead)": "{time} (die Uhr des Absenders geht vor)",
   "edited": "bearbeitet",
   "not published": "nicht veröffentlicht",

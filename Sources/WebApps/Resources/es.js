@@ -75,6 +75,7 @@ export default {
   "You:": "Tú:",
   "Somebody": "Alguien",
   "written {day} {time}, long before it was sent; came {now}": "escrito {day} {time}, mucho antes de enviarse; llegó {now}",
+  "written {day} {time}": "escrito {day} {time}",
   "{time} (its clock is ahead)": "{time} (su reloj va adelantado)",
   "edited": "editado",
   "not published": "no publicado",
