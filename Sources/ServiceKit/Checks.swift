@@ -120,8 +120,8 @@ package struct CertificateFiles: Sendable {
     return if rest < .zero {
       .wrong("\(name): expired on \(date)")
     } else if rest < Self.notice {
-      .doubtful("\(name): expires in \(days) days, on \(date)")
-    } else { .good("\(name): valid for \(days) days, until \(date)") }
+      .doubtful("\(name): expires in \(quantity(days, "day")), on \(date)")
+    } else { .good("\(name): valid for \(quantity(days, "day")), until \(date)") }
   }
 
   /// Checks both files, for `awd check`.

@@ -523,15 +523,15 @@ internal import Platform
   @Test func sizesAreRoundedToTheNearest() throws {
     let site = try WebAppSite()
     let anna = try WebAppPerson("anna", at: site)
-    let sizes = [512, 1023, 1072, 1536, 10_752, 1 << 20, 27 << 19, 100 << 20]
+    let sizes = [1, 512, 1023, 1072, 1536, 10_752, 1 << 20, 27 << 19, 100 << 20]
     let shown = try anna.browser.evaluate(
       """
       fetch('/msgr/worker.js').then((response) => response.text())
-        .then((text) => import('/msgr/' + /rich\\.[0-9a-f]+\\.js/.exec(text)[0]))
-        .then(({ size }) => \(sizes).map(size).join(', '))
+        .then((text) => import('/msgr/' + /view\\.[0-9a-f]+\\.js/.exec(text)[0]))
+        .then(({ fileSize }) => \(sizes).map(fileSize).join(', '))
       """)
     #expect(
-      shown == "512 bytes, 1023 bytes, 1.0 KiB, 1.5 KiB, 11 KiB, 1.0 MiB, 14 MiB, 100 MiB")
+      shown == "1 byte, 512 bytes, 1023 bytes, 1.0 KiB, 1.5 KiB, 11 KiB, 1.0 MiB, 14 MiB, 100 MiB")
   }
 
   @Test func aTokenReadsTopicsIfItMay() throws {

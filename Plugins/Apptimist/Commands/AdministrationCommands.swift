@@ -165,8 +165,8 @@ extension CommandContext {
       if account.isDisabled { print("state     disabled") }
       print("made      \(account.made ?? "unknown")")
       print("seen      \(account.seen ?? "not since the first day")")
-      print("messages  \(account.messages), \(account.messageBytes) bytes")
-      print("files     \(account.files), \(account.fileBytes) bytes")
+      print("messages  \(account.messages), \(quantity(account.messageBytes, "byte"))")
+      print("files     \(account.files), \(quantity(account.fileBytes, "byte"))")
       print("forums    \(account.forums)")
       print("devices   \(account.devices)")
     }

@@ -156,7 +156,9 @@ actor ChatSession {
     var parts: [String] = []
     if let reply = content.reply { parts.append("(in reply to “\(reply.text)”)") }
     if let text = content.text { parts.append(text) }
-    if let file = content.file { parts.append("(with the file \(file.name), \(file.size) bytes)") }
+    if let file = content.file {
+      parts.append("(with the file \(file.name), \(quantity(file.size, "byte")))")
+    }
     if let forum = content.invitation { parts.append("(with an invitation to \(forum.name))") }
     let isShown = content.text != nil || content.file != nil || content.invitation != nil
     return isShown ? parts.joined(separator: " ") : nil

@@ -1,7 +1,7 @@
 // A chat: its messages, and what can be done with them.
 import { EDIT_TIME, FILE_MAX, fits, momentOf, summary } from "./{{contents.js}}";
 import {
-  $, bdi, button, copy, day, dayKey, dayTitle, element, face, icon, iconButton, linked, menuButton, named, nodes, openMenu, sends, sure, t, time,
+  $, bdi, button, copy, day, dayKey, dayTitle, element, face, fileSize, icon, iconButton, linked, menuButton, named, nodes, openMenu, sends, sure, t, time,
 } from "./{{page.js}}";
 
 const PAGE = 100;
@@ -510,7 +510,7 @@ export class Chat {
     const isShown = isLive || this.uncovered.has(message.id);
     if (isPicture && isShown) return element("div", {}, this.picture(message, name, failed), failed);
     const place = element("div", { className: "file" }, icon(shapeOf(file)),
-      element("span", { className: "about" }, bdi(name), element("small", { text: sizeOf(file.size) })));
+      element("span", { className: "about" }, bdi(name), element("small", { text: fileSize(file.size) })));
     if (isPicture) {
       place.append(button(t("Show"), () => {
         this.uncovered.add(message.id);
@@ -593,7 +593,7 @@ export class Chat {
       return element("div", {}, this.picture(message, name, element("p", {})), element("div", { className: "file" }, element("span", { className: "about" }, bar), cancel));
     }
     return element("div", { className: "file" }, icon(shapeOf(message.file)),
-      element("span", { className: "about" }, bdi(name), element("small", { text: sizeOf(message.file.size) }), bar), cancel);
+      element("span", { className: "about" }, bdi(name), element("small", { text: fileSize(message.file.size) }), bar), cancel);
   }
 
   progressed(id, part) {
@@ -733,9 +733,4 @@ function shapeOf({ type }) {
   const kind = type.split("/")[0];
   if (/zip|tar|compressed|7z|rar/.test(type)) return "archive";
   return { image: "picture", audio: "audio", video: "film", text: "text" }[kind] ?? "file";
-}
-
-function sizeOf(size) {
-  if (size < 1024) return t("{count} bytes", { count: size });
-  return size < 1 << 20 ? `${Math.ceil(size / 1024)} KiB` : `${(size / (1 << 20)).toFixed(1)} MiB`;
 }

@@ -87,7 +87,7 @@ struct PushTestCommand: Command {
       (try await store.sendTest(text, to: name), store.pushes.kinds != [.web])
     }
     try context.print(json: Report(devices: devices)) {
-      let queued = "queued for \(devices) \(devices == 1 ? "device" : "devices")"
+      let queued = "queued for \(quantity(devices, "device"))"
       context.print(devices == 0 ? "\(queued): \(reason(name, reachesPhones))" : queued)
     }
   }

@@ -56,7 +56,7 @@ enum UploadRefusal: Sendable, Hashable {
       let fraction = tenths.isMultiple(of: 10) ? "" : ".\(tenths % 10)"
       return "\(tenths / 10)\(fraction) \(words)"
     }
-    return "\(bytes) bytes"
+    return quantity(bytes, "byte")
   }
 }
 

@@ -63,8 +63,10 @@ const wordsOfRefusal = ({ status, message, retryAfter, code }, refused) => ({
   0: t("The server can’t be reached."),
   403: refusal(message, code, refused),
   413: t("The message is too long."),
-  429: t("Too often. Try again in {seconds} seconds.", { seconds: retryAfter ?? 60 }),
+  429: tooOften(retryAfter ?? 60),
 })[status] ?? message;
+
+const tooOften = (seconds) => seconds === 1 ? t("Too often. Try again in a second.") : t("Too often. Try again in {seconds} seconds.", { seconds });
 
 /** A refusal in the reader's language, as far as the form has words for it. */
 function refusal(message, code, own) {

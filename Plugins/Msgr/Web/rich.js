@@ -1,5 +1,5 @@
 // What programs send: titles, Markdown, tags, actions and files. Everything is text, never markup of others.
-import { bdi, button, day, element, icon, language, linked, sure, t, time } from "./{{page.js}}";
+import { bdi, button, day, element, fileSize, icon, linked, sure, t, time } from "./{{page.js}}";
 
 // The emoji by the short codes that tags are, as soon as a tag was seen.
 const emojis = new Map();
@@ -99,19 +99,11 @@ export function tagsOf({ Tags = [] }) {
   return { signs: known.join(" "), words: Tags.filter((tag) => !emojis.has(tag)) };
 }
 
-/** A file's size, rounded to the nearest: with one decimal below 10. */
-export function size(bytes) {
-  if (bytes < 1024) return t("{count} bytes", { count: bytes });
-  const [value, unit] = bytes < 1 << 20 ? [bytes / 1024, "KiB"] : [bytes / (1 << 20), "MiB"];
-  const digits = value < 10 ? 1 : 0;
-  return `${value.toLocaleString(language, { minimumFractionDigits: digits, maximumFractionDigits: digits, useGrouping: false })} ${unit}`;
-}
-
 /** A file, and until when it is kept. */
 function attachment({ Name, Size, Expires, Url }) {
   const isGone = Boolean(Expires) && Expires < Date.now() / 1000;
   const until = Expires ? t("until {day}", { day: `${day(Expires)}, ${time(Expires)}` }) : "";
-  const about = [Size ? size(Size) : "", isGone ? t("is not kept any more") : until];
+  const about = [Size ? fileSize(Size) : "", isGone ? t("is not kept any more") : until];
   const made = element("div", { className: "file" }, icon("file"), element("span", { className: "about" }, bdi(Name ?? "file"),
     element("small", { text: about.filter(Boolean).join(" · ") })));
   if (!isGone && /^https?:\/\//i.test(Url ?? "") && isSafeLink(Url)) made.append(anchor(Url, t("Open")));

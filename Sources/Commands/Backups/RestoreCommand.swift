@@ -227,7 +227,7 @@ struct RestoreCommand: Command {
     if !isRestored {
       for entry in manifest.entries {
         let name = entry.name == BackupManifest.database ? "the database" : entry.name.printable
-        context.print("  \(entry.sha256)  \(entry.size) bytes  \(name)")
+        context.print("  \(entry.sha256)  \(quantity(entry.size, "byte"))  \(name)")
       }
       if let obstacle { context.print(obstacle.advice) }
     }

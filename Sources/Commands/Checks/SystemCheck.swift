@@ -84,9 +84,9 @@ enum SystemCheck {
   static func descriptors(_ limit: UInt64, connections: Int) -> ContentFinding {
     let needed = UInt64(connections + ownDescriptors)
     return limit >= needed
-      ? .good("descriptors: \(limit) for \(connections) connections")
+      ? .good("descriptors: \(limit) for \(quantity(connections, "connection"))")
       : .doubtful(
-        "descriptors: \(limit) are too few for \(connections) connections; allow \(needed), "
+        "descriptors: \(limit) are too few for \(quantity(connections, "connection")); allow \(needed), "
           + "or lower limits.connections")
   }
 

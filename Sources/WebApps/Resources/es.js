@@ -374,6 +374,7 @@ export default {
   "The server refuses this.": "El servidor lo rechaza.",
   "The server can’t be reached.": "No se puede contactar con el servidor.",
   "The message is too long.": "El mensaje es demasiado largo.",
+  "Too often. Try again in a second.": "Demasiado a menudo. Inténtalo en un segundo.",
   "Too often. Try again in {seconds} seconds.": "Demasiado a menudo. Inténtalo en {seconds} segundos.",
   "is not kept any more": "ya no se guarda",
   "until {day}": "hasta {day}",

@@ -194,6 +194,15 @@ export function when(moment) {
   return now - seconds < 6 * 86_400 && seconds < now ? formats.weekday.format(date(moment)) : formats.short.format(date(moment));
 }
 
+/** A file's size, rounded to the nearest: with one decimal below 10. */
+export function fileSize(bytes) {
+  if (bytes === 1) return t("1 byte");
+  if (bytes < 1024) return t("{count} bytes", { count: bytes });
+  const [value, unit] = bytes < 1 << 20 ? [bytes / 1024, "KiB"] : [bytes / (1 << 20), "MiB"];
+  const digits = value < 10 ? 1 : 0;
+  return `${value.toLocaleString(language, { minimumFractionDigits: digits, maximumFractionDigits: digits, useGrouping: false })} ${unit}`;
+}
+
 /** The initials of a name on a color that the name, or a key, chooses. */
 export function face(name, key = name, className = "") {
   const parts = name.trim().split(/\s+/u).filter((part) => /[\p{L}\p{N}]/u.test(part));

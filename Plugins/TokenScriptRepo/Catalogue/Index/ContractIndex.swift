@@ -3,6 +3,7 @@ internal import Ethereum
 internal import HTTPProtocol
 internal import Observability
 internal import Platform
+internal import ServiceKit
 internal import Synchronization
 
 /// The whole index at one moment: an immutable snapshot that all requests share.
@@ -144,14 +145,9 @@ final class ContractIndex: Sendable {
     let parts = IndexRow.Summary.allCases.compactMap { state in
       counts[state].map { "\($0) \(state.words)" }
     }
-    return Self.count(files.count, "file")
+    return quantity(files.count, "file")
       + (parts.isEmpty ? "" : " (\(parts.joined(separator: ", ")))")
-      + ", \(Self.count(editions.count, "contract")) in \(Self.count(schemaCount, "schema version"))"
-  }
-
-  /// Returns a number with its noun, in the plural if it isn't one.
-  private static func count(_ number: Int, _ noun: String) -> String {
-    "\(number) \(noun)\(number == 1 ? "" : "s")"
+      + ", \(quantity(editions.count, "contract")) in \(quantity(schemaCount, "schema version"))"
   }
 
   /// Returns a version's files for a contract, and never another version's.

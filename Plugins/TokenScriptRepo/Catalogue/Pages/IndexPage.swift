@@ -4,6 +4,7 @@ internal import Formats
 internal import HTTPProtocol
 internal import Platform
 internal import Routing
+internal import ServiceKit
 internal import TokenScriptRepoResources
 internal import WebApps
 
@@ -69,7 +70,7 @@ extension IndexPage {
       title: "\(query.isEmpty ? "" : "\(query) – ")TokenScript repository",
       Self.template.html([
         "counts": counts, "query": query, "isEmpty": query.isEmpty && count == 0,
-        "found": count == 0 ? "Nothing matches" : "\(count) of \(index.rows.count) rows match",
+        "found": found,
         "hasRefused": !refused.isEmpty, "refused": values(of: refused),
         "hasOthers": !others.isEmpty, "others": values(of: others),
         "numbers": pages > 1 ? "Page \(number) of \(pages)" : nil,
@@ -78,6 +79,13 @@ extension IndexPage {
         "generation": "\(index.generation)",
         "links": links.map(\.html).joined(separator: "\n"),
       ]))
+  }
+
+  /// How many rows match, in words.
+  private var found: String {
+    guard count > 0 else { return "Nothing matches" }
+    let verb = count == 1 ? "matches" : "match"
+    return "\(count) of \(quantity(index.rows.count, "row")) \(verb)"
   }
 
   /// The sum, with a link to the rows of each state.
