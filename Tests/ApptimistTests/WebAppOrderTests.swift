@@ -200,6 +200,36 @@ extension WebAppBrowserTests {
     try bert.sees(["hello", answer, letter])
   }
 
+  /// What could not be stored doesn't seem to be done, and says so.
+  @Test func nothingSeemsDoneWhereNothingIsStored() throws {
+    let site = try Self.site()
+    let anna = try WebAppPerson("anna", at: site)
+    let bert = try WebAppPerson("bert", at: site)
+    try anna.befriend(bert, saying: "hello")
+    try anna.run(
+      """
+      globalThis.failures = [];
+      addEventListener("unhandledrejection", ({ reason }) => failures.push(String(reason)));
+      IDBDatabase.prototype.transaction = () => { throw new DOMException("closed", "InvalidStateError"); };
+      """)
+    func waitUntilSaid() throws {
+      try anna.wait(
+        "document.querySelector('#trouble').textContent === 'This browser can’t store it.'")
+      try anna.run("document.querySelector('#trouble').textContent = ''")
+    }
+    try anna.menu(0, "React", isAsked: false)
+    try anna.run("document.querySelector('#menu [role=menuitem]').click()")
+    try waitUntilSaid()
+    for item in ["Delete", "Delete for everyone"] {
+      try anna.menu(0, item)
+      try waitUntilSaid()
+    }
+    try anna.sees(["hello"])
+    #expect(
+      try anna.browser.evaluate("document.querySelectorAll('.reactions').length") == "0")
+    #expect(try anna.browser.evaluate("failures.join()") == "")
+  }
+
   @Test func repliesReactionsAndEditsAreShown() throws {
     let site = try Self.site()
     let anna = try WebAppPerson("anna", at: site)

@@ -291,6 +291,33 @@ internal import Platform
     #expect(left.contains("hello") && left.contains("claim 10") && !left.contains("claim 11"))
   }
 
+  /// What could not be stored doesn't seem to be done, and says so.
+  @Test func nothingSeemsDoneWhereNothingIsStored() throws {
+    let site = try WebAppSite()
+    let anna = try WebAppPerson("anna", at: site)
+    let bert = try WebAppPerson("bert", at: site)
+    try anna.befriend(bert)
+    try bert.open("anna")
+    try bert.say("hello")
+    try anna.open("bert")
+    try anna.sees(["hello"])
+    try anna.run(
+      """
+      globalThis.failures = [];
+      addEventListener("unhandledrejection", ({ reason }) => failures.push(String(reason)));
+      IDBDatabase.prototype.transaction = () => { throw new DOMException("closed", "InvalidStateError"); };
+      """)
+    try anna.choose("Delete", ofMessage: -1)
+    try anna.wait("document.querySelector('#sure').open")
+    try anna.run("document.querySelector('#sure-yes').click()")
+    try anna.wait(for: "This browser can’t store it.", in: "#status-words")
+    try anna.sees(["hello"])
+    // The lists change all the same.
+    try anna.run("document.querySelector('#unfriend').click()")
+    try anna.wait("document.querySelector('#unfriend').hidden")
+    #expect(try anna.browser.evaluate("failures.join()") == "")
+  }
+
   @Test func namesMayHaveBlanksAroundThem() throws {
     let site = try WebAppSite()
     let anna = try WebAppPerson("anna", at: site)

@@ -581,10 +581,15 @@ export class Account {
     if (this.isAllowed(from)) this.newest = Math.max(this.newest, Math.min(time, this.now));
   }
 
-  show(message) {
+  /** Puts a message into its chat, where it belongs by its order. */
+  place(message) {
     this.messages.set(message.id, message);
     const list = this.list(message.chat);
     list.splice(list.findLastIndex(({ order }) => order < message.order) + 1, 0, message);
+  }
+
+  show(message) {
+    this.place(message);
     if (this.isOpen) this.look(message.chat).catch(() => {});
     this.arrived?.(message);
   }
@@ -730,20 +735,24 @@ export class Account {
   /** Sends a reaction to a message, or other words for an own one. */
   async amend(message, member) {
     const content = contentOf(member), job = this.jobFor(message.chat, content), records = [];
-    this.amended(message.chat, this.me, readContent(utf8(content), Number(job.time)), records);
-    await this.store.write(records);
     const copy = this.jobFor(this.me, contentOf({ sent: { to: message.chat, time: Number(job.time), messageID: job.id, content } }));
     copy.after = job.id;
-    await this.enqueue([], [job, copy]);
+    const { reactions, text, edited, version } = message;
+    this.amended(message.chat, this.me, readContent(utf8(content), Number(job.time)), records);
+    try { await this.enqueue([], [job, copy], records); } catch (error) {
+      // What isn't stored isn't sent, and doesn't seem to be.
+      Object.assign(message, { reactions, text, edited, version });
+      throw error;
+    }
   }
 
   react(message, emoji) { return this.amend(message, { reaction: { to: message.id, emoji } }); }
   edit(message, text) { return this.amend(message, { edit: { of: message.id, text } }); }
 
-  /** Stores messages and jobs together, then sends. */
-  async enqueue(messages, jobs) {
+  /** Stores messages, jobs and other records together, then sends. */
+  async enqueue(messages, jobs, records = []) {
     await this.store.write([
-      ...messages.map((message) => ["message", message.id, message]), ...jobs.map((job) => ["job", job.id, job])],
+      ...records, ...messages.map((message) => ["message", message.id, message]), ...jobs.map((job) => ["job", job.id, job])],
     jobs.filter(({ type }) => type === "message").map(({ id }) => id));
     for (const message of messages) this.show(message);
     for (const job of jobs) { this.jobs.set(job.id, job); this.deliver(job); }
@@ -924,33 +933,53 @@ export class Account {
   }
 
   async again(message) {
-    const job = this.jobs.get(message.id);
+    const job = this.jobs.get(message.id), { why } = job;
     delete job.why;
     delete message.why;
     message.state = "waiting";
-    await this.store.write([["job", job.id, job], ["message", message.id, message]]);
+    try { await this.store.write([["job", job.id, job], ["message", message.id, message]]); } catch (error) {
+      job.why = message.why = why;
+      message.state = "failed";
+      throw error;
+    }
     this.deliver(job);
     this.changed();
   }
 
   /** Deletes messages here, on all own devices, and at the service. */
   async remove(list) {
-    const gone = [], jobs = [];
+    const gone = [], jobs = [], stopped = [];
+    const stop = (job) => {
+      gone.push(job.id);
+      stopped.push(job);
+      this.jobs.delete(job.id);
+    };
     // What is gone already, as after a second click, is passed over.
-    for (const message of list.filter(({ id }) => this.messages.has(id))) {
+    const found = list.filter(({ id }) => this.messages.has(id));
+    for (const message of found) {
       const isOwn = message.from === this.me;
       const waiting = this.jobs.get(message.id), copy = isOwn && this.jobs.get(message.copy);
       // A message that is on its way arrives; one that failed, or waits, does not.
-      if (waiting && !this.running.has(message.id)) { gone.push(message.id); this.jobs.delete(message.id); }
-      if (copy && !this.running.has(copy.id)) { gone.push(copy.id); this.jobs.delete(copy.id); }
+      if (waiting && !this.running.has(message.id)) stop(waiting);
+      if (copy && !this.running.has(copy.id)) stop(copy);
       else if (message.copy) jobs.push(this.truncation(message.copy));
       for (const id of message.copies ?? (isOwn ? [] : [message.id])) jobs.push(this.truncation(id));
       for (const id of Object.values(message.amendments ?? {})) jobs.push(this.truncation(id));
       this.drop(message);
       gone.push(message.id);
     }
-    await this.store.write(gone.flatMap((id) => [["message", id, undefined], ["job", id, undefined]]));
-    await this.enqueue([], jobs);
+    try {
+      await this.enqueue([], jobs, gone.flatMap((id) => [["message", id, undefined], ["job", id, undefined]]));
+    } catch (error) {
+      // What is still stored is still there, and goes on.
+      for (const message of found) this.place(message);
+      for (const job of stopped) {
+        this.jobs.set(job.id, job);
+        if (!job.why) this.deliver(job);
+      }
+      this.changed();
+      throw error;
+    }
   }
 
   async takeBack(message) {

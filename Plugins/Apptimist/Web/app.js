@@ -454,7 +454,9 @@ $("requests-toggle").onclick = () => {
 $("requests-delete").onclick = async () => {
   if (!await sure(t("All requests and what was written in them are deleted."), t("Delete all"))) return;
   const isRequest = (key) => !account.isAllowed(key) && !account.isBlocked(key);
-  await account.remove([...account.chats.keys()].filter(isRequest).flatMap((key) => account.chats.get(key)));
+  const all = [...account.chats.keys()].filter(isRequest).flatMap((key) => account.chats.get(key));
+  // That nothing can be stored is said already, and what was there still is.
+  await account.remove(all).catch(() => {});
 };
 
 /** Shows chats; what is the same stays, and keeps the focus. */

@@ -1,7 +1,7 @@
 // A chat: its messages, and what can be done with them.
 import { EDIT_TIME, FILE_MAX, fits, momentOf, summary } from "./{{contents.js}}";
 import {
-  $, bdi, button, copy, day, dayKey, dayTitle, element, face, fileSize, icon, iconButton, linked, menuButton, named, nodes, openMenu, sends, sure, t, time,
+  $, bdi, button, copy, day, dayKey, dayTitle, element, face, failureOf, fileSize, icon, iconButton, linked, menuButton, named, nodes, openMenu, sends, sure, t, time,
 } from "./{{page.js}}";
 
 const PAGE = 100;
@@ -26,19 +26,23 @@ export class Chat {
     this.isAtEnd = true;
     $("back").onclick = close;
     $("earlier").onclick = () => { this.count += PAGE; this.show(); };
-    $("allow").onclick = () => account.allow(this.key).catch(() => this.trouble(t("That could not be done. Try again later.")));
+    $("allow").onclick = () => this.attempt(() => account.allow(this.key));
     // Another chat may be open when the question is answered.
     $("delete-request").onclick = async () => {
       const { key } = this;
       if (!await sure(t("What was written is deleted."), t("Delete"))) return;
-      await account.deleteChat(key);
-      if (this.key === key) close();
+      await this.attempt(async () => {
+        await account.deleteChat(key);
+        if (this.key === key) close();
+      });
     };
     $("block-request").onclick = async () => {
       const { key } = this;
       if (!await sure(t("What was written is deleted, and what comes from there is not shown."), t("Block"))) return;
-      await account.block(key);
-      if (this.key === key) close();
+      await this.attempt(async () => {
+        await account.block(key);
+        if (this.key === key) close();
+      });
     };
     $("text").enterKeyHint = matchMedia("(pointer: coarse)").matches ? "enter" : "send";
     $("text").onkeydown = (event) => {
@@ -158,6 +162,12 @@ export class Chat {
 
   trouble(text) { $("trouble").textContent = text; }
 
+  /** Does what somebody asks for, and says if it could not be done. */
+  async attempt(act) {
+    this.trouble("");
+    try { await act(); } catch { this.trouble(failureOf(this.account)); }
+  }
+
   // What is shown ----------------------------------------------------------------------------------------------------------
 
   show() {
@@ -178,6 +188,7 @@ export class Chat {
     this.warn(isForum && !account.isAllowed(key));
     const shown = all.slice(-this.count), list = $("messages"), wanted = [];
     $("earlier").hidden = shown.length === all.length;
+    let latestDay = 0;
     for (const [i, message] of shown.entries()) {
       const moment = momentOf(message), before = shown[i - 1], after = shown[i + 1], ownDay = dayKey(moment);
       // Days don't go back: what was written on an earlier one, and came late, says so itself.
@@ -190,7 +201,6 @@ export class Chat {
       const isAuthored = isForum && message.from !== account.me;
       item.classList.toggle("follows", follows);
       item.classList.toggle("last-of-group", isLast);
-    let latestDay = 0;
       item.classList.toggle("authored", isAuthored);
       if (isAuthored) this.author(item, message, !follows, isLast);
       wanted.push(item);
@@ -279,7 +289,7 @@ export class Chat {
     if (isChanged) {
       place.append(
         element("p", {}, ...nodes("The key of {name} has changed. It is a new account, or somebody who wants to read along. Nothing is sent until you go on; compare the safety number first.", who)),
-        button(t("Continue"), () => account.accept(key)));
+        button(t("Continue"), () => this.attempt(() => account.accept(key))));
     } else if (successor) {
       place.append(element("p", {}, ...nodes("{name} has a new account: {digits}. Ask them by another way whether it is theirs, and find it with “New chat”.",
         { ...who, digits: [element("span", { text: successor.slice(0, 8), className: "digits" })] })));
@@ -325,6 +335,7 @@ export class Chat {
       small.append(t("written {day} {time}, long before it was sent; came {now}",
         { day: day(message.time), time: time(message.time), now: time(message.came) }));
     } else if (message.doubt === "ahead") small.append(t("{time} (its clock is ahead)", { time: time(message.came) }));
+    else if (isOfEarlierDay) small.append(t("written {day} {time}", { day: day(message.time), time: time(message.time) }));
     else small.append(time(message.time));
     if (message.edited) small.append(" · ", t("edited"));
     if (message.pending) small.append(" · ", t("not published"));
@@ -335,7 +346,6 @@ export class Chat {
       ...state ? [icon(state[0]), element("span", { className: "only-heard", text: state[1] })] : [], menuButton(item, (opener) => this.openMenu(message.id, opener)));
   }
 
-    else if (isOfEarlierDay) small.append(t("written {day} {time}", { day: day(message.time), time: time(message.time) }));
   quote({ to, text }) {
     const { account } = this, original = account.messages.get(to);
     const said = original ? `${this.sayer(original)}: ${summary(original)}` : text;
@@ -363,7 +373,7 @@ export class Chat {
     for (const [from, emoji] of all) counts.set(emoji, [...counts.get(emoji) ?? [], from]);
     const { account } = this, mine = message.reactions[account.me];
     return element("div", { className: "reactions" }, ...[...counts].map(([emoji, people]) => {
-      const made = button(people.length > 1 ? `${emoji} ${people.length}` : emoji, () => account.react(message, mine === emoji ? "" : emoji), "");
+      const made = button(people.length > 1 ? `${emoji} ${people.length}` : emoji, () => this.setReaction(message, emoji), "");
       made.ariaPressed = String(mine === emoji);
       made.title = people.map((one) => one === account.me ? t("You") : account.name(one)).join(", ");
       return made;
@@ -588,7 +598,7 @@ export class Chat {
     const bar = element("progress", { max: 1, value: this.moved.get(message.id) ?? 0 });
     bar.ariaLabel = t("Sending {name}", { name });
     bar.dataset.upload = message.id;
-    const cancel = iconButton("close", t("Cancel {name}", { name }), () => this.account.cancel(message));
+    const cancel = iconButton("close", t("Cancel {name}", { name }), () => this.attempt(() => this.account.cancel(message)));
     if (isPicture) {
       return element("div", {}, this.picture(message, name, element("p", {})), element("div", { className: "file" }, element("span", { className: "about" }, bar), cancel));
     }
@@ -622,21 +632,27 @@ export class Chat {
       const name = nameOf(message.file);
       items.push([t("Save {name}", { name }), () => this.savePicture(message, name, $("trouble")), "", "save"]);
     }
-    if (message.pending) items.push([t("Publish"), () => account.forums.publish(message).then(() => this.show()), "", "moderator"]);
-    if (message.state === "failed") items.push([t("Try again"), () => account.again(message), "", "send"]);
+    if (message.pending) {
+      items.push([t("Publish"), () => this.attempt(() => account.forums.publish(message).then(() => this.show())), "", "moderator"]);
+    }
+    if (message.state === "failed") items.push([t("Try again"), () => this.attempt(() => account.again(message)), "", "send"]);
     items.push([t("Delete"), async () => {
-      if (await sure(t("The message is deleted here and on your other devices."), t("Delete"))) await account.remove([message]);
+      const question = t("The message is deleted here and on your other devices.");
+      if (await sure(question, t("Delete"))) await this.attempt(() => account.remove([message]));
     }, "danger", "delete"]);
     if (isOwn && message.state !== "failed") items.push([t("Delete for everyone"), async () => {
       const question = t("The message is deleted here, and the other’s app is asked to. What was read or saved stays with them.");
-      if (await sure(question, t("Delete for everyone"))) await account.takeBack(message);
+      if (await sure(question, t("Delete for everyone"))) await this.attempt(() => account.takeBack(message));
     }, "danger", "delete"]);
     openMenu(opener, items);
   }
 
-  react(message, opener) {
-    const mine = message.reactions?.[this.account.me];
-    openMenu(opener, emojis.map((emoji) => [emoji, () => this.account.react(message, mine === emoji ? "" : emoji)]), "signs");
+  react(message, opener) { openMenu(opener, emojis.map((emoji) => [emoji, () => this.setReaction(message, emoji)]), "signs"); }
+
+  /** Reacts to a message; the same emoji once more takes the reaction back. */
+  setReaction(message, emoji) {
+    const { account } = this, isSame = message.reactions?.[account.me] === emoji;
+    return this.attempt(() => account.react(message, isSame ? "" : emoji));
   }
 
   /** Answers or edits a message with what is written next, or nothing. */

@@ -1,5 +1,5 @@
 // The dialogs: finding people, a person's details, the settings.
-import { $, copy, element, finder, grouped, named, sure, t } from "./{{page.js}}";
+import { $, copy, element, failureOf, finder, grouped, named, sure, t } from "./{{page.js}}";
 
 export function prepareDialogs(account, base, open) {
   $("settings-open").onclick = async () => (await import("./{{settings.js}}")).showSettings(account, base);
@@ -7,7 +7,8 @@ export function prepareDialogs(account, base, open) {
   // Finding ----------------------------------------------------------------------------------------------------------------
 
   const find = finder(account, base, $("finding"), async (user, key) => {
-    await account.meet(user);
+    // Whoever can't be kept is known as long as the page is open.
+    await account.meet(user).catch(() => {});
     $("finding").close();
     open(key);
   });
@@ -25,7 +26,7 @@ export function prepareDialogs(account, base, open) {
   const error = $("details").querySelector(".error");
   const attempt = (act) => async () => {
     error.textContent = "";
-    try { await act(); } catch { error.textContent = t("That could not be done. Try again later."); }
+    try { await act(); } catch { error.textContent = failureOf(account); }
   };
 
   $("details-open").onclick = async () => {

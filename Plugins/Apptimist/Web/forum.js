@@ -94,8 +94,8 @@ export async function showForum(account, base, key, open) {
   }
 
   const find = finder(account, base, $("inviting"), async (user, person) => {
-    await account.meet(user);
     await attempt(async () => {
+      await account.meet(user);
       await forums.invite(key, person);
       find.clear();
       await draw();

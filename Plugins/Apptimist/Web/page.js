@@ -9,6 +9,9 @@ export function alarm(text, ...buttons) {
   $("alarm").replaceChildren(...text ? [element("span", { text })] : [], ...buttons);
 }
 
+/** Why something that was asked for could not be done. */
+export const failureOf = ({ store }) => store.isBroken ? t("This browser can’t store it.") : t("That could not be done. Try again later.");
+
 /** A name with what tells it from others of the same name. */
 export function named(account, key) {
   const name = account.name(key) || t("Somebody");

@@ -1,5 +1,5 @@
 // The settings, and what is done there.
-import { $, bdi, button, copy, day, dayKey, element, face, grouped, icon, named, onSubmit, showChoices, sure, t } from "./{{page.js}}";
+import { $, bdi, button, copy, day, dayKey, element, face, failureOf, grouped, icon, named, onSubmit, showChoices, sure, t } from "./{{page.js}}";
 
 /** Shows a dialog with a form, whose earlier words are gone. */
 function show(id) {
@@ -56,7 +56,7 @@ export function showSettings(account, base) {
   $("lock-open").onclick = () => onSubmit(show("lock"), async ({ passphrase }) => {
     const { isLong } = await import("./{{passphrase.js}}");
     if (passphrase.value && !isLong(passphrase.value, 8)) throw new Error(t("A passphrase has 8 characters or more."));
-    await account.store.lock(passphrase.value);
+    await account.store.lock(passphrase.value).catch((error) => { throw new Error(failureOf(account), { cause: error }); });
     $("lock").close();
   });
   $("leave-open").onclick = () => onSubmit(show("leaving"), async ({ name }) => {
@@ -101,9 +101,15 @@ function drawDevices(account) {
 const blockedBy = (account) => Object.keys(account.people.people ?? {}).filter((key) => account.isBlocked(key));
 
 function drawBlocked(account) {
-  const keys = blockedBy(account);
+  const keys = blockedBy(account), error = $("settings").querySelector(".error");
+  error.textContent = "";
   $("blocked").replaceChildren(...keys.map((key) => {
-    const unblock = button(t("Unblock"), async () => { await account.unblock(key); drawBlocked(account); });
+    const unblock = button(t("Unblock"), async () => {
+      try {
+        await account.unblock(key);
+        drawBlocked(account);
+      } catch { error.textContent = failureOf(account); }
+    });
     unblock.ariaLabel = t("Unblock {name}", { name: account.name(key) });
     return element("li", { data: { key } }, element("span", {}, ...named(account, key)), unblock);
   }));

@@ -252,8 +252,9 @@ async function refresh() {
     });
     const isKnown = Array.isArray(answer);
     topics = (isKnown ? answer : []).filter(({ Subscribed }) => Subscribed);
-    await archive.set("lists", lists);
     show();
+    // Where nothing can be stored that is said already.
+    await archive.set("lists", lists).catch(() => {});
     if (isKnown) offerTopic();
   } catch (error) {
     if (!error.isTemporary) throw error;
@@ -630,7 +631,7 @@ $("requests-toggle").addEventListener("click", () => {
 
 $("requests-delete").addEventListener("click", async () => {
   if (!await sure(t("All requests are declined, and what strangers have written is deleted in this browser."), t("Delete all"))) return;
-  await discardAll(strangers).catch(() => {});
+  await discardAll(strangers).catch((error) => say(words(error)));
   for (const name of lists.Incoming) await msgr.post("unfriend", { User: name }).catch((error) => say(words(error)));
   await refresh();
 });
@@ -833,7 +834,8 @@ function choices(message) {
   if (message.Id && !$("compose").hidden) items.push([t("Reply"), () => reply(text), "", "reply"]);
   if (text) items.push([t("Copy"), () => navigator.clipboard?.writeText(text), "", "copy"]);
   if (message.Id) items.push([t("Delete"), async () => {
-    if (await sure(t("The message is deleted in this browser."), t("Delete"))) await discard(message.Id);
+    if (!await sure(t("The message is deleted in this browser."), t("Delete"))) return;
+    await discard(message.Id).catch((error) => say(words(error)));
   }, "danger", "delete"]);
   return items;
 }
@@ -886,7 +888,7 @@ function open(name) {
   isFollowed = false;
   show();
   if (!name) return;
-  readUp();
+  readUp().catch(() => {});
   $("with").focus({ preventScroll: true });
   $("messages").scrollTop = $("messages").scrollHeight;
   if (sought) seek();
@@ -961,7 +963,7 @@ addEventListener("online", () => {
 document.addEventListener("visibilitychange", () => {
   if (document.hidden) return;
   hurry();
-  readUp();
+  readUp().catch(() => {});
   if (lists.Outgoing.length + lists.Incoming.length) refresh();
 });
 setInterval(() => { if (!document.hidden && lists.Outgoing.includes(partner)) refresh(); }, ANSWERS);

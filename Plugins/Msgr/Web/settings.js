@@ -74,7 +74,7 @@ export function prepareSettings(app) {
     $("delete").reset();
     await app.erase(t("The account is deleted."));
   });
-  $("sign-out").addEventListener("click", () => app.signOut());
+  $("sign-out").addEventListener("click", () => app.signOut().catch((error) => say(words(error))));
   $("export").addEventListener("click", async () => {
     try {
       const text = JSON.stringify(await app.msgr.post("export"), null, 1);

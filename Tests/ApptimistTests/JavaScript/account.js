@@ -106,6 +106,17 @@ async function checkSending(app, check) {
   await account.remove([gone]);
   account.drop(gone);
   check("what is left", account.chats.get("anna").map(({ id }) => id), ["file", "text"]);
+  // What could not be deleted is still there, and is sent.
+  const { account: full, asked: sent } = sending(app);
+  full.isOpen = false;
+  await full.enqueue([said("four", 1)], [job("four", 1, { message: "four" })]);
+  full.store.write = () => Promise.reject(new Error("no room"));
+  const outcome = await full.remove([full.messages.get("four")]).then(() => "deleted", () => "refused");
+  check("without room", [outcome, full.chats.get("anna").map(({ id }) => id)], ["refused", ["four"]]);
+  full.isOpen = true;
+  full.pump();
+  await soon();
+  check("and what waits goes", sent, ["four"]);
 }
 
 /** An export keeps the order of the chats, and posts in their forums. */
