@@ -87,9 +87,13 @@ extension WebAppBrowserTests {
     try anna.browser.open("about:blank")
     try second.run(
       """
-      navigator.locks.request("apptimist /siren", () => new Promise((leave) => setTimeout(leave, 500)));
+      navigator.locks.request("apptimist /siren", () => new Promise((leave) => setTimeout(leave, 1500)));
       """)
     try anna.browser.open("\(site.address)/siren/app/")
+    // Meanwhile it says what it waits for.
+    #expect(
+      try anna.browser.evaluate("document.querySelector('#starting').innerText")
+        .contains("another tab"))
     try anna.wait("document.documentElement.dataset.connection === 'open'")
   }
 

@@ -33,7 +33,7 @@ let isHalted = false;
 /** The wallets that are here. */
 const offered = [];
 
-const views = ["welcome", "locked", "elsewhere", "linking", "home"];
+const views = ["starting", "welcome", "locked", "elsewhere", "linking", "home"];
 function view(name) {
   document.documentElement.dataset.view = name;
   for (const id of views) $(id).hidden = id !== name;

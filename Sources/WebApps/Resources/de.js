@@ -167,6 +167,7 @@ export default {
   "Type these six digits at the device that has the account. They are good for ten minutes.": "Gib diese sechs Ziffern an dem Gerät ein, das das Konto hat. Sie gelten zehn Minuten.",
   "Only go on if this is your own account. What you write here, everybody with this account can read.": "Mach nur weiter, wenn das dein eigenes Konto ist. Was du hier schreibst, können alle lesen, die dieses Konto haben.",
   "Stop": "Abbrechen",
+  "Looking whether Apptimist is open in another tab or window …": "Es wird nachgesehen, ob Apptimist in einem anderen Tab oder Fenster offen ist …",
   "Apptimist is open in another tab or window.": "Apptimist ist in einem anderen Tab oder Fenster offen.",
   "Use it here": "Hier verwenden",
   "New chat": "Neuer Chat",

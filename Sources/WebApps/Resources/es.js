@@ -167,6 +167,7 @@ export default {
   "Type these six digits at the device that has the account. They are good for ten minutes.": "Escribe estas seis cifras en el dispositivo que tiene la cuenta. Valen diez minutos.",
   "Only go on if this is your own account. What you write here, everybody with this account can read.": "Sigue solo si es tu propia cuenta. Lo que escribas aquí lo puede leer quien tenga esta cuenta.",
   "Stop": "Parar",
+  "Looking whether Apptimist is open in another tab or window …": "Se comprueba si Apptimist está abierto en otra pestaña o ventana…",
   "Apptimist is open in another tab or window.": "Apptimist está abierto en otra pestaña o ventana.",
   "Use it here": "Usar aquí",
   "New chat": "Nuevo chat",
