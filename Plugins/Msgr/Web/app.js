@@ -4,7 +4,7 @@ import { Archive } from "./{{archive.js}}";
 import {
   $, applyScheme, bdi, day, dayTitle, element, face, icon, iconButton, menuButton, onSubmit, openMenu, nodes, placeHints, placeIcons, say, sends, showUnread, sure, t, time, translate, when, withNewPassword, words,
 } from "./{{page.js}}";
-import { knownSigns, parts, quoted } from "./{{rich.js}}";
+import { knownSigns, parts, plainText } from "./{{rich.js}}";
 import { prepareSettings, registration } from "./{{settings.js}}";
 import { prepareTopics, showTopic } from "./{{topics.js}}";
 
@@ -662,8 +662,7 @@ $("search-field").addEventListener("input", () => {
 function lastWords(name, newest) {
   if (lists.Outgoing.includes(name)) return t("asked to be a friend");
   if (!newest) return "";
-  const said = newest.Markdown ? newest.Message : quoted(newest.Message ?? "").text;
-  const text = [newest.Title, said].filter(Boolean).join(": ").slice(0, 200);
+  const text = [newest.Title, plainText(newest)].filter(Boolean).join(": ").slice(0, 200);
   return newest.UserFrom === me ? t("You: {text}", { text }) : text;
 }
 

@@ -128,10 +128,14 @@ function action({ action: kind, label, url, method = "POST", headers, body, valu
 }
 
 /** What a text answers, which it begins with as letters do, and the rest. */
-export function quoted(text) {
+function quoted(text) {
   const lines = text.split("\n"), end = lines.findIndex((line) => !line.startsWith("> "));
   return end > 0 ? { quote: lines.slice(0, end).map((line) => line.slice(2)).join(" "), text: lines.slice(end).join("\n") } : { text };
 }
+
+/** What a message says, without what only Markdown needs, and without what it answers. */
+export const plainText = ({ Markdown, Message = "" }) =>
+  Markdown ? element("p", {}, ...markdown(Message)).textContent : quoted(Message).text;
 
 /** The parts of a message, its sender apart; `changed` is called when they would be others now. */
 export function parts(message, say, changed) {

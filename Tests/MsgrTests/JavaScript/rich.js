@@ -20,6 +20,10 @@ async function compare(rich) {
     const links = [...place.querySelectorAll("a")].map((link) => [link.textContent, link.getAttribute("href")]);
     check(text, [place.textContent, ...links], expected);
   };
+  const said = (message, expected) => check("said", rich.plainText(message), expected);
+  said({ Message: "# Backup\n**3** files in `a`", Markdown: true }, "Backup\n3 files in a");
+  said({ Message: "**3** files" }, "**3** files");
+  said({ Message: "> how are you?\nfine" }, "fine");
   shown("[here](https://example.org/)", ["here", ["here", "https://example.org/"]]);
   shown("[here](https://user:pass@evil.example/)", ["[here](https://user:pass@evil.example/)"]);
   for (const name of ["https://bank.example", "https://bank.example/login", "bank.example", "www.bank.example", "ftp://bank.example", "https://evil.example@bank.example"]) {
