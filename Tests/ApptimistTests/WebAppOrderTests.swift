@@ -174,6 +174,13 @@ extension WebAppBrowserTests {
         == "Today")
     try anna.wait(
       "[...document.querySelectorAll('#messages small')].at(-1).textContent.startsWith('written')")
+    // Today becomes yesterday while the page is open.
+    try anna.run(
+      """
+      Date.now = ((now) => () => now() + 86_400_000)(Date.now);
+      dispatchEvent(new Event('hashchange'));
+      """)
+    try anna.wait("document.querySelector('#messages .day').textContent === 'Yesterday'")
   }
 
   /// A browser without room for the page says so, loses nothing of what was written or sent meanwhile, and goes on by itself.

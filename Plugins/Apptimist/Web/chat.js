@@ -242,7 +242,8 @@ export class Chat {
 
   line(id, className, text) {
     const known = this.items.get(id);
-    if (known) return known;
+    // Today becomes yesterday while the page is open.
+    if (known?.textContent === text) return known;
     const made = element("li", { text, className });
     this.items.set(id, made);
     return made;
