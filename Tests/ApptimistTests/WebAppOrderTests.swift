@@ -253,6 +253,11 @@ extension WebAppBrowserTests {
     try bert.menu(0, "React", isAsked: false)
     try bert.run("document.querySelector('#menu [role=menuitem]').click()")
     try anna.wait("document.querySelectorAll('.reactions button').length === 1")
+    try anna.menu(0, "Reply", isAsked: false)
+    #expect(
+      try anna.browser.evaluate("document.querySelector('#chip span').textContent")
+        == "Reply to your message: the frist one")
+    try anna.press("Cancel")
     try anna.menu(0, "Edit", isAsked: false)
     try anna.say("the first one")
     for person in [anna, bert] { try person.sees(["the first one", "an answer"]) }

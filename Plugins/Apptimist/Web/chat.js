@@ -701,11 +701,15 @@ export class Chat {
     $("chip").hidden = !chosen;
     $("chip").replaceChildren();
     if (!chosen) return;
-    const { answers, edits } = chosen, message = answers ?? edits;
-    const words = edits ? t("Editing: {text}", { text: summary(message).slice(0, 100) })
-      : t("Reply to {name}: {text}", { name: this.sayer(message), text: summary(message).slice(0, 100) });
-    $("chip").replaceChildren(icon(edits ? "edit" : "reply"), element("span", { text: words, dir: "auto" }),
+    $("chip").replaceChildren(icon(chosen.edits ? "edit" : "reply"), element("span", { text: this.wordsOf(chosen), dir: "auto" }),
       iconButton("close", t("Cancel"), () => this.choose()));
+  }
+
+  wordsOf({ answers, edits }) {
+    const text = summary(answers ?? edits).slice(0, 100);
+    if (edits) return t("Editing: {text}", { text });
+    if (answers.from === this.account.me) return t("Reply to your message: {text}", { text });
+    return t("Reply to {name}: {text}", { name: this.sayer(answers), text });
   }
 
   /** Says a message that has come, and counts it as read if somebody looks. */

@@ -106,6 +106,7 @@ export default {
   "Delete for everyone": "Für alle löschen",
   "The message is deleted here, and the other’s app is asked to. What was read or saved stays with them.": "Die Nachricht wird hier gelöscht, und die App der anderen wird darum gebeten. Was gelesen oder gesichert wurde, bleibt dort.",
   "Editing: {text}": "Wird bearbeitet: {text}",
+  "Reply to your message: {text}": "Antwort auf deine Nachricht: {text}",
   "Reply to {name}: {text}": "Antwort an {name}: {text}",
   "Cancel": "Abbrechen",
   "file": "Datei",

@@ -106,6 +106,7 @@ export default {
   "Delete for everyone": "Borrar para todos",
   "The message is deleted here, and the other’s app is asked to. What was read or saved stays with them.": "El mensaje se borra aquí y se pide lo mismo a la aplicación de los demás. Lo que se leyó o guardó se queda allí.",
   "Editing: {text}": "Editando: {text}",
+  "Reply to your message: {text}": "Respuesta a tu mensaje: {text}",
   "Reply to {name}: {text}": "Respuesta a {name}: {text}",
   "Cancel": "Cancelar",
   "file": "archivo",
