@@ -44,6 +44,8 @@ package struct CommandContext: Sendable {
   package let print: @Sendable (String) -> Void
   /// Writes a line to standard error, which doesn't disturb a program that reads the output.
   package let warn: @Sendable (String) -> Void
+  /// Returns why something that was printed couldn't be written; nil if all of it was.
+  private let outputProblem: @Sendable () -> (any Error)?
   private let readConfiguration: ReadConfiguration
   private let openService: OpenService
 
@@ -51,12 +53,14 @@ package struct CommandContext: Sendable {
   ///
   /// - Parameters:
   ///   - services: all services that are built in.
+  ///   - outputProblem: returns why something that was printed couldn't be written.
   ///   - readConfiguration: makes the result of ``configuration(for:)``.
   ///   - openService: makes the result of ``serviceContext(for:onlyToRead:)``.
   package init(
     arguments: CommandArguments, services: [any Service.Type], environment: [String: String],
     configurationFile: String? = nil, print: @escaping @Sendable (String) -> Void,
     warn: @escaping @Sendable (String) -> Void = { _ in },
+    outputProblem: @escaping @Sendable () -> (any Error)? = { nil },
     readConfiguration: @escaping ReadConfiguration, openService: @escaping OpenService
   ) {
     self.arguments = arguments
@@ -65,6 +69,7 @@ package struct CommandContext: Sendable {
     self.configurationFile = configurationFile
     self.print = print
     self.warn = warn
+    self.outputProblem = outputProblem
     self.readConfiguration = readConfiguration
     self.openService = openService
   }
@@ -101,6 +106,19 @@ extension CommandContext {
   /// Prints a value as JSON if `--json` is given, and else in words.
   package func print(json value: some Encodable, or printWords: () -> Void) throws {
     if arguments.has("json") { try print(json: value) } else { printWords() }
+  }
+
+  /// Prints a value with a secret of which only a hash was stored: nobody could learn it later.
+  ///
+  /// - Parameter takeBack: takes back what was stored, if the secret can't be printed.
+  package func print(
+    secret value: some Encodable, printWords: () -> Void, takeBack: () async throws -> Void
+  ) async throws {
+    try print(json: value, or: printWords)
+    guard let problem = outputProblem() else { return }
+    try await takeBack()
+    throw CommandError.refused(
+      "the output can't be written, so what was made was taken back: \(problem)")
   }
 
   /// Prints a value as JSON, indented and with sorted keys, in the style of every command. What could change a terminal's

@@ -43,10 +43,15 @@ package struct InvitationSummary: Sendable, Encodable {
   package let uid: String?
 
   package init(hash: [UInt8], uses: Int, expires: Timestamp, uid: String? = nil) {
-    id = String(Hex.encode(hash).prefix(Self.idLength))
+    id = Self.id(ofHash: hash)
     self.uses = uses
     self.expires = expires.description
     self.uid = uid
+  }
+
+  /// Returns the ``id`` of an invitation.
+  package static func id(ofHash hash: [UInt8]) -> String {
+    String(Hex.encode(hash).prefix(idLength))
   }
 }
 

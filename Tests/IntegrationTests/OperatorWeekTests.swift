@@ -433,6 +433,25 @@ internal import WalletClient
     let full = try await ChildProcess.run(
       "/bin/sh", ["-c", #""$0" version > /dev/full"#, try ChildProcess.built("awd")])
     #expect(full.code == 1 && full.errors.contains("the output can't be written"), "\(full)")
+
+    let site = try Site()
+    try await site.serving { _ in
+      #expect(try await site.run("user", "add", "anna", input: "correct horse\n").code == 0)
+      for (words, place) in [
+        ("user list", "&-"), ("user list --json", "&-"), ("invite new --uid u", "&-"),
+        ("invite new --uid u", "/dev/full"), ("token new anna", "&-"),
+      ] {
+        let script = "exec \"$0\" \(words) --config \"$1\" >\(place)"
+        let result = try await ChildProcess.run(
+          "/bin/sh", ["-c", script, try ChildProcess.built("awd"), site.configuration])
+        #expect(result.code == 1, "\(words): \(result)")
+        #expect(result.errors.contains("the output can't be written"), "\(words): \(result)")
+      }
+      for kind in ["invite", "token"] {
+        let left = try await site.run(kind, "list")
+        #expect(left.code == 0 && left.output.isEmpty, "\(left)")
+      }
+    }
   }
 
   // MARK: - A database that is away

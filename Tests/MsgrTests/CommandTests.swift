@@ -22,7 +22,8 @@ internal import Platform
 
   @discardableResult
   private func run(
-    _ command: any Command.Type, _ words: [String], beside fixture: Fixture, push: String = "log"
+    _ command: any Command.Type, _ words: [String], beside fixture: Fixture, push: String = "log",
+    outputProblem: (any Error)? = nil
   ) async throws -> String {
     let output = Output()
     let path = "\(fixture.folder.path)/awd.sqlite3"
@@ -42,6 +43,7 @@ internal import Platform
         CommandContext(
           arguments: try CommandArguments(words, for: command.parameters),
           services: [MsgrService.self], environment: [:], print: output.add,
+          outputProblem: { outputProblem },
           readConfiguration: { _, _ in MsgrConfiguration(section) },
           openService: { _, _, _ in context }))
       result = .success(())
@@ -78,6 +80,20 @@ internal import Platform
       }
       #expect(error == .refused(reason))
     }
+  }
+
+  @Test func aTokenThatCannotBePrintedIsTakenBack() async throws {
+    let fixture = try await Fixture()
+    try await fixture.register("anna")
+    let error = await #expect(throws: CommandError.self) {
+      try await run(
+        TokenNewCommand.self, ["anna"], beside: fixture, outputProblem: SystemError(ENOSPC))
+    }
+    #expect(
+      error
+        == .refused(
+          "the output can't be written, so what was made was taken back: No space left on device"))
+    #expect(try await run(TokenListCommand.self, [], beside: fixture).isEmpty)
   }
 
   @Test func accountsAreMadeAndRemoved() async throws {

@@ -218,10 +218,12 @@ struct TokenNewCommand: Command {
     } catch RequestRefusal.tooManyContacts {
       throw CommandError.refused("the owner has as many tokens as an account may have")
     }
-    try context.print(
-      json: Summary(token: token.text, sender: PublisherToken.sender(owner, new.name).text)
+    try await context.print(
+      secret: Summary(token: token.text, sender: PublisherToken.sender(owner, new.name).text)
     ) {
       context.print(token.text)
+    } takeBack: {
+      _ = try await store.removePublisher(new.name, of: owner)
     }
   }
 }

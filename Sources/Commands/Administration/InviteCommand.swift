@@ -57,14 +57,18 @@ struct InviteNewCommand: Command {
     let serviceContext = try await context.serviceContext(for: service)
     let token = Hex.encode(serviceContext.randomBytes(16))
     let expires = serviceContext.clock() + time
+    let configuration = try context.configuration(for: service)
     let note = try await service.add(
       Invitation(token: token, uid: uid, uses: uses, expires: expires), serviceContext,
-      context.configuration(for: service))
-    try context.print(
-      json: Summary(token: token, uid: uid, uses: uses, expires: expires.description)
+      configuration)
+    try await context.print(
+      secret: Summary(token: token, uid: uid, uses: uses, expires: expires.description)
     ) {
       context.print(token)
       if let note { context.print("(\(note))") }
+    } takeBack: {
+      let id = InvitationSummary.id(ofHash: InvitationHash(ofToken: token.utf8).bytes)
+      _ = try await service.revokeInvitation(id, serviceContext, configuration)
     }
   }
 }

@@ -71,8 +71,9 @@ package struct Program: Sendable {
           do throws(SystemError) { try Self.write(line, to: STDOUT_FILENO) } catch {
             failure.withLock { $0 = error }
           }
-        }, complain: complain)
-      if code == .done, let failure = failure.withLock(\.self) {
+        }, complain: complain, outputProblem: { failure.withLock(\.self) })
+      // A server that runs for months isn't for the lines that it prints at its start.
+      if code == .done, named != ServeCommand.self, let failure = failure.withLock(\.self) {
         complain("\(Product.name): the output can't be written: \(failure)")
         code = .refused
       }
@@ -84,10 +85,11 @@ package struct Program: Sendable {
   }
 
   /// Opens `/dev/null` in place of each closed standard descriptor. Otherwise the next file or socket would get its
-  /// number, and the log would be written into it.
+  /// number, and the log would be written into it. Who has closed standard output learns that nothing was printed, as that
+  /// can't be written to.
   private static func fillStandardDescriptors() {
     for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) == -1 {
-      _ = unsafe open("/dev/null", O_RDWR)
+      _ = unsafe open("/dev/null", descriptor == STDOUT_FILENO ? O_RDONLY : O_RDWR)
     }
   }
 
@@ -99,7 +101,8 @@ package struct Program: Sendable {
   /// Runs the command that arguments name.
   func run(
     _ words: [String], environment: [String: String],
-    print: @escaping @Sendable (String) -> Void, complain: @escaping @Sendable (String) -> Void
+    print: @escaping @Sendable (String) -> Void, complain: @escaping @Sendable (String) -> Void,
+    outputProblem: @escaping @Sendable () -> (any Error)? = { nil }
   ) async -> ExitCode {
     let help = HelpText(program: Product.name, commands: commands)
     let words = Self.normalized(words)
@@ -119,7 +122,7 @@ package struct Program: Sendable {
       let context = CommandContext(
         arguments: arguments, services: services, environment: environment,
         configurationFile: commandEnvironment.file, print: print, warn: complain,
-        readConfiguration: commandEnvironment.configuration(for:_:),
+        outputProblem: outputProblem, readConfiguration: commandEnvironment.configuration(for:_:),
         openService: commandEnvironment.serviceContext(for:_:_:))
       try await closing(commandEnvironment.close) { try await command.run(context) }
       return .done
