@@ -97,17 +97,32 @@ package struct MsgrService: Migrating, Commanding, Confidential, Running, Speaki
 
   /// Returns the routes of ntfy's and Gotify's clients, which may have hosts of their own.
   package func dialectRouters() -> [Router] {
-    let hosts = configuration.topics.hosts
-    var router = Router(service: "msgr-dialects", hosts: hosts)
+    var routers: [Router] = []
+    if topics.isOn {
+      var router = dialectRouter { NtfyError(answering: $0).response }
+      if topics.configuration.hasCORS { router.errorFields.append(NtfyRoutes.allowOrigin, "*") }
+      NtfyRoutes(topics: topics, log: service.log).register(on: &router)
+      routers.append(router)
+    }
+    if let gotify = routes.gotify {
+      var router = dialectRouter { GotifyError(answering: $0).response }
+      gotify.register(on: &router, isAlone: !router.hosts.isEmpty)
+      routers.append(router)
+    }
+    return routers
+  }
+
+  /// Makes a router without routes.
+  ///
+  /// - Parameter refusing: makes the response to a request that no handler gets, in the dialect's form.
+  private func dialectRouter(
+    refusing: @escaping @Sendable (HTTPError) -> Response
+  ) -> Router {
+    var router = Router(service: "msgr-dialects", hosts: configuration.topics.hosts)
     router.optionsFields = nil
     router.hidesPaths = true
-    router.errorStyle = .own { NtfyError(answering: $0).response }
-    if topics.isOn, topics.configuration.hasCORS {
-      router.errorFields.append(NtfyRoutes.allowOrigin, "*")
-    }
-    if topics.isOn { NtfyRoutes(topics: topics, log: service.log).register(on: &router) }
-    routes.gotify?.register(on: &router, isAlone: !hosts.isEmpty)
-    return [router]
+    router.errorStyle = .own(refusing)
+    return router
   }
 
   /// Deletes messages and tokens that are too old, until cancelled.

@@ -228,6 +228,25 @@ internal import Testing
     #expect(last?.status == 503 && last?.fields.first(.retryAfter) != nil)
   }
 
+  @Test(arguments: [
+    (Method.get, "/application/1", 405), (.post, "/application/1", 405),
+    (.delete, "/application", 405), (.put, "/message", 405), (.post, "/message/1", 405),
+    (.put, "/client", 405), (.post, "/plugin", 405), (.post, "/current/user", 405),
+    (.get, "/application/1/foo", 404), (.post, "/client/1/elevate", 404),
+    (.post, "/current/user/password", 404), (.get, "/user/1", 404), (.delete, "/user/1", 404),
+    (.get, "/plugin/1/config", 404), (.get, "/message/1/x", 404),
+  ])
+  func whatIsNotThereIsRefusedInItsForm(
+    _ method: HTTPProtocol.Method, _ path: String, _ status: Int
+  ) async throws {
+    let phone = try await Phone()
+    let refused = try await phone.request(method, path)
+    #expect(refused.status == status)
+    #expect(refused.object["errorCode"] as? Int == status)
+    #expect(refused.object["error"] is String && refused.object["errorDescription"] is String)
+    #expect((refused.fields.first(.allow) != nil) == (status == 405))
+  }
+
   @Test func peoplesMessagesAreMsgrs() async throws {
     let phone = try await Phone()
     try await phone.fixture.send("hello", from: "bert", to: "anna")

@@ -133,6 +133,11 @@ struct GotifyError: Error, Hashable, Sendable {
     }
   }
 
+  /// Makes the error of a request that no handler gets.
+  init(answering error: HTTPError) {
+    self.init(status: error.status, text: error.message)
+  }
+
   init(status: Status, text: String, retryAfter: Int? = nil) {
     self.status = status
     self.text = text

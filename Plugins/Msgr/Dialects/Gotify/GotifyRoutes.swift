@@ -10,6 +10,9 @@ internal import ServiceKit
 /// form.
 struct GotifyRoutes: Sendable {
   private static let longestName = 64
+  private static let methods: [HTTPProtocol.Method] = [.get, .put, .post, .delete, .patch]
+  /// The first segments below which Gotify has requests of which some are not done here.
+  private static let prefixes = ["application", "client", "current", "message", "plugin", "user"]
 
   let service: MessageService
   let topics: TopicService
@@ -50,12 +53,25 @@ struct GotifyRoutes: Sendable {
       registerClients(prefix, on: &router)
       registerApplications(prefix, on: &router)
       registerMessages(prefix, on: &router)
+      for name in Self.prefixes {
+        on(Self.methods, "\(prefix)/\(name)/{rest...}", &router) { _, _ in
+          throw GotifyError.notFound
+        }
+      }
     }
     on([.get], "\(MsgrRoutes.prefix)/version", &router) { _, _ in Self.json(Self.version) }
     for pattern in ["/user", "/auth/{rest...}", "/image/{rest...}"] {
-      on([.get, .post, .put, .delete], pattern, &router) { _, _ in throw GotifyError.notFound }
+      on(Self.methods, pattern, &router) { _, _ in throw GotifyError.notFound }
     }
-    guard isAlone else { return }
+    guard isAlone else {
+      // The path is Msgr's as well, whose refusal would have another form.
+      on([.put, .patch], "/message", &router) { _, _ in
+        var refusal = HTTPError(.methodNotAllowed)
+        refusal.fields.append(.allow, "DELETE, GET, HEAD, POST")
+        throw refusal
+      }
+      return
+    }
     on([.post], "/message", bodyLimit: bodyLimit, &router) { request, _ in
       try await publish(request)
     }
