@@ -78,6 +78,8 @@ package struct MultipartReader: Sendable {
   }
 
   private let delimiter: [UInt8]
+  /// The delimiter as programs write it that end lines with LF alone.
+  private let bareDelimiter: [UInt8]
   private var state = State.beginning
   /// The bytes that aren't read yet.
   private var rest: ArraySlice<UInt8> = []
@@ -97,6 +99,7 @@ package struct MultipartReader: Sendable {
       throw MultipartError("Content-Type has no boundary, or one that is not allowed")
     }
     delimiter = Array("\r\n--".utf8) + boundary
+    bareDelimiter = Array("\n--".utf8) + boundary
   }
 
   /// Appends bytes of the body.
@@ -152,11 +155,13 @@ package struct MultipartReader: Sendable {
         return .part(name: name, fileName: fileName)
       case .content:
         guard let end = Self.position(of: delimiter, in: rest) else {
+          try checkLines(of: rest)
           guard !hasAll else { throw MultipartError("the last boundary is missing") }
           return takeContent()
         }
         let content = rest[..<end]
         guard content.isEmpty else {
+          try checkLines(of: content)
           rest = rest[end...]
           return .content(content)
         }
@@ -170,6 +175,7 @@ package struct MultipartReader: Sendable {
 
   /// Goes on to the header fields of a part, behind the line of a delimiter.
   private mutating func beginPart(_ line: ArraySlice<UInt8>) throws(MultipartError) {
+    guard !line.starts(with: "\n".utf8) else { throw Self.bareLineFeed }
     guard line.starts(with: "\r\n".utf8) else {
       throw MultipartError("something else than a line's end follows the boundary")
     }
@@ -188,11 +194,19 @@ package struct MultipartReader: Sendable {
       || Self.position(of: Array("\r\n\r\n".utf8), in: header) != nil
   }
 
+  private static let bareLineFeed = MultipartError(
+    "a line around the boundary ends with LF alone; a form's lines end with CR LF")
+
+  /// Refuses a boundary that would be taken for content, with all parts behind it.
+  private func checkLines(of content: ArraySlice<UInt8>) throws(MultipartError) {
+    guard Self.position(of: bareDelimiter, in: content) == nil else { throw Self.bareLineFeed }
+  }
+
   /// Takes what belongs to the part, whatever comes behind it.
   private mutating func takeContent() -> Event? {
     // The last bytes may be the beginning of a delimiter.
     let end = rest.indices.suffix(delimiter.count - 1).first { index in
-      delimiter.starts(with: rest[index...])
+      delimiter.starts(with: rest[index...]) || bareDelimiter.starts(with: rest[index...])
     }
     let content = rest[..<(end ?? rest.endIndex)]
     rest = rest[content.endIndex...]
@@ -207,11 +221,11 @@ package struct MultipartReader: Sendable {
       }
   }
 
-  /// The position of the next delimiter. It starts with the only CR in it, so that no byte is looked at more
+  /// The position of the next delimiter. It starts with the only CR in it, or else LF, so that no byte is looked at more
   /// than twice.
   private static func position(of delimiter: [UInt8], in bytes: ArraySlice<UInt8>) -> Int? {
     var start = bytes.startIndex
-    while let next = bytes[start...].firstIndex(of: UInt8(ascii: "\r")) {
+    while let next = bytes[start...].firstIndex(of: delimiter[0]) {
       if bytes[next...].starts(with: delimiter) { return next }
       start = next + 1
     }

@@ -99,6 +99,21 @@ struct MultipartFormTests {
     #expect(throws: MultipartError.self) { try parts(body) }
   }
 
+  /// What stands behind such a boundary would become content.
+  @Test(arguments: [
+    "--xyz\n\(disposition)\n\nx\n--xyz--\n", "--xyz\r\n\(disposition)\r\n\r\nx\n--xyz--\n",
+    "--xyz\r\n\(disposition)\r\n\r\nx\n--xyz\n\(disposition)\n\ny\r\n--xyz--\r\n",
+    "--xyz\r\n\(disposition)\r\n\r\n\n--xyz\r\n\r\n--xyz--\r\n",
+  ])
+  func aBoundaryBehindABareLineFeedIsRefused(body: String) {
+    for size in [1, 7, body.utf8.count] {
+      let error = #expect(throws: MultipartError.self) {
+        try parts(of: Array(body.utf8), by: size)
+      }
+      #expect(error?.message.contains("LF alone") == true)
+    }
+  }
+
   /// Wherever a form ends too early, it is refused; wherever a byte is another, nothing breaks.
   @Test func noFormBreaksTheReader() {
     let body = Array(

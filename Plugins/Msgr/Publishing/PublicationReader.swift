@@ -61,6 +61,11 @@ enum PublicationReader {
     return reading
   }
 
+  /// Returns whether a body is to be an object where no other text can be meant.
+  static func isMeantAsObject(_ request: Request) -> Bool {
+    mediaType(of: request.head) == "application/json" || looksLikeObject(request.body)
+  }
+
   /// Returns whether a body begins as an object does.
   private static func looksLikeObject(_ body: [UInt8]) -> Bool {
     body.first { !" \t\r\n".utf8.contains($0) } == UInt8(ascii: "{")

@@ -247,6 +247,16 @@ internal import Testing
     #expect((refused.fields.first(.allow) != nil) == (status == 405))
   }
 
+  @Test(arguments: ["/client", "/application", "/message"])
+  func aNumberBeyondADoubleIsNamed(_ path: String) async throws {
+    let phone = try await Phone()
+    let body = #"{"name":"x","message":"x","appid":1,"priority":1e400}"#
+    let refused = try await phone.request(.post, path, body)
+    #expect(refused.status == 400)
+    let text = try #require(refused.object["errorDescription"] as? String)
+    #expect(text.contains("too large a number"))
+  }
+
   @Test func peoplesMessagesAreMsgrs() async throws {
     let phone = try await Phone()
     try await phone.fixture.send("hello", from: "bert", to: "anna")

@@ -16,10 +16,7 @@ extension GotifyRoutes {
       {
         throw GotifyError.bad("message is missing")
       }
-      var reading: PublicationReader.Reading
-      do throws(FieldError) {
-        reading = try PublicationReader.read(request, isGotifys: true)
-      } catch { throw GotifyError.bad(error.sentence) }
+      var reading = try PublicationReader.read(request, isGotifys: true)
       Self.complete(&reading.fields, with: request.head)
       let (name, priority) = try await service.store.described(publisher.token)
       guard let message = reading.fields.message, !message.isEmpty else {
@@ -56,8 +53,8 @@ extension GotifyRoutes {
     ofClient account: UserName, _ request: Request
   ) async throws -> (token: PublisherToken, recipients: [UserName]) {
     let query = request.head.query.map { URLEncodedForm(lenient: $0) }
-    let reading = try? PublicationReader.read(request, isGotifys: true)
-    let number = query?["appid"].flatMap { Int64($0) } ?? reading?.appID
+    let inQuery = query?["appid"].flatMap { Int64($0) }
+    let number = try inQuery ?? PublicationReader.read(request, isGotifys: true).appID
     let applications = try await service.store.applications(of: account)
     guard let number else { throw GotifyError.bad("appid is missing") }
     guard let hash = applications.first(where: { $0.id == number })?.publisher,

@@ -139,6 +139,9 @@ struct GotifyRoutes: Sendable {
     if let json = PublicationReader.json(of: request), json.members != nil {
       return json.foldingNames
     }
+    guard !PublicationReader.isMeantAsObject(request) else {
+      throw .bad(FieldError.noObject.sentence)
+    }
     let pairs = URLEncodedForm(lenient: request.body[...]).pairs
     guard !pairs.isEmpty else { throw .bad("the body is neither a JSON object nor a form") }
     return JSONValue.object(pairs.map { JSONValue.Member($0.name, .text($0.value)) }).foldingNames

@@ -16,7 +16,8 @@ struct NtfyError: Error, Hashable, Sendable {
   static let reservedTopic = NtfyError(code: 40010, text: "topic name is reserved")
   static let noFiles = NtfyError(code: 40014, text: "attachments are not kept here")
   static let noWebSocket = NtfyError(code: 40016, text: "a WebSocket handshake is expected here")
-  static let badJSON = NtfyError(code: 40024, text: "the body is no JSON object")
+  static let badJSON = NtfyError(
+    code: 40024, text: "the body is no JSON object, or has too large a number")
   static let badRequest = NtfyError(code: 40000, text: "invalid request")
   static let unauthorized = NtfyError(code: 40101, text: "unauthorized")
   static let forbidden = NtfyError(code: 40301, text: "forbidden")
