@@ -188,6 +188,27 @@ internal import Testing
     #expect(cache.bytes("1/\(alice).xml") == own)
   }
 
+  /// What a place behind has is taken only if it is newer.
+  @Test(arguments: [Status.notFound, .gone, .serviceUnavailable])
+  func aPlaceThatFailsOnceIsNoReasonToGoBack(_ status: Status) async throws {
+    let own = try Signer.shop.sign(tokenScript(note: "own"), at: 1_600_000_500)
+    let older = try Signer.shop.sign(tokenScript(note: "older"), at: 1_600_000_000)
+    let newer = try Signer.shop.sign(tokenScript(note: "newer"), at: 1_600_000_900)
+    let uris = ["ipfs://Qm12/first", "ipfs://Qm12/second"]
+    _ = try await fetch(
+      responder(uris, files: ["/gateway/ipfs/Qm12/first": own, "/gateway/ipfs/Qm12/second": older]))
+    #expect(cache.bytes("1/\(alice).xml") == own)
+    for (file, kept) in [(older, own), (newer, newer)] {
+      let rpc = responder(uris, files: ["/gateway/ipfs/Qm12/second": file])
+      let failing = ScriptedResponder { path, head in
+        if path == "/gateway/ipfs/Qm12/first" { return Response(status) }
+        return rpc.respond(path, head)
+      }
+      _ = try await fetch(failing)
+      #expect(cache.bytes("1/\(alice).xml") == kept)
+    }
+  }
+
   @Test func everyUnusedURIIsReportedWithAReason() async throws {
     let uris = ["ftp://x", "ipfs://..", "https://127.0.0.1/x", "ipfs://Qm12"]
     let report = try await fetch(responder(uris, files: [:]))

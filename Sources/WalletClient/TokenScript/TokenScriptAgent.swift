@@ -103,13 +103,15 @@ public struct TokenScriptAgent: Sendable {
     }
     let entry = try cache.entry(for: request)
     var attempts: [TokenScriptReport.Attempt] = []
+    // The place among the contract's that the local file is from.
+    var home: Int?
+    // An endpoint that fails doesn't move a file.
     var isStillNamed = false
     if let contracts {
       let uris = try await uris(of: request, contracts)
       if uris == nil { attempts.append(Self.attempt("the chain’s endpoint has not answered")) }
-      // An endpoint that fails doesn't move a file.
-      isStillNamed =
-        entry?.location.map { uris?.contains($0) ?? ($0 != Self.repositoryLocation) } ?? false
+      home = entry?.location.flatMap { uris?.firstIndex(of: $0) }
+      isStillNamed = uris == nil ? entry?.location != nil : home != nil
       for (index, uri) in (uris ?? []).enumerated() {
         guard index < ContractScripts.limit else {
           attempts.append(
@@ -121,8 +123,10 @@ public struct TokenScriptAgent: Sendable {
           attempts.append(Self.attempt(error.reason, uri))
           continue
         }
+        // Those behind it are asked where it has nothing for once, which is no reason to go back to an older file.
+        let isAtHome = home.map { $0 <= index } ?? false
         let report = try await fetch(
-          request, at: location, replacing: entry, isAtHome: entry?.location == uri)
+          request, at: location, replacing: entry, isAtHome: isAtHome)
         attempts += report.attempts
         switch report.outcome {
         case .stored, .unchanged: return located(report, request, attempts, location)
