@@ -181,6 +181,17 @@ struct OfficialToolTests {
     let report = try awd(["repo", "verify", "project/"], in: fixture)
     #expect(report.contains("project/out/tokenscript.signed.tsml: would be served"))
     #expect(try engine("project/out/tokenscript.signed.tsml", in: fixture).hasPrefix("signed"))
+    #expect(!report.contains("sign it again"))
+    // Built again, and not signed again.
+    try fixture.write("project/out/tokenscript.tsml", tokenScript(for: alice))
+    let stale = try awd(["repo", "verify", "project"], in: fixture)
+    #expect(
+      stale.contains("was built after it was signed: sign it again by awd repo sign 'project'"))
+    for command in ["publish", "preview"] {
+      let warned = try awd(
+        ["repo", command, "project", "--to", "http://127.0.0.1:1"], in: fixture, code: 1)
+      #expect(warned.contains("warning: project/out/tokenscript.tsml was built after"), "\(warned)")
+    }
     // The project's certificate counts, unless another key is named.
     try fixture.write("project/ts-master.key", Self.masterKey)
     _ = try awd(

@@ -41,6 +41,8 @@ extension CommandArguments {
 struct CommandFile: Sendable {
   /// The path of the file.
   let path: String
+  /// Why it may not be the file that its author means; nil if there is no doubt.
+  private(set) var doubt: String?
 
   /// Makes a file of a path, relative to the working directory.
   init(_ path: String) { self.path = path }
@@ -124,6 +126,21 @@ struct ProjectFolder: Sendable {
     throw .refused("\(built) is not signed; sign it: awd repo sign '\(path)'".printable)
   }
 
+  /// What to do about a build that isn't what was signed; nil if the signed file is the later one.
+  var staleness: String? {
+    guard let built = Self.modified(build), let signed = Self.modified(signed), built > signed
+    else { return nil }
+    return "\(build) was built after it was signed: sign it again by awd repo sign "
+      + path.quotedForShell
+  }
+
+  /// Returns when a file was modified; nil if there is none.
+  private static func modified(_ path: String) -> (seconds: Int, nanoseconds: Int)? {
+    var status = stat()
+    guard unsafe stat(path, &status) == 0 else { return nil }
+    return (status.st_mtim.tv_sec, status.st_mtim.tv_nsec)
+  }
+
   private static func existing(_ path: String) -> String? {
     unsafe access(path, F_OK) == 0 ? path : nil
   }
@@ -134,7 +151,9 @@ extension CommandFile {
   ///
   /// - Throws: ``CommandError`` for a project without a signed file.
   init(signed path: String) throws(CommandError) {
-    self.init(try ProjectFolder(path)?.signedFile() ?? path)
+    let project = ProjectFolder(path)
+    self.init(try project?.signedFile() ?? path)
+    doubt = project?.staleness
   }
 }
 

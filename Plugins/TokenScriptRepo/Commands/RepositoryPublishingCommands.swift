@@ -24,6 +24,7 @@ struct RepositoryPublishCommand: Command {
     let repository = try RepositoryExchange.url(arguments)
     let chain = try arguments.chain("chain")
     let source = try CommandFile(signed: arguments.operands[0])
+    if let doubt = source.doubt { context.warn("warning: \(doubt)".printable) }
     let path = source.path
     let bytes: [UInt8]
     let file: TokenScriptFile
@@ -132,6 +133,7 @@ struct RepositoryPreviewCommand: Command {
     let arguments = context.arguments
     let repository = try RepositoryExchange.url(arguments)
     let source = try CommandFile(signed: arguments.operands[0])
+    if let doubt = source.doubt { context.warn("warning: \(doubt)".printable) }
     let bytes: [UInt8]
     do throws(FileRefusal) {
       bytes = try source.contents()

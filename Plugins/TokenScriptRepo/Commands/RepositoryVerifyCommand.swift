@@ -142,7 +142,7 @@ struct FileReport: Sendable {
         off: "it is switched off, or no schemas are configured"),
       Check("trust", file.trust, rules.trust),
     ]
-    self.warnings = file.warnings + warnings
+    self.warnings = [source.doubt].compactMap(\.self) + file.warnings + warnings
     if let time = file.signer?.time, time > now {
       self.warnings.append("it was signed in the future, which counts as no signing time")
     }
