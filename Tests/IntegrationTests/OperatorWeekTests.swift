@@ -715,6 +715,17 @@ internal import WalletClient
     #expect(!exists(path))
   }
 
+  @Test func aMissingCertificateKeepsTheServerFromMakingAnything() async throws {
+    let site = try Site()
+    let path = "\(site.folder)/none.pem"
+    let served = try await runAwd(
+      ["serve", "--config", site.configuration], home: site.folder,
+      environment: ["AWD_SERVER_TLS_CERTIFICATE": path, "AWD_SERVER_TLS_KEY": path])
+    #expect(served.code == 1 && served.errors.contains("none.pem: No such file"), "\(served)")
+    let made = try FileManager.default.contentsOfDirectory(atPath: site.data)
+    #expect(made.allSatisfy { $0.contains("lock") }, "\(made)")
+  }
+
   @Test func theCheckSeesAPortInUse() async throws {
     let site = try Site()
     let other = try Site()

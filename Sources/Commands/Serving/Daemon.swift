@@ -113,7 +113,8 @@ struct Daemon: Sendable {
     return router
   }
 
-  private static func certificate(
+  /// Reads the certificate and its key.
+  static func certificate(
     _ tls: ServerConfiguration.TLS
   ) throws(CommandError) -> CertificateFiles {
     try CertificateFiles(for: "TLS", certificate: tls.certificate, key: tls.key)

@@ -53,6 +53,8 @@ struct ServeCommand: Command {
     let lock = server.store.path == nil ? nil : try DataFolderLock(server.data)
     defer { extendLifetime(lock) }
     try checkAddresses(server)
+    // The daemon reads it again when all else is ready, which may be long after.
+    _ = try server.tls.map(Daemon.certificate)
     let manager = NotifySocket(context.environment)
     let runtime = try await DatabaseWait(configuration, log, manager).open(
       whileWaiting: { isWaiting.store($0, ordering: .relaxed) }
