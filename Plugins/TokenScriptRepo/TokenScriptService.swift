@@ -42,6 +42,7 @@ package struct TokenScriptService: Migrating, Commanding, Demonstrating, Present
   private let previews: PreviewResponder?
   private let reading = ThreadPool(named: "awd-read", queue: 256)
   private let isDemo: Bool
+  private let repositoryFault = RepositoryFault()
 
   private var context: ServiceContext { repository.context }
 
@@ -264,9 +265,10 @@ package struct TokenScriptService: Migrating, Commanding, Demonstrating, Present
   /// Makes a new index; without the root the old one stays.
   private func remake() async throws {
     do {
-      try await indexer.index()
+      try await index()
     } catch let error as RepositoryError {
       // A missing root is watched too, so its return is the next change.
+      guard repositoryFault.isNew("\(error)") else { return }
       context.log.error(
         "the repository could not be read; the old index stays", ["reason": "\(error)"])
     }
@@ -275,5 +277,15 @@ package struct TokenScriptService: Migrating, Commanding, Demonstrating, Present
   /// Replaces the index in service by a new one.
   ///
   /// - Throws: an error if the repository can't be read; the old index then stays in service.
-  package func reload() async throws { try await indexer.index() }
+  package func reload() async throws {
+    do { try await index() } catch {
+      _ = repositoryFault.isNew("\(error)")
+      throw error
+    }
+  }
+
+  private func index() async throws {
+    try await indexer.index()
+    repositoryFault.isMended()
+  }
 }

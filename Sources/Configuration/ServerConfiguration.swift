@@ -207,11 +207,12 @@ package struct ServerConfiguration: Sendable {
     let key = section.path("key", default: "", relativeTo: .data)
     switch (certificate.isEmpty, key.isEmpty) {
     case (true, true): return nil
-    case (false, false): return TLS(certificate: certificate, key: key)
+    case (false, false): break
     case (true, false): section.reject("certificate", "expected a path, as `key` has one")
     case (false, true): section.reject("key", "expected a path, as `certificate` has one")
     }
-    return nil
+    // Half of it counts as TLS, so that no address is refused for want of it as well.
+    return TLS(certificate: certificate, key: key)
   }
 
   private static func limits(_ section: ConfigurationSection) -> Limits {
