@@ -18,6 +18,8 @@ package final class ConfigurationReader: Sendable {
     var sections: Set<String> = []
     /// The names that were asked for in each section, for suggestions.
     var names: [String: Set<String>] = [:]
+    /// What the variables begin with that are for tables whose keys are the operator's own, such as `AWD_CHAINS_`.
+    var openPrefixes: Set<String> = []
     /// The key of each variable, and the depth of its section.
     var variables: [String: (key: String, depth: Int)] = [:]
 
@@ -99,7 +101,10 @@ extension ConfigurationReader {
   }
 
   /// Returns the keys that variables give to a table whose keys are the operator's own.
-  func variableKeys(behind prefix: String) -> [String] { document.keys(behind: prefix) }
+  func variableKeys(behind prefix: String) -> [String] {
+    state.withLock { _ = $0.openPrefixes.insert(prefix) }
+    return document.keys(behind: prefix)
+  }
 
   func origin(_ place: TOMLNode.Place) -> ConfigurationOrigin { document.origin(place) }
 
@@ -212,6 +217,11 @@ extension ConfigurationReader {
     if topSections(state).contains(where: { Self.variable(ofSection: $0) == variable }) {
       return "a table has no variable of its own: set its keys one by one, such as "
         + "AWD_SERVER_LISTEN, or AWD_CHAINS__1 for the key 1 of [chains]"
+    }
+    if let prefix = state.openPrefixes.first(where: variable.hasPrefix) {
+      let key = variable.dropFirst(prefix.count)
+      return "is for no known key; a key of the operator's own stands behind two underscores: "
+        + "\(prefix)_\(key)"
     }
     let close = Suggestion.close(to: variable, among: state.variables.keys)
     return "is for no known key" + (close.map { ", did you mean \($0)?" } ?? "")

@@ -87,7 +87,9 @@ package struct ConfigurationSection: Sendable {
         inner = table
       } else if isFirst {
         let written = WrittenValue(value: node.value, origin: reader.origin(node.place))
-        record(written.mismatch("a table"), key)
+        // A table in an array of tables has no header of its own.
+        let hint = key.contains("[") ? "" : "; write [\(key)], and its keys below it"
+        record(written.mismatch("a table", hint: hint), key)
       }
     }
     return ConfigurationSection(
@@ -182,10 +184,15 @@ extension ConfigurationSection {
   }
 
   /// Reads text that is never shown, which is empty by default.
-  package func secret(_ name: String) -> Secret {
+  package func secret(_ name: String) -> Secret { secret(name, expected: "a string") { _ in true } }
+
+  /// Reads text that is never shown, and is empty where it isn't as expected.
+  package func secret(
+    _ name: String, expected: String, where isExpected: (String) -> Bool
+  ) -> Secret {
     read(name, default: Secret(""), isSecret: true, text: \.value.quoted) {
       written throws(Mismatch) in
-      Secret(try written.string("a string"))
+      Secret(try written.string(expected) { isExpected($0) ? $0 : nil })
     }
   }
 

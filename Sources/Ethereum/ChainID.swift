@@ -120,20 +120,31 @@ package struct ChainEndpoint: Sendable {
       var registry = registryInUse
       if section.isTable(name) {
         let table = section.section(name)
-        url = table.secret("url").value
+        url = table.secret("url", expected: #"url = "https://…""#, where: isURL).value
+        if !table.names.contains("url") {
+          section.reject(name, #"expected a table with url = "https://…""#)
+        }
         let written = table.optionalValue("registry", expected: "an address, or \"off\"") {
           $0 == "off" ? EthereumAddress() : EthereumAddress($0)
         }
         if let written { registry = written == EthereumAddress() ? nil : written }
       } else {
-        url = section.secret(name).value
+        url = section.secret(name, expected: form, where: isURL).value
       }
-      guard let chain = ChainID(name), url.hasPrefix("https://") || url.hasPrefix("http://") else {
-        section.reject(name, "expected 1 = \"https://…\", with the chain's number")
+      // What has no URL is refused already.
+      guard !url.isEmpty else { continue }
+      guard let chain = ChainID(name) else {
+        section.reject(name, "expected \(form)")
         continue
       }
       endpoints[chain] = ChainEndpoint(url: url, registry: registry)
     }
     return endpoints
+  }
+
+  private static let form = #"1 = "https://…", with the chain's number"#
+
+  private static func isURL(_ text: String) -> Bool {
+    text.hasPrefix("https://") || text.hasPrefix("http://")
   }
 }

@@ -113,6 +113,12 @@ internal import Testing
     #expect(!found.contains("AWD_PORT"))
   }
 
+  @Test func aVariableWithOneUnderscoreForAKeyOfOnesOwnIsMended() throws {
+    let reader = try reader("", ["AWD_CHAINS_1": "https://rpc.example"])
+    _ = reader.section("chains").names
+    #expect(problems(reader).hasSuffix("stands behind two underscores: AWD_CHAINS__1"))
+  }
+
   @Test func longestSectionHasTheVariable() throws {
     let reader = try reader("", ["AWD_MSGR_APNS_KEY_ID": "x"])
     let msgr = reader.section("msgr")

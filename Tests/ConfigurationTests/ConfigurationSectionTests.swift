@@ -197,7 +197,9 @@ private enum Policy: String, CaseIterable, Sendable {
     #expect(section.section("b").string("c", default: "") == "x")
     #expect(section.section("d").string("c", default: "-") == "-")
     #expect(section.section("e").string("f", default: "") == "y")
-    #expect(problems(reader) == "awd.toml:3:5: a.d: expected a table, found 3")
+    #expect(
+      problems(reader)
+        == "awd.toml:3:5: a.d: expected a table, found 3; write [a.d], and its keys below it")
   }
 
   @Test func rejectedValue() throws {

@@ -142,6 +142,19 @@ struct AccountCheckerTests {
     }
   }
 
+  @Test(arguments: [
+    "[chains]\n1 = [\"https://rpc.example\"]", "[chains]\n1 = \"rpc.example\"",
+    "[chains]\nmain = \"https://rpc.example\"", "[chains]\n1 = { registry = \"off\" }",
+    "[chains]\n1 = { url = 1 }",
+  ])
+  func aWrongEndpointIsRefusedOnceWithTheRightForm(_ toml: String) throws {
+    let chains = try Self.section("[server]\ndata = \"/tmp\"\n\(toml)").beside("chains")
+    _ = ChainEndpoint.all(in: chains)
+    let error = #expect(throws: ConfigurationError.self) { try chains.finish() }
+    #expect(error?.problems.count == 1)
+    #expect(error?.problems.first?.message.contains("https://…") == true)
+  }
+
   @Test func rulesComeFromTheConfiguration() throws {
     let toml = """
       [server]
