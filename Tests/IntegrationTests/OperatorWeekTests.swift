@@ -39,6 +39,8 @@ internal import WalletClient
     try site.configure()
 
     try FileManager.default.removeItem(atPath: keys)
+    let checked = try await site.run("restore", "--check", "--keys", backup)
+    #expect(checked.output.contains("the keys") && !checked.output.contains("the database"))
     let restored = try await site.run("restore", "--keys", backup)
     #expect(restored.code == 0 && restored.output.contains(keys), "\(restored)")
     try await site.serving { _ in

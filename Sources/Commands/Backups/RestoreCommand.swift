@@ -110,8 +110,8 @@ struct RestoreCommand: Command {
         }
       }
       try report(
-        context, backup, files, store: isKeysAlone ? nil : configuration.server.store.name,
-        obstacle: obstacle)
+        context, backup, files, of: kept,
+        store: isKeysAlone ? nil : configuration.server.store.name, obstacle: obstacle)
     } catch { throw CommandError.refused("nothing is restored: \(error)") }
   }
 
@@ -202,18 +202,28 @@ struct RestoreCommand: Command {
     }
   }
 
+  /// Prints what is restored, or would be.
+  ///
+  /// - Parameters:
+  ///   - files: the files at their destinations.
+  ///   - kept: the same files, as the backup names them.
+  ///   - store: the name of the store; nil if it stays as it is.
   private static func report(
-    _ context: CommandContext, _ backup: borrowing Backup, _ files: [Backup.File], store: String?,
-    obstacle: Obstacle?
+    _ context: CommandContext, _ backup: borrowing Backup, _ files: [Backup.File],
+    of kept: [Backup.File], store: String?, obstacle: Obstacle?
   ) throws {
     let manifest = backup.manifest
+    let names = Set(kept.map(\.path))
+    let entries = manifest.entries.filter { entry in
+      entry.name == BackupManifest.database ? store != nil : names.contains(entry.name)
+    }
     let isRestored = !context.arguments.has("check")
     if context.arguments.has("json") {
       try context.print(
         json: Report(
           store: store, madeAt: "\(manifest.madeAt)", madeBy: manifest.version,
-          keys: backup.files.map(\.path),
-          parts: manifest.entries.map {
+          keys: kept.map(\.path),
+          parts: entries.map {
             Report.Part(
               path: $0.name == BackupManifest.database ? store ?? $0.name : $0.name, size: $0.size,
               sha256: $0.sha256)
@@ -225,7 +235,7 @@ struct RestoreCommand: Command {
       "\(store ?? "the keys"): as of \(manifest.madeAt), from awd \(manifest.version.printable)")
     for file in files { context.print("  with \(file.path)") }
     if !isRestored {
-      for entry in manifest.entries {
+      for entry in entries {
         let name = entry.name == BackupManifest.database ? "the database" : entry.name.printable
         context.print("  \(entry.sha256)  \(quantity(entry.size, "byte"))  \(name)")
       }
