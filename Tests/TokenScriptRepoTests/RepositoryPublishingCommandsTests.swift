@@ -24,6 +24,26 @@ struct WithdrawalPlaceTests {
 
 /// Tests of `awd repo publish` and `awd repo withdraw`, beside a server.
 @Suite(.ownThreads) struct RepositoryPublishingCommandsTests {
+  @Test func aRepositoryThatTakesNothingIsNamed() async throws {
+    let fixture = try CommandsFixture()
+    try fixture.write("awd.toml", "[tokenscript]\nrepository = \"repository\"")
+    let server = try ChildProcess.awd(
+      ["serve", "--config", "\(fixture.folder)/awd.toml"], home: fixture.folder,
+      environment: ["AWD_SERVER_LISTEN": "127.0.0.1:0"])
+    defer { extendLifetime(server) }
+    let line = try await server.line(with: "listening at=http://")
+    let port = try #require(line.firstMatch(of: /127\.0\.0\.1:([1-9][0-9]+)/)?.1)
+    let file = try fixture.write(
+      "a.tsml", Signer.issuer.sign(tokenScript(for: alice), at: Timestamp.now().seconds - 10))
+    for command in ["publish", "preview"] {
+      let refused = try fixture.spawn(
+        CommandsFixture.program(), ["repo", command, file, "--to", "http://localhost:\(port)"])
+      #expect(refused.code == 1)
+      #expect(
+        refused.errors.contains("by policy in [tokenscript.\(command)]"), "\(refused.errors)")
+    }
+  }
+
   @Test func aFileComesAndGoes() async throws {
     let fixture = try CommandsFixture()
     try fixture.write(

@@ -196,7 +196,9 @@ struct RepositoryExchange {
       throw .refused("\(request.url): \(error)".printable)
     }
     guard expected.contains(response.status) else {
-      throw .refused("\(url ?? request.url): \(Self.words(response))\(remark)".printable)
+      let meaning = Self.meaning(of: response.status, to: request.method)
+      throw .refused(
+        "\(url ?? request.url): \(Self.words(response))\(meaning)\(remark)".printable)
     }
     return response
   }
@@ -209,6 +211,17 @@ struct RepositoryExchange {
     }
     return "\(response.status.code) \(response.status.reason)"
       + (body.map { ": \($0.error)" } ?? "") + (known ?? "")
+  }
+
+  /// Says what a status means that other web servers give as well, and a repository whose operator hasn't allowed the request.
+  private static func meaning(of status: Status, to method: HTTPProtocol.Method) -> String {
+    let isNone = "the URL is no repository's, or its operator hasn't allowed it by policy in"
+    return switch (method, status) {
+    case (.put, .methodNotAllowed), (.delete, .methodNotAllowed):
+      "; nothing can be published or withdrawn there: \(isNone) [tokenscript.publish]"
+    case (.post, .notFound): "; nothing can be previewed there: \(isNone) [tokenscript.preview]"
+    default: ""
+    }
   }
 
   private struct Refusal: Decodable {
