@@ -1,5 +1,4 @@
 internal import Formats
-internal import FoundationEssentials
 internal import HTTPProtocol
 internal import HTTPServer
 internal import Routing
