@@ -117,8 +117,12 @@ def keys(configuration: set[str], pages: list[pathlib.Path]) -> list[str]:
     return failures
 
 
+DECLARATIONS = "actor|case|class|enum|extension|func|let|protocol|struct|typealias|var"
+
+
 def links(root: pathlib.Path, pages: list[pathlib.Path]) -> list[str]:
-    """Every relative link leads to a file, and every path of the repository that a page names exists."""
+    """Every relative link leads to a file, which declares what the link names, and every path of the repository that a page names
+    exists."""
     failures = []
     for page in pages:
         text = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
@@ -130,8 +134,8 @@ def links(root: pathlib.Path, pages: list[pathlib.Path]) -> list[str]:
                 failures.append(f"{page.name}: the link “{title}” leads to {target}, which isn't there")
             elif title.startswith("`") and file.endswith(".swift"):
                 name = title.strip("`").split("(")[0].split(".")[-1].split("<")[0]
-                if not re.search(rf"\b{re.escape(name)}\b", (page.parent / file).read_text()):
-                    failures.append(f"{page.name}: {target} has no {name}")
+                if not re.search(rf"(?m)^ {{0,2}}(@?\w+(\(\w+\))? )*({DECLARATIONS}) {re.escape(name)}\b", (page.parent / file).read_text()):
+                    failures.append(f"{page.name}: {target} declares no {name}")
         for path in re.findall(r"`((?:Sources|Plugins|Tests|config|Clients|\.ci|\.github)/[\w./+-]*\w)/?`", text):
             if not (root / path).exists():
                 failures.append(f"{page.name} names {path}, which isn't there")
