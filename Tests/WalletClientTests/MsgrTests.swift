@@ -52,6 +52,25 @@ private struct FixedResponder: Responder {
   }
 }
 
+/// What streams bring.
+@Suite struct MsgrStreamTextTests {
+  /// A server may have more to notify of than this client knows.
+  @Test(arguments: [
+    #"{"Deleted":{"Topic":"alerts","Sequence":"job"}}"#, #"{"Cleared":{"Topic":"alerts"}}"#,
+    #"{"Later":1}"#,
+  ]) func noticesThatAreUnknownArePassedOver(text: String) {
+    guard case .otherNotice? = MsgrStreamText(Array(text.utf8)) else {
+      Issue.record("not a notice")
+      return
+    }
+  }
+
+  @Test(arguments: ["", "[]", "1", "{", #"{"Read":1}"#])
+  func otherTextsAreRefused(text: String) {
+    if let text = MsgrStreamText(Array(text.utf8)) { Issue.record("read as \(text)") }
+  }
+}
+
 /// The client against the real service, over sockets.
 @Suite struct MsgrClientTests {
   @Test func readsHistoryAndWhatOtherDevicesSend() async throws {

@@ -109,15 +109,42 @@ extension MsgrSession {
   }
 }
 
-/// The traffic of a stream: messages that wait to be read, and sends that wait for their replies.
-final class MsgrStreamExchange: Sendable {
-  private typealias Reply = Result<MsgrMessageID, MsgrError>
+/// A text that a stream brings.
+enum MsgrStreamText {
+  typealias Reply = Result<MsgrMessageID, MsgrError>
 
-  private struct ReadNotice: Decodable {
-    let read: MsgrReading
+  private struct Notice: Decodable {
+    let read: MsgrReading?
 
     private enum CodingKeys: String, CodingKey { case read = "Read" }
   }
+
+  case message(MsgrMessage)
+  case reply(Reply)
+  /// Another device has read something.
+  case read(MsgrReading)
+  /// Something else has happened, as to a message of a topic. Later servers may have more notices.
+  case otherNotice
+
+  /// Reads a text, or returns nil if it is none of these.
+  init?(_ text: [UInt8]) {
+    if let message = MsgrJSON.decode(MsgrMessage.self, text) {
+      self = .message(message)
+    } else if let fault = MsgrJSON.decode(MsgrFault.self, text), let status = fault.status {
+      self = .reply(.failure(MsgrError(status: status, field: fault.field, message: fault.error)))
+    } else if let id = MsgrJSON.decode(MsgrSession.Sent.self, text)?.Id {
+      self = .reply(.success(id))
+    } else if let notice = MsgrJSON.decode(Notice.self, text) {
+      self = notice.read.map(MsgrStreamText.read) ?? .otherNotice
+    } else {
+      return nil
+    }
+  }
+}
+
+/// The traffic of a stream: messages that wait to be read, and sends that wait for their replies.
+final class MsgrStreamExchange: Sendable {
+  private typealias Reply = MsgrStreamText.Reply
 
   private enum Phase {
     case open
@@ -182,29 +209,26 @@ final class MsgrStreamExchange: Sendable {
   ///
   /// - Returns: whether the text is one of them.
   private func receive(_ text: [UInt8]) -> Bool {
-    if let message = MsgrJSON.decode(MsgrMessage.self, text) {
+    switch MsgrStreamText(text) {
+    case .message(let message):
       let taker = state.withLock { state in
         state.messages.append(message)
         return state.taker.take()
       }
       taker?.resume()
       return true
-    }
-    let reply: Reply
-    if let fault = MsgrJSON.decode(MsgrFault.self, text), let status = fault.status {
-      reply = .failure(MsgrError(status: status, field: fault.field, message: fault.error))
-    } else if let id = MsgrJSON.decode(MsgrSession.Sent.self, text)?.Id {
-      reply = .success(id)
-    } else {
-      guard let notice = MsgrJSON.decode(ReadNotice.self, text) else { return false }
-      onRead(notice.read)
+    case .reply(let reply):
+      let promise = state.withLock { state in
+        state.replies.isEmpty ? nil : state.replies.removeFirst()
+      }
+      promise?.fulfill(reply)
+      return promise != nil
+    case .read(let reading):
+      onRead(reading)
       return true
+    case .otherNotice: return true
+    case nil: return false
     }
-    let promise = state.withLock { state in
-      state.replies.isEmpty ? nil : state.replies.removeFirst()
-    }
-    promise?.fulfill(reply)
-    return promise != nil
   }
 
   private func waitForRoom() async {
