@@ -125,6 +125,8 @@ struct WebAppPerson {
 
   /// Closes the page, and shows an empty one.
   func closePage() throws {
+    // A page that is being closed may still receive what is sent then; one that was left doesn't.
+    try browser.open("about:blank")
     try browser.closePage()
     // What was allowed ended with the page that was there.
     try allowNotifications()
