@@ -78,7 +78,7 @@ package struct MultipartReader: Sendable {
   }
 
   private let delimiter: [UInt8]
-  /// The delimiter as programs write it that end lines with LF alone.
+  /// The delimiter without its CR, as programs write it that end lines with LF alone.
   private let bareDelimiter: [UInt8]
   private var state = State.beginning
   /// The bytes that aren't read yet.
@@ -154,14 +154,17 @@ package struct MultipartReader: Sendable {
         state = .content
         return .part(name: name, fileName: fileName)
       case .content:
-        guard let end = Self.position(of: delimiter, in: rest) else {
-          try checkLines(of: rest)
+        guard let lineFeed = Self.position(of: bareDelimiter, in: rest) else {
           guard !hasAll else { throw MultipartError("the last boundary is missing") }
           return takeContent()
         }
+        // A boundary that isn't one would be content, with all parts behind it.
+        let end = lineFeed - 1
+        guard lineFeed > rest.startIndex, rest[end] == UInt8(ascii: "\r") else {
+          throw Self.bareLineFeed
+        }
         let content = rest[..<end]
         guard content.isEmpty else {
-          try checkLines(of: content)
           rest = rest[end...]
           return .content(content)
         }
@@ -196,11 +199,6 @@ package struct MultipartReader: Sendable {
 
   private static let bareLineFeed = MultipartError(
     "a line around the boundary ends with LF alone; a form's lines end with CR LF")
-
-  /// Refuses a boundary that would be taken for content, with all parts behind it.
-  private func checkLines(of content: ArraySlice<UInt8>) throws(MultipartError) {
-    guard Self.position(of: bareDelimiter, in: content) == nil else { throw Self.bareLineFeed }
-  }
 
   /// Takes what belongs to the part, whatever comes behind it.
   private mutating func takeContent() -> Event? {
