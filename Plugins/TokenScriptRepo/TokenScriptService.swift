@@ -268,7 +268,7 @@ package struct TokenScriptService: Migrating, Commanding, Demonstrating, Present
       try await index()
     } catch let error as RepositoryError {
       // A missing root is watched too, so its return is the next change.
-      guard repositoryFault.isNew("\(error)") else { return }
+      guard repositoryFault.record("\(error)") else { return }
       context.log.error(
         "the repository could not be read; the old index stays", ["reason": "\(error)"])
     }
@@ -279,13 +279,13 @@ package struct TokenScriptService: Migrating, Commanding, Demonstrating, Present
   /// - Throws: an error if the repository can't be read; the old index then stays in service.
   package func reload() async throws {
     do { try await index() } catch {
-      _ = repositoryFault.isNew("\(error)")
+      repositoryFault.record("\(error)")
       throw error
     }
   }
 
   private func index() async throws {
     try await indexer.index()
-    repositoryFault.isMended()
+    repositoryFault.clear()
   }
 }

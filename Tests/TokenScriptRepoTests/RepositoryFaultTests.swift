@@ -6,10 +6,10 @@ internal import Testing
   /// Of a reload and the watch, which find the same fault, one logs it.
   @Test func aFaultIsNewUntilItIsMended() {
     let fault = RepositoryFault()
-    #expect(fault.isNew("no such folder"))
-    #expect(!fault.isNew("no such folder"))
-    #expect(fault.isNew("permission denied"))
-    fault.isMended()
-    #expect(fault.isNew("permission denied"))
+    #expect(fault.record("no such folder"))
+    #expect(!fault.record("no such folder"))
+    #expect(fault.record("permission denied"))
+    fault.clear()
+    #expect(fault.record("permission denied"))
   }
 }

@@ -8,7 +8,7 @@ final class RepositoryFault: Sendable {
   /// Records a reason.
   ///
   /// - Returns: whether it is another one than the last time.
-  func isNew(_ reason: String) -> Bool {
+  @discardableResult func record(_ reason: String) -> Bool {
     self.reason.withLock { last in
       let isNew = last != reason
       last = reason
@@ -17,5 +17,5 @@ final class RepositoryFault: Sendable {
   }
 
   /// Records that the folder was read.
-  func isMended() { reason.withLock { $0 = nil } }
+  func clear() { reason.withLock { $0 = nil } }
 }
