@@ -201,7 +201,7 @@ internal import XMLSecurity
       whole = open('c.der', 'rb').read().replace(b'aXb', b'a\\0b')
       length = int.from_bytes(whole[2:4], 'big') if whole[1] == 0x82 else whole[2]
       start = 4 if whole[1] == 0x82 else 3
-      head = 4 if whole[start + 1] == 0x82 else 3 if whole[start + 1] == 0x81 else 2
+      head = {0x81: 3, 0x82: 4}.get(whole[start + 1], 2)
       size = int.from_bytes(whole[start + 2:start + head], 'big') if head > 2 else whole[start + 1]
       body = whole[start:start + head + size]
       open('body', 'wb').write(body)
