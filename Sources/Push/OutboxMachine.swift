@@ -72,6 +72,8 @@ struct OutboxMachine: Sendable {
   struct Limits: Sendable {
     /// The most pushes under way.
     var inFlight = 100
+    /// The number of leased pushes from which on none is leased as it is queued.
+    var leasedAsQueued = Int.max
     /// The first wait before a push is tried again, doubled each time.
     var firstRetry = Duration.seconds(1)
     /// The longest wait before a push is tried again.
@@ -93,21 +95,24 @@ struct OutboxMachine: Sendable {
 
   /// The most accounts that are remembered while the push service is in doubt.
   private static let rememberedAccounts = 10_000
-  /// The number of pushes under way from which on none is leased as it is queued: one transaction that leases many takes less.
-  private static let mostBeside = 8
+  /// The most pushes that are under way or whose end is being recorded, as a multiple of those under way: the store may be slower
+  /// than the push service.
+  private static let recordedBehind = 4
   /// The time to wait after FCM's quota is used up, if it names none.
   private static let quotaWait = Duration.seconds(60)
 
   private enum Stage {
     case sending
     case sendingWithNewCredentials
-    case settling
   }
 
   private let kind: PushKind
   private let limits: Limits
   private let random: @Sendable (ClosedRange<Double>) -> Double
+  /// The pushes under way.
   private var inFlight: [LeasedPush.ID: (push: LeasedPush, stage: Stage)] = [:]
+  /// The pushes whose completion is being recorded.
+  private var completing: [LeasedPush.ID: LeasedPush] = [:]
   /// True if the push service has ever accepted a push.
   private var isProven: Bool
   /// The accounts whose devices were rejected before the push service was proven.
@@ -139,7 +144,7 @@ struct OutboxMachine: Sendable {
   }
 
   /// The pushes that are leased and not settled.
-  var unfinished: [LeasedPush] { inFlight.values.map(\.push) }
+  var unfinished: [LeasedPush] { inFlight.values.map(\.push) + completing.values }
 
   /// Returns the moment to call ``advance(_:at:)`` at if nothing happens before.
   func wakeTime(at now: Timestamp) -> Timestamp {
@@ -174,6 +179,7 @@ struct OutboxMachine: Sendable {
         if let (push, stage) = inFlight[id] { evaluate(push, stage, outcome, now, &actions) }
       case .completed(let id):
         inFlight[id] = nil
+        completing[id] = nil
         // The next one to the same device may be due.
         hasNews = true
       }
@@ -185,13 +191,19 @@ struct OutboxMachine: Sendable {
   /// The number of further pushes that may be under way.
   ///
   /// After a pause it is one after the other, until one is accepted.
-  private var room: Int { (pauses == 0 ? limits.inFlight : 1) - inFlight.count }
+  private var room: Int {
+    let leased = inFlight.count + completing.count
+    guard pauses == 0 else { return 1 - leased }
+    // The push service has done with those that are only recorded.
+    return min(limits.inFlight - inFlight.count, limits.inFlight * Self.recordedBehind - leased)
+  }
 
-  /// Returns how many pushes may be leased as they are queued: none while others wait that are due longer, the push service is in
-  /// doubt, or many are under way. While some that were leased so are on their way here, more may be under way than otherwise.
+  /// Returns how many pushes may be leased as they are queued: none while others wait that are due longer, or the push service is in
+  /// doubt. While some that were leased so are on their way here, more may be under way than otherwise.
   func freePlaces(at now: Timestamp) -> Int {
     guard !hasBacklog, pauses == 0, !isPaused(at: now), doubtfulAccounts.isEmpty else { return 0 }
-    return max(0, min(room, Self.mostBeside - inFlight.count))
+    let leased = inFlight.count + completing.count
+    return max(0, min(room, limits.leasedAsQueued - leased))
   }
 
   /// Returns whether all pushes are paused, which never lasts longer than a pause if the clock was set back.
@@ -221,7 +233,7 @@ struct OutboxMachine: Sendable {
 
   private mutating func begin(_ push: LeasedPush, _ now: Timestamp, _ actions: inout [Action]) {
     // A lease that ran out while its attempt lasted may have been given to the same outbox.
-    guard inFlight[push.id] == nil else { return }
+    guard inFlight[push.id] == nil, completing[push.id] == nil else { return }
     guard push.expires > now else {
       actions.append(.report(.expired))
       return complete(push, .dropped(.expired), &actions)
@@ -235,7 +247,8 @@ struct OutboxMachine: Sendable {
   private mutating func complete(
     _ push: LeasedPush, _ completion: PushCompletion, _ actions: inout [Action]
   ) {
-    inFlight[push.id] = (push, .settling)
+    inFlight[push.id] = nil
+    completing[push.id] = push
     actions.append(.complete(push, completion))
   }
 

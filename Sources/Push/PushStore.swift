@@ -345,11 +345,13 @@ enum CompleteOperation: BatchOperation {
     // A lost lease is another process's, or nobody's: the outboxes of this one lease pushes of different kinds.
     let owners = Array(Set(inputs.map { $0.owner }))
     var statements = [
+      // Nobody waits for it to be on disk: if PostgreSQL loses the last ones, their leases run out as after a crash of awd's.
+      PipelinedStatement("SET LOCAL synchronous_commit = off"),
       PipelinedStatement(
         """
         SELECT 1 FROM unnest(?) AS p (id) CROSS JOIN LATERAL (
           SELECT 1 FROM push_outbox WHERE id = p.id FOR UPDATE) o
-        """, locks)
+        """, locks),
     ]
     let retries = inputs.filter { $0.retry != nil }
     if !retries.isEmpty {

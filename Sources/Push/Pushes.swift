@@ -210,9 +210,12 @@ package final class Pushes: Sendable {
     }
     guard !services.isEmpty else { return nil }
     let most = kind == .web ? PushServiceLoad.all + Self.mostWaiting : configuration.streams
+    var limits = OutboxMachine.Limits(inFlight: most, of: kind)
+    // Nodes that share a store queue many pushes in one transaction. A store of one's own has a transaction for each message: there
+    // it takes less under load to lease many by one.
+    if !store.store.isShared { limits.leasedAsQueued = 8 }
     return PushOutbox(
-      kind, store: store, provider: state.providers[kind], services: services,
-      limits: .init(inFlight: most, of: kind), leases: direct[kind] ?? DirectLeases(), log: log,
-      metrics: metrics)
+      kind, store: store, provider: state.providers[kind], services: services, limits: limits,
+      leases: direct[kind] ?? DirectLeases(), log: log, metrics: metrics)
   }
 }

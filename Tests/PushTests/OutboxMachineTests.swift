@@ -45,13 +45,41 @@ struct OutboxMachineTests {
     #expect(
       machine.advance([.leased(pushes, next: start)], at: start) == pushes.map(Action.send))
     #expect(machine.advance([.queued], at: start) == [])
+    // Its place is free as the push service has done with it.
     #expect(
-      machine.advance([.tried(1, response(200))], at: start).withoutWaiting == [
-        .complete(pushes[0], .delivered)
+      machine.advance([.tried(1, response(200))], at: start) == [
+        .complete(pushes[0], .delivered), .lease(atMost: 1),
       ])
-    // Its place is free when the store has noted it.
-    #expect(machine.advance([.completed(1)], at: start) == [.lease(atMost: 1)])
+    #expect(Set(machine.unfinished.map(\.id)) == [1, 2])
+    _ = machine.advance([.completed(1)], at: start)
     #expect(machine.unfinished == [pushes[1]])
+  }
+
+  @Test func waitsForAStoreThatIsSlowerThanThePushService() {
+    var machine = machine(inFlight: 2)
+    for id in stride(from: Int64(1), through: 7, by: 2) {
+      let pushes = [LeasedPush.test(id, device: Int(id)), .test(id + 1, device: Int(id) + 1)]
+      #expect(
+        machine.advance([.leased(pushes, next: start)], at: start) == pushes.map(Action.send))
+      _ = machine.advance(pushes.map { .tried($0.id, response(200)) }, at: start)
+    }
+    #expect(machine.unfinished.count == 8)
+    #expect(machine.advance([.leased([], next: start)], at: start) == [])
+    #expect(machine.advance([.completed(3)], at: start) == [.lease(atMost: 1)])
+  }
+
+  @Test func leasesNoMoreAsTheyAreQueuedThanIsSet() {
+    var limits = OutboxMachine.Limits(inFlight: 10)
+    limits.leasedAsQueued = 2
+    var machine = OutboxMachine(limits, isProven: true) { _ in 1 }
+    _ = machine.advance([], at: start)
+    _ = machine.advance([.leased([.test(1, device: 1)], next: nil)], at: start)
+    #expect(machine.freePlaces(at: start) == 1)
+    // One that is being recorded counts as well.
+    _ = machine.advance([.tried(1, response(200))], at: start)
+    #expect(machine.freePlaces(at: start) == 1)
+    _ = machine.advance([.received([.test(2, device: 2)])], at: start)
+    #expect(machine.freePlaces(at: start) == 0)
   }
 
   @Test func sendsWhatWasLeasedAsItWasQueued() {
