@@ -205,6 +205,30 @@ internal import Platform
     }
   }
 
+  @Test func aDeviceWithStreamsOfTwoNodesIsPushedToOnce() async throws {
+    try await withNodes(2) { nodes in
+      let device = Fixture.device("anna")
+      let token = try await nodes[0].fixture.register("anna")
+      try await nodes[0].fixture.register("bert")
+      let streams = [try nodes[0].stream(token), try nodes[1].stream(token)]
+      let store = nodes[0].fixture.store
+      try await waitUntil {
+        try await store.read { try $0.one("SELECT count(*) FROM msgr_streams") { try $0[0] } } == 2
+      }
+      try await nodes[0].fixture.send("one", from: "bert", to: "anna")
+      for stream in streams {
+        #expect(try await stream.nextObject()["Message"] as? String == "one")
+      }
+      let now = nodes[0].fixture.clock.now
+      let held: [Bool] = try await store.read { snapshot in
+        try snapshot.all(
+          "SELECT due_at > ? FROM push_outbox WHERE device = ?", now, Array(device.utf8)
+        ) { try $0[0] }
+      }
+      #expect(held == [true])
+    }
+  }
+
   @Test func aPushIsLentOnce() async throws {
     try await withNodes(3, "messages_per_minute = 100000\n") { nodes in
       try await nodes[0].fixture.register("bert")

@@ -245,7 +245,7 @@ struct PostBatch {
       PipelinedStatement(
         """
         SELECT k.owner, k.message, m.position
-        FROM unnest(?, ?) AS k (owner, message) CROSS JOIN LATERAL (
+        FROM (SELECT unnest(?) AS owner, unnest(?) AS message) AS k CROSS JOIN LATERAL (
           SELECT position FROM apptimist_message_ids
           WHERE owner = k.owner AND message_id = k.message OFFSET 0) m
         """, messages
@@ -256,15 +256,17 @@ struct PostBatch {
     var sides = PostgreSQLParameters()
     try sides.append(integers: pairs.map { known[$0.recipient]?.rawValue })
     try sides.append(integers: pairs.map { known[$0.sender]?.rawValue })
+    try sides.append(integers: pairs.indices.map { Int64($0) })
     statements.append(
       PipelinedStatement(
         """
-        SELECT p.n FROM unnest(?, ?) WITH ORDINALITY AS p (recipient, sender, n)
+        SELECT p.n
+        FROM (SELECT unnest(?) AS recipient, unnest(?) AS sender, unnest(?) AS n) AS p
         CROSS JOIN LATERAL (
           SELECT 1 FROM apptimist_contacts
           WHERE owner = p.recipient AND contact = p.sender OFFSET 0) c
         """, sides
-      ) { row in rows.contacts.insert(pairs[try row[0] as Int - 1]) })
+      ) { row in rows.contacts.insert(pairs[try row[0]]) })
     return statements
   }
 
@@ -375,7 +377,8 @@ struct PostBatch {
       PipelinedStatement(
         """
         INSERT INTO apptimist_message_ids (owner, message_id, position)
-        SELECT owner, id, position FROM unnest(?, ?, ?) AS m (owner, id, position)
+        SELECT owner, id, position
+        FROM (SELECT unnest(?) AS owner, unnest(?) AS id, unnest(?) AS position) AS m
         """, try entries.known()),
       PipelinedStatement(
         """

@@ -77,10 +77,11 @@ private struct SendReading {
     var earlier: [(index: Int, send: SendFacts.EarlierSend)] = []
   }
 
+  /// A device with one of its streams. One with several has a row for each, one after the other.
   private struct DeviceRow {
     let device: PushedDevice?
     let start: MsgrMessageID?
-    let nodes: [NodeID]
+    let node: NodeID?
   }
 
   private struct PostRow {
@@ -121,7 +122,9 @@ private struct SendReading {
       """
       SELECT u.messages, u.unread, u.last_id, u.sent, u.named, u.last_number, r.n,
         CASE WHEN s.streams THEN 1 ELSE 0 END
-      FROM unnest(?, ?, ?, ?) AS r (name, is_needed, is_sender, n)
+      FROM (
+        SELECT unnest(?) AS name, unnest(?) AS is_needed, unnest(?) AS is_sender, unnest(?) AS n
+      ) AS r
         CROSS JOIN LATERAL (
           SELECT CASE WHEN r.is_sender THEN EXISTS (
             SELECT 1 FROM msgr_devices d
@@ -154,28 +157,23 @@ private struct SendReading {
     try parameters.append(integers: recipients.map { Int64($0) })
     return PipelinedStatement(
       """
-      SELECT d.device_id, d.endpoint, d.p256dh, d.auth, d.is_declarative, r.n, s.start, s.nodes
-      FROM unnest(?, ?) AS r (name, n) CROSS JOIN LATERAL (
+      SELECT d.device_id, d.endpoint, d.p256dh, d.auth, d.is_declarative, r.n, s.start, s.node
+      FROM (SELECT unnest(?) AS name, unnest(?) AS n) AS r CROSS JOIN LATERAL (
         SELECT device_id, endpoint, p256dh, auth, is_declarative FROM msgr_devices
         WHERE username = r.name ORDER BY device_id || '' FOR NO KEY UPDATE) d
-      CROSS JOIN LATERAL (
-        SELECT min(start) AS start, string_agg(node::text, ' ') AS nodes FROM msgr_streams
-        WHERE device_id = d.device_id) s
+      LEFT JOIN LATERAL (
+        SELECT start, node FROM msgr_streams WHERE device_id = d.device_id OFFSET 0) s ON true
       """, parameters
     ) { row in
-      let nodes: String? = try row[7]
       rows.devices.append(
         (
           index: try row[5],
-          device: DeviceRow(
-            device: try PushedDevice(row), start: try row[6],
-            nodes: (nodes ?? "").split(separator: " ").compactMap { Int64($0) }
-              .map(NodeID.init(rawValue:)))
+          device: DeviceRow(device: try PushedDevice(row), start: try row[6], node: try row[7])
         ))
     }
   }
 
-  /// The nodes that have streams of those who send.
+  /// The nodes that have streams of those who send and keep copies.
   private func nodes(into rows: Rows) throws -> PipelinedStatement {
     let senders = Set(batch.senders.compactMap(\.self)).subtracting(batch.recipients).sorted()
     var parameters = PostgreSQLParameters()
@@ -183,7 +181,11 @@ private struct SendReading {
     try parameters.append(integers: senders.map { Int64($0) })
     return PipelinedStatement(
       """
-      SELECT DISTINCT r.n, s.node FROM unnest(?, ?) AS r (name, n) CROSS JOIN LATERAL (
+      SELECT r.n, s.node
+      FROM (SELECT unnest(?) AS name, unnest(?) AS n) AS r CROSS JOIN LATERAL (
+        SELECT 1 FROM msgr_devices
+        WHERE username = r.name AND substr(device_id, 1, 7) = 'stream:' LIMIT 1) k
+      CROSS JOIN LATERAL (
         SELECT device_id FROM msgr_devices WHERE username = r.name OFFSET 0) d
       CROSS JOIN LATERAL (
         SELECT node FROM msgr_streams WHERE device_id = d.device_id OFFSET 0) s
@@ -200,6 +202,7 @@ private struct SendReading {
     // A list that is looked up takes a search for each of its members, but none for NULL.
     try parameters.append(texts: batch.posts.map { $0.owner == $0.sender ? nil : $0.owner.text })
     try parameters.append(texts: batch.posts.map(\.recipient.text))
+    try parameters.append(integers: batch.posts.indices.map { Int64($0) })
     return PipelinedStatement(
       """
       SELECT m.n,
@@ -212,8 +215,9 @@ private struct SendReading {
          WHERE b.username = m.recipient AND b.blocked IN (m.sender, m.owner) LIMIT 1),
         (SELECT 1 FROM msgr_acquaintances a
          WHERE a.username = m.sender AND a.other = m.recipient LIMIT 1)
-      FROM unnest(?, ?, ?, ?, ?) WITH ORDINALITY
-        AS m (token, password, sender, owner, recipient, n)
+      FROM (
+        SELECT unnest(?) AS token, unnest(?) AS password, unnest(?) AS sender, unnest(?) AS owner,
+          unnest(?) AS recipient, unnest(?) AS n) AS m
       """, parameters
     ) { row in
       let hasPassword: Int? = try row[2]
@@ -221,7 +225,7 @@ private struct SendReading {
       let hasWritten: Int? = try row[4]
       rows.posts.append(
         (
-          index: try row[0] - 1,
+          index: try row[0],
           row: PostRow(
             tokenUse: try row[1], hasPassword: hasPassword != nil, isBlocked: isBlocked != nil,
             hasWritten: hasWritten != nil)
@@ -241,7 +245,9 @@ private struct SendReading {
     return PipelinedStatement(
       """
       SELECT m.n, c.content, c.id, c.own_id
-      FROM unnest(?1, ?2, ?3) AS m (sender, client_id, n) CROSS JOIN LATERAL (
+      FROM (
+        SELECT unnest(?1) AS sender, unnest(?2) AS client_id, unnest(?3) AS n
+      ) AS m CROSS JOIN LATERAL (
         SELECT content, id, own_id FROM msgr_client_ids
         WHERE sender = m.sender AND client_id = m.client_id AND sent_at > ?4 LIMIT 1) c
       """, parameters
@@ -261,15 +267,10 @@ private struct SendReading {
       if streams { streaming.insert(index) }
     }
     for (index, row) in rows.devices {
-      for node in row.nodes where !facts.nodes[index].contains(node) {
-        facts.nodes[index].append(node)
-      }
-      guard let device = row.device, store.pushes.kinds.contains(device.address.kind) else {
-        continue
-      }
-      facts.devices[index].append(SendFacts.Device(device: device, start: row.start))
+      if let node = row.node { addNode(node, of: index) }
+      if let device = row.device { addDevice(device, row.start, of: index) }
     }
-    for (index, node) in rows.nodes { facts.nodes[index].append(node) }
+    for (index, node) in rows.nodes { addNode(node, of: index) }
     for (index, row) in rows.posts {
       facts.posts[index].isBlocked = row.isBlocked
       facts.posts[index].hasWritten = row.hasWritten
@@ -277,6 +278,24 @@ private struct SendReading {
       confirm(index, row)
     }
     for (index, send) in rows.earlier { facts.posts[index].earlier = send }
+  }
+
+  private mutating func addNode(_ node: NodeID, of account: Int) {
+    guard !facts.nodes[account].contains(node) else { return }
+    facts.nodes[account].append(node)
+  }
+
+  /// Adds a device that is pushed to, or to the one that was added last another stream of it.
+  private mutating func addDevice(
+    _ device: PushedDevice, _ start: MsgrMessageID?, of account: Int
+  ) {
+    guard store.pushes.kinds.contains(device.address.kind) else { return }
+    guard let last = facts.devices[account].last, last.device.id == device.id else {
+      return facts.devices[account].append(SendFacts.Device(device: device, start: start))
+    }
+    let starts = [last.start, start].compactMap(\.self)
+    facts.devices[account][facts.devices[account].count - 1] =
+      SendFacts.Device(device: device, start: starts.min())
   }
 
   /// Confirms that a caller's password or token still stands.

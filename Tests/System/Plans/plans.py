@@ -35,7 +35,7 @@ TYPES = {"device": "bytea", "account": "bytea", "address": "bytea", "content": "
          "other": "text", "owner": "text", "password": "text", "token": "bytea", "is_needed": "boolean", "is_sender": "boolean",
          "message": "bytea", "header": "bytea", "data": "bytea"}
 # Where the same names stand for other types.
-LISTS = {"recipient, sender, n": "bigint, bigint", "owner": "bigint", "owner, message": "bigint, bytea",
+LISTS = {"recipient, sender, n": "bigint, bigint, bigint", "owner": "bigint", "owner, message": "bigint, bytea",
          "owner, position, sender, size, content, id": "bigint, bigint, bigint, bigint, bigint, bytea",
          "id, holders, sender, header, data": "bigint, bigint, bigint, bytea, bytea",
          "owner, id, position": "bigint, bytea, bigint", "owner, sender, entries, bytes, oldest": ", ".join(["bigint"] * 5),
