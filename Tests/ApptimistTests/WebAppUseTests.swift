@@ -243,6 +243,23 @@ extension WebAppBrowserTests {
   }
 
   /// What is begun to somebody new is in the list, and is gone with its chat.
+  /// What can't be copied is shown to be copied by hand.
+  @Test func aLinkThatIsNotCopiedIsShownSelected() throws {
+    let site = try Self.site()
+    let anna = try WebAppPerson("anna", at: site)
+    try anna.run(
+      "Object.defineProperty(navigator, 'clipboard', { value: undefined, configurable: true })")
+    try anna.press("Share my link")
+    try anna.press("Copy")
+    try anna.wait("document.querySelector('#by-hand').open")
+    #expect(
+      try anna.browser.evaluate("getSelection().toString()")
+        == "\(site.address)/siren/app/#chat=\(anna.key)")
+    try anna.press("Close")
+    try anna.wait("document.querySelector('#by-hand textarea').value === ''")
+    #expect(try anna.browser.evaluate("document.querySelector('#my-link').open") == "true")
+  }
+
   @Test func whatIsBegunIsListedUntilItsChatIsDeleted() throws {
     let site = try Self.site()
     let anna = try WebAppPerson("anna", at: site)

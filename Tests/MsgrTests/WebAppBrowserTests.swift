@@ -585,6 +585,56 @@ internal import Platform
     }
   }
 
+  /// What can't be copied is shown to be copied by hand.
+  @Test func aTextIsCopiedOrShownSelected() throws {
+    let site = try WebAppSite()
+    let anna = try WebAppPerson("anna", at: site)
+    let bert = try WebAppPerson("bert", at: site)
+    try anna.befriend(bert)
+    try anna.open("bert")
+    try anna.say("hello")
+    try anna.wait(for: "sent", in: "#messages")
+    func showsSelected(_ text: String) throws {
+      try anna.wait("document.querySelector('#by-hand').open")
+      let selected = try anna.browser.evaluate("getSelection().toString()")
+      #expect(selected == text)
+      try anna.run("document.querySelector('#by-hand [data-close]').click()")
+      try anna.wait("document.querySelector('#by-hand textarea').value === ''")
+    }
+    // As without HTTPS, and as where it isn't allowed.
+    try anna.run(
+      "Object.defineProperty(navigator, 'clipboard', { value: undefined, configurable: true })")
+    try anna.choose("Copy", ofMessage: -1)
+    try showsSelected("hello")
+    try anna.run(
+      """
+      Object.defineProperty(navigator, 'clipboard', { value: { writeText: () => Promise.reject(new Error('denied')) }, configurable: true });
+      document.querySelector('#settings-open').click();
+      document.querySelector('#token').elements.Name.value = 'program';
+      document.querySelector('#token').requestSubmit();
+      """)
+    let token = "document.querySelector('#token-text').value"
+    try anna.wait("\(token).startsWith('tk_')")
+    try anna.run("document.querySelector('#token-copy').click()")
+    try showsSelected(try anna.browser.evaluate(token))
+    // Where it is allowed the button says so, and then its name again, however often it is pressed.
+    try anna.run(
+      """
+      window.copied = [];
+      window.said = new Set();
+      Object.defineProperty(navigator, 'clipboard', { value: { writeText: async (text) => { window.copied.push(text); } }, configurable: true });
+      const button = document.querySelector('#token-copy');
+      new MutationObserver(() => { window.said.add(button.textContent); }).observe(button, { subtree: true, childList: true, characterData: true });
+      button.click();
+      """)
+    try anna.wait("document.querySelector('#token-copy').textContent === 'Copied'")
+    try anna.run("document.querySelector('#token-copy').click()")
+    try anna.wait("window.copied.length === 2 && window.copied.every((text) => text === \(token))")
+    try anna.wait("window.said.has('Copy')")
+    #expect(
+      try anna.browser.evaluate("document.querySelector('#token-copy').textContent") == "Copy")
+  }
+
   @Test func anAddressOfATopicOffersIt() throws {
     let site = try WebAppSite()
     let anna = try WebAppPerson("anna", at: site)

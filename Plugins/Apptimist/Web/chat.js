@@ -625,7 +625,7 @@ export class Chat {
       items.push([t("Reply"), () => this.choose({ answers: message }), "", "reply"]);
       items.push([t("React"), () => this.react(message, opener), "", "react"]);
     }
-    if (message.text) items.push([t("Copy"), () => navigator.clipboard?.writeText(message.text), "", "copy"]);
+    if (message.text) items.push([t("Copy"), () => copy(message.text), "", "copy"]);
     if (canWrite && isOwn && isSent && message.text && isEditable(message)) {
       items.push([t("Edit"), () => this.choose({ edits: message }), "", "edit"]);
     }

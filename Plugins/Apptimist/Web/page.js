@@ -71,11 +71,3 @@ export function onSubmit(form, act) {
     }
   };
 }
-
-/** Copies a text, and says so at a button. */
-export async function copy(text, opener) {
-  try { await navigator.clipboard.writeText(text); } catch { return; }
-  const place = [...opener.childNodes].findLast((node) => node.nodeType === Node.TEXT_NODE) ?? opener, before = place.textContent;
-  place.textContent = t("Copied");
-  setTimeout(() => { place.textContent = before; }, 1500);
-}

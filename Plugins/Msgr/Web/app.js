@@ -2,7 +2,7 @@
 import { isTooLong, Msgr, MsgrError, newDevice, newIdentifier } from "./{{msgr.js}}";
 import { Archive } from "./{{archive.js}}";
 import {
-  $, applyScheme, bdi, day, dayTitle, element, face, icon, iconButton, menuButton, onSubmit, openMenu, nodes, placeHints, placeIcons, say, sends, showUnread, sure, t, time, translate, when, withNewPassword, words,
+  $, applyScheme, bdi, copy, day, dayTitle, element, face, icon, iconButton, menuButton, onSubmit, openMenu, nodes, placeHints, placeIcons, say, sends, showUnread, sure, t, time, translate, when, withNewPassword, words,
 } from "./{{page.js}}";
 import { knownSigns, parts, plainText } from "./{{rich.js}}";
 import { prepareSettings, registration } from "./{{settings.js}}";
@@ -831,7 +831,7 @@ function item(message, isAsking) {
 function choices(message) {
   const items = [], text = message.Message ?? "";
   if (message.Id && !$("compose").hidden) items.push([t("Reply"), () => reply(text), "", "reply"]);
-  if (text) items.push([t("Copy"), () => navigator.clipboard?.writeText(text), "", "copy"]);
+  if (text) items.push([t("Copy"), () => copy(text), "", "copy"]);
   if (message.Id) items.push([t("Delete"), async () => {
     if (!await sure(t("The message is deleted in this browser."), t("Delete"))) return;
     await discard(message.Id).catch((error) => say(words(error)));

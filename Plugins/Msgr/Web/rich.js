@@ -1,5 +1,5 @@
 // What programs send: titles, Markdown, tags, actions and files. Everything is text, never markup of others.
-import { bdi, button, day, element, fileSize, icon, linked, sure, t, time } from "./{{page.js}}";
+import { bdi, button, copy, day, element, fileSize, icon, linked, sure, t, time } from "./{{page.js}}";
 
 // The emoji by the short codes that tags are, as soon as a tag was seen.
 const emojis = new Map();
@@ -113,7 +113,10 @@ function attachment({ Name, Size, Expires, Url }) {
 /** What a message asks to be done; requests to others only after a question. */
 function action({ action: kind, label, url, method = "POST", headers, body, value }, say) {
   if (kind === "view" && isSafeLink(url)) return anchor(url, namesAnotherPlace(label ?? "", url) ? url : label);
-  if (kind === "copy") return button(label, () => navigator.clipboard?.writeText(value ?? ""));
+  if (kind === "copy") {
+    const copying = button(label, () => copy(value ?? "", copying));
+    return copying;
+  }
   if (kind !== "http" || !/^https?:\/\//i.test(url ?? "")) return null;
   return button(label, async () => {
     const question = t("The program that wrote this asks for a {method} request to {host}.", { method, host: new URL(url).host });

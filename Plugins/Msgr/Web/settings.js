@@ -1,5 +1,5 @@
 // The settings: notifications, sessions, whom one blocks, the password, the account.
-import { $, bdi, day, element, onSubmit, say, showChoices, sure, t, withNewPassword, words } from "./{{page.js}}";
+import { $, bdi, copy, day, element, onSubmit, say, showChoices, sure, t, withNewPassword, words } from "./{{page.js}}";
 
 // The page's policy lets no text become a script's address but by this.
 const workerURL = globalThis.trustedTypes?.createPolicy("worker", { createScriptURL: () => "worker.js" })
@@ -61,7 +61,7 @@ export function prepareSettings(app) {
     $("token-text").select();
     await showSessions();
   });
-  $("token-copy").addEventListener("click", () => navigator.clipboard?.writeText($("token-text").value));
+  $("token-copy").addEventListener("click", () => copy($("token-text").value, $("token-copy")));
 
   onSubmit($("password"), async (fields) => {
     await withNewPassword(fields.NewPassword, () => app.msgr.post("password", fields));

@@ -75,6 +75,32 @@ for (const closer of document.querySelectorAll("[data-close]")) {
   closer.addEventListener("click", () => closer.closest("dialog").close());
 }
 
+// Copying ----------------------------------------------------------------------------------------------------------------
+
+/** Copies a text, and says so at a button, if there is one. Where the browser refuses, shows the text to be copied by hand. */
+export async function copy(text, opener) {
+  try { await navigator.clipboard.writeText(text); } catch { return showSelected(text); }
+  if (!opener) return;
+  const place = [...opener.childNodes].findLast((node) => node.nodeType === Node.TEXT_NODE) ?? opener, before = place.textContent;
+  // It is pressed again while it says so.
+  if (before === t("Copied")) return;
+  place.textContent = t("Copied");
+  setTimeout(() => { place.textContent = before; }, 1500);
+}
+
+/** Shows a text in a dialog, selected. */
+function showSelected(text) {
+  const field = $("by-hand").querySelector("textarea");
+  field.value = text;
+  // What was copied stands nowhere in the page any more.
+  $("by-hand").onclose = () => { field.value = ""; };
+  $("by-hand").showModal();
+  field.focus();
+  field.select();
+}
+
+// Menus ------------------------------------------------------------------------------------------------------------------
+
 /** Opens a menu beside a button: for each item a name, what it does, a class and an icon. */
 export function openMenu(opener, items, className = "") {
   const menu = $("menu");
@@ -125,6 +151,8 @@ export function menuButton(item, open) {
   for (const end of ["touchend", "touchmove", "touchcancel"]) item.addEventListener(end, () => clearTimeout(timer), { passive: true });
   return opener;
 }
+
+// Settings ---------------------------------------------------------------------------------------------------------------
 
 /** The settings of language and appearance, which are this browser's. */
 export function showChoices() {
