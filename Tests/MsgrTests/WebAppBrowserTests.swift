@@ -635,6 +635,23 @@ internal import Platform
       try anna.browser.evaluate("document.querySelector('#token-copy').textContent") == "Copy")
   }
 
+  @Test func aLabelStandsBesideItsBox() throws {
+    let site = try WebAppSite()
+    let anna = try WebAppPerson("anna", at: site)
+    try anna.browser.resize(width: 390, height: 844)
+    try anna.run("document.querySelector('#settings-open').click()")
+    let misplaced = try anna.browser.evaluate(
+      """
+      [...document.querySelectorAll('#settings label:has([type=checkbox])')].filter((label) => {
+        const words = document.createRange();
+        words.selectNodeContents(label.lastChild);
+        const box = label.querySelector('input').getBoundingClientRect(), { left, top } = words.getBoundingClientRect();
+        return left < box.right || top > box.bottom;
+      }).map(({ textContent }) => textContent).join()
+      """)
+    #expect(misplaced == "")
+  }
+
   @Test func anAddressOfATopicOffersIt() throws {
     let site = try WebAppSite()
     let anna = try WebAppPerson("anna", at: site)
