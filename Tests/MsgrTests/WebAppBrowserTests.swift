@@ -652,6 +652,35 @@ internal import Platform
     #expect(misplaced == "")
   }
 
+  /// Nothing says what another device has changed in the lists of friends and requests; other pages of this browser know it.
+  @Test func anotherDeviceLearnsOfTheAnswerToARequest() throws {
+    let site = try WebAppSite()
+    let anna = try WebAppPerson("anna", at: site)
+    let bert = try WebAppPerson("bert", at: site)
+    let second = try WebAppPerson("anna", at: site, isNew: false)
+    try second.browser.command(
+      "Page.addScriptToEvaluateOnNewDocument",
+      [
+        "source": """
+        const whole = setInterval;
+        window.setInterval = (act, time) => whole(act, time === 60_000 ? 200 : time);
+        """
+      ])
+    try second.browser.open("\(site.address)/msgr/?again")
+    let beside = try Browser(beside: anna.browser)
+    try beside.open("\(site.address)/msgr/")
+    _ = try bert.post("add", "{ AddUser: 'anna' }")
+    let asks = "document.querySelector('#requests').textContent.includes('bert')"
+    let isFriend = "document.querySelector('#people [data-name=bert]') !== null"
+    for browser in [anna.browser, second.browser, beside] { try browser.wait(asks) }
+    try anna.run("document.querySelector('#requests button').click()")
+    for browser in [anna.browser, second.browser, beside] {
+      try browser.wait("\(isFriend) && !\(asks)")
+    }
+    _ = try anna.post("unfriend", "{ User: 'bert' }")
+    try second.wait("!\(isFriend)")
+  }
+
   @Test func anAddressOfATopicOffersIt() throws {
     let site = try WebAppSite()
     let anna = try WebAppPerson("anna", at: site)

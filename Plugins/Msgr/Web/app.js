@@ -61,6 +61,8 @@ const GROUP = 300_000;
 const FOLDED = 9;
 /** How often it is asked whether a request was answered while its conversation is open: nothing says so by itself. */
 const ANSWERS = 10_000;
+/** How often the lists are asked for while the page is shown: nothing says what another device has changed in them. */
+const CHANGES = 60_000;
 /** How long the lists aren't asked for again where strangers write. */
 const PAUSE = 2_000;
 // What is shown of the open conversation: whether its end is, what is new below, and the first unread one.
@@ -252,6 +254,7 @@ async function refresh() {
     });
     const isKnown = Array.isArray(answer);
     topics = (isKnown ? answer : []).filter(({ Subscribed }) => Subscribed);
+    tabs.postMessage({ lists, topics });
     show();
     // Where nothing can be stored that is said already.
     await archive.set("lists", lists).catch(() => {});
@@ -332,6 +335,10 @@ tabs.onmessage = ({ data }) => {
   }
   if (data.discarded) {
     for (const id of data.discarded) messages.delete(id);
+    return show();
+  }
+  if (data.lists) {
+    ({ lists, topics } = data);
     return show();
   }
   if (data.read) return hearRead(data.read);
@@ -963,9 +970,10 @@ document.addEventListener("visibilitychange", () => {
   if (document.hidden) return;
   hurry();
   readUp().catch(() => {});
-  if (lists.Outgoing.length + lists.Incoming.length) refresh();
+  refreshSoon();
 });
 setInterval(() => { if (!document.hidden && lists.Outgoing.includes(partner)) refresh(); }, ANSWERS);
+setInterval(() => { if (!document.hidden) refresh(); }, CHANGES);
 navigator.serviceWorker?.addEventListener("message", ({ data }) => {
   if (data.open) location.hash = encodeURIComponent(data.open);
 });
