@@ -671,7 +671,7 @@ internal import Platform
     try beside.open("\(site.address)/msgr/")
     _ = try bert.post("add", "{ AddUser: 'anna' }")
     let asks = "document.querySelector('#requests').textContent.includes('bert')"
-    let isFriend = "document.querySelector('#people [data-name=bert]') !== null"
+    let isFriend = "document.querySelector('#people [data-key=bert]') !== null"
     for browser in [anna.browser, second.browser, beside] { try browser.wait(asks) }
     try anna.run("document.querySelector('#requests button').click()")
     for browser in [anna.browser, second.browser, beside] {
@@ -679,6 +679,45 @@ internal import Platform
     }
     _ = try anna.post("unfriend", "{ User: 'bert' }")
     try second.wait("!\(isFriend)")
+  }
+
+  /// What comes draws nothing anew that is as before: a press that has begun counts, and the focus stays.
+  @Test func listsKeepWhatIsAsBefore() throws {
+    let site = try WebAppSite()
+    let anna = try WebAppPerson("anna", at: site)
+    let bert = try WebAppPerson("bert", at: site)
+    let cleo = try WebAppPerson("cleo", at: site)
+    try anna.befriend(bert)
+    _ = try cleo.post("add", "{ AddUser: 'anna' }")
+    try anna.wait(for: "cleo", in: "#requests")
+    try anna.run(
+      """
+      window.request = document.querySelector('#requests li');
+      document.querySelectorAll('#requests button')[1].focus();
+      """)
+    _ = try bert.post("message", "{ UserTo: 'anna', Message: 'one' }")
+    try anna.wait(for: "one", in: "#people")
+    #expect(
+      try anna.browser.evaluate(
+        "window.request.isConnected && document.activeElement.textContent") == "Decline")
+    // A row that has changed is another one, at which the focus goes on.
+    try anna.run("document.querySelector('#people button').focus()")
+    _ = try bert.post("message", "{ UserTo: 'anna', Message: 'two' }")
+    try anna.wait(for: "two", in: "#people")
+    #expect(
+      try anna.browser.evaluate("document.activeElement.closest('li')?.dataset.key") == "bert")
+    // What is deleted is found no more.
+    try anna.run(
+      """
+      document.querySelector('#search-field').value = 'two';
+      document.querySelector('#search-field').dispatchEvent(new Event('input'));
+      """)
+    try anna.wait(for: "two", in: "#hits")
+    try anna.open("bert")
+    try anna.choose("Delete", ofMessage: -1)
+    try anna.wait("document.querySelector('#sure').open")
+    try anna.run("document.querySelector('#sure-yes').click()")
+    try anna.wait(for: "Nothing found.", in: "#hits")
   }
 
   @Test func anAddressOfATopicOffersIt() throws {

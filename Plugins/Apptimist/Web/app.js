@@ -4,7 +4,7 @@ import { Chat } from "./{{chat.js}}";
 import { momentOf, summary } from "./{{contents.js}}";
 import { prepareDialogs } from "./{{details.js}}";
 import {
-  $, alarm, applyScheme, button, element, face, icon, named, onSubmit, placeIcons, say, showUnread, sure, t, translate, when,
+  $, alarm, applyScheme, button, element, face, icon, named, onSubmit, placeIcons, say, showItems, showUnread, sure, t, translate, when,
 } from "./{{page.js}}";
 import { Store } from "./{{store.js}}";
 
@@ -427,6 +427,7 @@ function draw() {
   drawRequests(keys.filter((key) => !friends.includes(key) && !account.isBlocked(key)));
   $("no-chats").hidden = friends.length > 0 || !$("hits").hidden;
   $("search").hidden = !account.messages.size;
+  if (!$("hits").hidden) search();
   showUnread(account.unreadOfAll(), "Apptimist");
   if ($("settings").open) account.redrawSettings?.();
   chat.show();
@@ -484,7 +485,7 @@ function fill(list, keys) {
     if (unread) opener.append(element("span", { className: "count" }, String(unread), element("span", { text: ` ${t("unread")}`, className: "only-heard" })));
     return item;
   });
-  if (items.length !== list.children.length || items.some((item, i) => item !== list.children[i])) list.replaceChildren(...items);
+  showItems(list, items);
 }
 
 /** The icon before a message's words in the list, if it has one. */
@@ -503,15 +504,15 @@ function lastWords(message, draft, isForum) {
 }
 
 /** Searches what this device holds. */
-$("search-field").oninput = () => {
+function search() {
   const term = $("search-field").value.trim().toLocaleLowerCase(), isSearching = term.length > 1;
   $("people").hidden = isSearching;
   $("hits").hidden = !isSearching;
-  if (!isSearching) return void draw();
+  if (!isSearching) return;
   const found = [...account.messages.values()]
     .filter((one) => account.isAllowed(one.chat) && summary(one).toLocaleLowerCase().includes(term))
     .sort((a, b) => b.order - a.order).slice(0, 50);
-  $("hits").replaceChildren(...found.map((message) => {
+  const hits = found.map((message) => {
     const text = summary(message), at = text.toLocaleLowerCase().indexOf(term);
     const opener = element("button", { type: "button" }, face(account.name(message.chat), message.chat, account.isForum(message.chat) ? "forum" : ""),
       element("span", { className: "name" }, ...named(account, message.chat)), element("span", { text: when(momentOf(message)), className: "when" }),
@@ -520,9 +521,14 @@ $("search-field").oninput = () => {
       location.hash = `chat=${message.chat}`;
       setTimeout(() => chat.find(message.id), 100);
     };
-    return element("li", { data: { hit: message.id } }, opener);
-  }));
-  if (!found.length) $("hits").append(element("li", { className: "quiet", text: t("Nothing found.") }));
+    return element("li", { data: { key: message.id } }, opener);
+  });
+  showItems($("hits"), hits.length ? hits : [element("li", { className: "quiet", text: t("Nothing found.") })]);
+}
+
+$("search-field").oninput = () => {
+  search();
+  draw();
 };
 
 /** Says whether the numbers are the same that somebody shows; a link proves nothing, so nothing is marked. */

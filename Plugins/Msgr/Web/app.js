@@ -2,7 +2,8 @@
 import { isTooLong, Msgr, MsgrError, newDevice, newIdentifier } from "./{{msgr.js}}";
 import { Archive } from "./{{archive.js}}";
 import {
-  $, applyScheme, bdi, copy, day, dayTitle, element, face, icon, iconButton, menuButton, onSubmit, openMenu, nodes, placeHints, placeIcons, say, sends, showUnread, sure, t, time, translate, when, withNewPassword, words,
+  $, applyScheme, bdi, copy, day, dayTitle, element, face, icon, iconButton, menuButton, onSubmit, openMenu, nodes, placeHints, placeIcons, say, sends, showItems, showUnread, sure, t, time,
+  translate, when, withNewPassword, words,
 } from "./{{page.js}}";
 import { knownSigns, parts, plainText } from "./{{rich.js}}";
 import { prepareSettings, registration } from "./{{settings.js}}";
@@ -570,6 +571,7 @@ function show() {
   if ($("nobody").hidden === isEmpty) $("adding").open = isEmpty;
   $("nobody").hidden = !isEmpty;
   $("search").hidden = !messages.size;
+  if (!$("hits").hidden) search();
   showRequests(last, counts);
   showTalk();
 }
@@ -588,10 +590,7 @@ function strangersAmong(names) {
 function list(place, names, last, counts) {
   const sorted = [...names].sort((a, b) =>
     (last.get(b)?.Id ?? "").localeCompare(last.get(a)?.Id ?? "") || a.localeCompare(b));
-  const focused = place.contains(document.activeElement) ? document.activeElement.closest("li")?.dataset.name : undefined;
-  place.replaceChildren(...sorted.map((name) => row(name, last.get(name), counts.get(name))));
-  // Who goes through the list by keyboard stays where they are.
-  if (focused !== undefined) [...place.children].find(({ dataset }) => dataset.name === focused)?.firstChild.focus();
+  showItems(place, sorted.map((name) => row(name, last.get(name), counts.get(name))));
 }
 
 /** A conversation in a list. */
@@ -610,7 +609,7 @@ function row(name, newest, count) {
   }
   button.setAttribute("aria-current", String(name === partner));
   button.addEventListener("click", () => { location.hash = encodeURIComponent(name); });
-  return element("li", { data: { name } }, button);
+  return element("li", { data: { key: name } }, button);
 }
 
 /** Who asks to be a friend, and strangers who simply write, stand below the conversations, folded where there are many. */
@@ -620,8 +619,8 @@ function showRequests(last, counts) {
   toggle.replaceChildren(icon("chevron"), t("Requests {count}", { count }));
   toggle.ariaExpanded = String(isOpen);
   $("requests").hidden = $("strangers").hidden = $("requests-delete").hidden = !isOpen;
-  $("requests").replaceChildren(...!isOpen ? [] : lists.Incoming.map((name) => element(
-    "li", {}, element("span", {}, ...nodes("{name} wants to add you", { name: [bdi(name)] })), answers(name))));
+  showItems($("requests"), !isOpen ? [] : lists.Incoming.map((name) => element(
+    "li", { data: { key: name } }, element("span", {}, ...nodes("{name} wants to add you", { name: [bdi(name)] })), answers(name))));
   list($("strangers"), isOpen ? strangers : [], last, counts);
 }
 
@@ -644,7 +643,7 @@ $("requests-delete").addEventListener("click", async () => {
 });
 
 /** Searches what this device holds. */
-$("search-field").addEventListener("input", () => {
+function search() {
   const term = $("search-field").value.trim().toLocaleLowerCase(), isSearching = term.length > 1;
   $("people").hidden = isSearching;
   $("hits").hidden = !isSearching;
@@ -652,7 +651,7 @@ $("search-field").addEventListener("input", () => {
   const textOf = ({ Title, Message }) => [Title, Message].filter(Boolean).join(": ");
   const found = [...messages.values()].filter((message) => textOf(message).toLocaleLowerCase().includes(term))
     .sort((a, b) => (a.Id < b.Id ? 1 : -1)).slice(0, 50);
-  $("hits").replaceChildren(...found.map((message) => {
+  const hits = found.map((message) => {
     const name = partnerOf(message), text = textOf(message), at = text.toLocaleLowerCase().indexOf(term);
     const opener = element("button", { type: "button" }, topicOf(name) ? face(topicOf(name), name, "forum") : face(name),
       element("span", { className: "name" }, bdi(name)), element("span", { className: "when", text: when(message.Time) }),
@@ -661,10 +660,12 @@ $("search-field").addEventListener("input", () => {
       sought = message.Id;
       if (name === partner) seek(); else location.hash = encodeURIComponent(name);
     });
-    return element("li", {}, opener);
-  }));
-  if (!found.length) $("hits").append(element("li", { className: "quiet", text: t("Nothing found.") }));
-});
+    return element("li", { data: { key: message.Id } }, opener);
+  });
+  showItems($("hits"), hits.length ? hits : [element("li", { className: "quiet", text: t("Nothing found.") })]);
+}
+
+$("search-field").addEventListener("input", search);
 
 function lastWords(name, newest) {
   if (lists.Outgoing.includes(name)) return t("asked to be a friend");

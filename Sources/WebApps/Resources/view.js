@@ -30,6 +30,26 @@ export function iconButton(name, label, act, className = "plain") {
 export const bdi = (text) => element("bdi", { text: [...text].slice(0, 64).join(""), dir: "auto" });
 export const say = (text) => { $("status-words").textContent = text; };
 
+// Lists ------------------------------------------------------------------------------------------------------------------
+
+/**
+ * Shows items, each with a `data-key`. Those that are as before stay: a press on them that has begun counts, and what has the
+ * focus keeps it.
+ */
+export function showItems(list, items) {
+  const before = new Map([...list.children].map((item) => [item.dataset.key, item]));
+  const shown = items.map((item) => {
+    const known = before.get(item.dataset.key);
+    return known?.isEqualNode(item) ? known : item;
+  });
+  if (shown.length === list.children.length && shown.every((item, i) => item === list.children[i])) return;
+  const focused = list.contains(document.activeElement) ? document.activeElement : undefined, row = focused?.closest("li");
+  const index = row ? [...row.querySelectorAll("button")].indexOf(focused) : -1;
+  list.replaceChildren(...shown);
+  const again = row && shown.find((item) => item.dataset.key === row.dataset.key);
+  again?.querySelectorAll("button")[index]?.focus({ preventScroll: true });
+}
+
 // Dialogs ----------------------------------------------------------------------------------------------------------------
 
 /** Asks once before what can't be undone. */
