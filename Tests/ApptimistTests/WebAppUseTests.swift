@@ -260,6 +260,35 @@ extension WebAppBrowserTests {
     #expect(try anna.browser.evaluate("document.querySelector('#my-link').open") == "true")
   }
 
+  /// The browser's Back leads on from the list, not to what was left. What was deleted is found no more.
+  @Test func theListIsBehindAChat() throws {
+    let site = try Self.site()
+    let anna = try WebAppPerson("anna", at: site)
+    let bert = try WebAppPerson("bert", at: site)
+    try anna.find("bert")
+    try anna.say("one")
+    try anna.waitUntilSent()
+    try anna.run("document.querySelector('#back').click()")
+    try anna.wait("document.querySelector('#talk').hidden && location.hash === ''")
+    let index = "navigation.currentEntry.index"
+    let before = try anna.browser.evaluate(index)
+    try anna.open(bert, in: "Chats")
+    try anna.run("document.querySelector('#back').click()")
+    try anna.wait("document.querySelector('#talk').hidden && location.hash === ''")
+    #expect(try anna.browser.evaluate(index) == before)
+    try anna.open(bert, in: "Chats")
+    try anna.run(
+      """
+      document.querySelector('#search-field').value = 'one';
+      document.querySelector('#search-field').dispatchEvent(new Event('input'));
+      """)
+    try anna.wait("document.querySelector('#hits').textContent.includes('one')")
+    try anna.menu(0, "Delete")
+    try anna.wait(
+      "document.querySelector('#hits').textContent === 'Nothing found.' || document.querySelector('#search').hidden"
+    )
+  }
+
   @Test func whatIsBegunIsListedUntilItsChatIsDeleted() throws {
     let site = try Self.site()
     let anna = try WebAppPerson("anna", at: site)

@@ -681,6 +681,30 @@ internal import Platform
     try second.wait("!\(isFriend)")
   }
 
+  /// The browser's Back leads on from the list, not to what was left; and whoever has a keyboard writes at once.
+  @Test func theListIsBehindAConversation() throws {
+    let site = try WebAppSite()
+    let anna = try WebAppPerson("anna", at: site)
+    let bert = try WebAppPerson("bert", at: site)
+    try anna.befriend(bert)
+    let index = "navigation.currentEntry.index"
+    let before = try anna.browser.evaluate(index)
+    try anna.open("bert")
+    // A dialog leaves an entry of its own.
+    try anna.run("document.querySelector('#settings-open').click()")
+    try anna.wait("history.state?.isSecond === true")
+    try anna.run("document.querySelector('#settings-close').click()")
+    try anna.run("document.querySelector('#back').click()")
+    try anna.wait("document.querySelector('#talk').hidden && location.hash === ''")
+    #expect(try anna.browser.evaluate(index) == before)
+    // A conversation that was opened first has no list behind it.
+    try anna.browser.open("about:blank")
+    try anna.browser.open("\(site.address)/msgr/#bert")
+    try anna.wait("document.querySelector('#with').textContent === 'bert'")
+    try anna.run("document.querySelector('#back').click()")
+    try anna.wait("document.querySelector('#talk').hidden && location.pathname === '/msgr/'")
+  }
+
   /// What comes draws nothing anew that is as before: a press that has begun counts, and the focus stays.
   @Test func listsKeepWhatIsAsBefore() throws {
     let site = try WebAppSite()

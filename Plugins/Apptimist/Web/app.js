@@ -4,7 +4,7 @@ import { Chat } from "./{{chat.js}}";
 import { momentOf, summary } from "./{{contents.js}}";
 import { prepareDialogs } from "./{{details.js}}";
 import {
-  $, alarm, applyScheme, button, element, face, icon, named, onSubmit, placeIcons, say, showItems, showUnread, sure, t, translate, when,
+  $, alarm, applyScheme, button, element, face, icon, named, onSubmit, placeIcons, say, showItems, showUnread, sure, t, toList, translate, when,
 } from "./{{page.js}}";
 import { Store } from "./{{store.js}}";
 
@@ -369,8 +369,8 @@ async function enter() {
   const isNew = Boolean(account.device);
   if (!isNew) account.prepare(socketURL);
   document.documentElement.dataset.user = account.me;
-  chat = new Chat(account, () => { location.hash = ""; });
-  prepareDialogs(account, base, (key) => { location.hash = key ? `chat=${key}` : ""; });
+  chat = new Chat(account, toList);
+  prepareDialogs(account, base, (key) => { if (key) location.hash = `chat=${key}`; else toList(); });
   view("home");
   draw();
   route();

@@ -2,7 +2,7 @@
 import { isTooLong, Msgr, MsgrError, newDevice, newIdentifier } from "./{{msgr.js}}";
 import { Archive } from "./{{archive.js}}";
 import {
-  $, applyScheme, bdi, copy, day, dayTitle, element, face, icon, iconButton, menuButton, onSubmit, openMenu, nodes, placeHints, placeIcons, say, sends, showItems, showUnread, sure, t, time,
+  $, applyScheme, bdi, copy, day, dayTitle, element, face, icon, iconButton, menuButton, onSubmit, openMenu, nodes, placeHints, placeIcons, say, sends, showItems, showUnread, sure, t, time, toList,
   translate, when, withNewPassword, words,
 } from "./{{page.js}}";
 import { knownSigns, parts, plainText } from "./{{rich.js}}";
@@ -876,7 +876,7 @@ async function discard(...ids) {
 /** Deletes conversations. */
 async function discardAll(names) {
   const gone = [...messages.values()].filter((message) => names.includes(partnerOf(message)));
-  if (names.includes(partner)) location.hash = "";
+  if (names.includes(partner)) toList();
   for (const name of names) await keepDraft(name, "");
   await discard(...gone.map(({ Id }) => Id));
 }
@@ -939,9 +939,9 @@ actOn("befriend", (name) => msgr.post("add", { AddUser: name }));
 actOn("unfriend", (name) => msgr.post("unfriend", { User: name }));
 actOn("block", async (name) => {
   await msgr.post("block", { User: name });
-  location.hash = "";
+  toList();
 });
-$("back").addEventListener("click", () => { location.hash = ""; });
+$("back").addEventListener("click", toList);
 
 const app = {
   archive, act, erase, signOut, refresh,

@@ -1,5 +1,5 @@
 // A topic's page: notifications, access, and lines for programs.
-import { $, bdi, button, element, onSubmit, sure, t, words } from "./{{page.js}}";
+import { $, bdi, button, element, onSubmit, sure, t, toList, words } from "./{{page.js}}";
 
 /** A name that nobody guesses. */
 export function randomTopic() {
@@ -37,7 +37,7 @@ export async function showTopic(app, name) {
     if (!await sure(t("The topic is removed with all that is in it."), t("Remove the topic"))) return;
     await app.msgr.post("topics/remove", { Topic: name });
     $("topic").close();
-    location.hash = "";
+    toList();
     await app.refresh();
   });
   const draw = ({ Everyone, Users = {} }) => {

@@ -91,6 +91,14 @@ addEventListener("popstate", () => {
   if (opened.length) opened.at(-1).close(); else history.back();
 });
 
+/** Leads to the list, by going back if it is behind: so the browser's Back doesn't lead to what was left. */
+export function toList() {
+  const { navigation } = globalThis, entries = navigation?.entries() ?? [], here = navigation?.currentEntry?.index;
+  const before = entries.slice(0, here).findLast(({ url }) => url !== location.href);
+  const isList = before?.sameDocument && !new URL(before.url).hash;
+  if (isList) history.go(before.index - here); else location.hash = "";
+}
+
 for (const closer of document.querySelectorAll("[data-close]")) {
   closer.addEventListener("click", () => closer.closest("dialog").close());
 }
