@@ -690,6 +690,7 @@ internal import Platform
     let index = "navigation.currentEntry.index"
     let before = try anna.browser.evaluate(index)
     try anna.open("bert")
+    try anna.wait("document.activeElement === document.querySelector('#text')")
     // A dialog leaves an entry of its own.
     try anna.run("document.querySelector('#settings-open').click()")
     try anna.wait("history.state?.isSecond === true")

@@ -1,7 +1,7 @@
 // A chat: its messages, and what can be done with them.
 import { EDIT_TIME, FILE_MAX, fits, momentOf, summary } from "./{{contents.js}}";
 import {
-  $, bdi, button, copy, day, dayKey, dayTitle, element, face, failureOf, fileSize, icon, iconButton, linked, menuButton, named, nodes, openMenu, sends, sure, t, time,
+  $, bdi, button, copy, day, dayKey, dayTitle, element, face, failureOf, fileSize, focusChat, icon, iconButton, linked, menuButton, named, nodes, openMenu, sends, sure, t, time,
 } from "./{{page.js}}";
 
 const PAGE = 100;
@@ -156,7 +156,7 @@ export class Chat {
     this.toEnd();
     const mark = $("messages").querySelector(".mark");
     if (mark && unread > 5) mark.scrollIntoView({ block: "center" });
-    if ($("compose").hidden || matchMedia("(pointer: coarse)").matches) $("with").focus(); else $("text").focus();
+    focusChat();
     this.readUp();
   }
 

@@ -2,7 +2,7 @@
 import { isTooLong, Msgr, MsgrError, newDevice, newIdentifier } from "./{{msgr.js}}";
 import { Archive } from "./{{archive.js}}";
 import {
-  $, applyScheme, bdi, copy, day, dayTitle, element, face, icon, iconButton, menuButton, onSubmit, openMenu, nodes, placeHints, placeIcons, say, sends, showItems, showUnread, sure, t, time, toList,
+  $, applyScheme, bdi, copy, day, dayTitle, element, face, focusChat, icon, iconButton, menuButton, onSubmit, openMenu, nodes, placeHints, placeIcons, say, sends, showItems, showUnread, sure, t, time, toList,
   translate, when, withNewPassword, words,
 } from "./{{page.js}}";
 import { knownSigns, parts, plainText } from "./{{rich.js}}";
@@ -896,7 +896,7 @@ function open(name) {
   show();
   if (!name) return;
   readUp().catch(() => {});
-  $("with").focus({ preventScroll: true });
+  focusChat();
   $("messages").scrollTop = $("messages").scrollHeight;
   if (sought) seek();
 }

@@ -328,6 +328,12 @@ export function linked(text, isLive = true) {
 export const sends = (event) => event.key === "Enter" && !event.shiftKey && !event.isComposing && event.keyCode !== 229
   && !matchMedia("(pointer: coarse)").matches;
 
+/** Puts the focus into the text of a chat that was opened; on its title where that would open a keyboard on the screen. */
+export function focusChat() {
+  const isReading = $("compose").hidden || matchMedia("(pointer: coarse)").matches;
+  $(isReading ? "with" : "text").focus({ preventScroll: true });
+}
+
 /** Shows how much is unread, in the title and at the app's icon. */
 let shownUnread;
 export function showUnread(count, name) {
