@@ -371,6 +371,8 @@ internal import Platform
       """)
     try site.kill()
     try anna.run("document.querySelector('#sign-out').click()")
+    try anna.wait("document.querySelector('#sure').open")
+    try anna.run("document.querySelector('#sure-yes').click()")
     try anna.wait("!document.querySelector('#welcome').hidden")
     try anna.wait("localStorage.unsubscribed === 'yes'")
     let page = try anna.browser.evaluate(
@@ -704,6 +706,34 @@ internal import Platform
     try anna.wait("document.querySelector('#with').textContent === 'bert'")
     try anna.run("document.querySelector('#back').click()")
     try anna.wait("document.querySelector('#talk').hidden && location.pathname === '/msgr/'")
+  }
+
+  @Test func whatIsNotSentYetIsNotLostUnasked() throws {
+    let site = try WebAppSite()
+    let anna = try WebAppPerson("anna", at: site)
+    let bert = try WebAppPerson("bert", at: site)
+    try anna.befriend(bert)
+    try anna.open("bert")
+    func isAsked(_ words: String) throws {
+      try anna.run(
+        """
+        document.querySelector('#settings-open').click();
+        document.querySelector('#sign-out').click();
+        """)
+      try anna.wait("document.querySelector('#sure').open")
+      try anna.wait(for: words, in: "#sure-question")
+    }
+    try isAsked("The server keeps only the latest ones.")
+    try anna.run("document.querySelector('#sure [data-close]').click()")
+    try anna.run("document.querySelector('#settings-close').click()")
+    try site.kill()
+    try anna.say("unsent")
+    try anna.wait(for: "waiting", in: "#messages")
+    try isAsked("not sent yet")
+    try anna.run("document.querySelector('#sure [data-close]').click()")
+    try anna.wait("!document.querySelector('#sure').open")
+    try site.restart()
+    try bert.wait(for: "unsent", in: "#people")
   }
 
   /// What comes draws nothing anew that is as before: a press that has begun counts, and the focus stays.

@@ -223,8 +223,18 @@ async function silence(worker) {
   await navigator.clearAppBadge?.();
 }
 
-/** Signs out here at once. What is kept can do nothing but end the session, when the server can be reached. */
+/** Signs out if that is meant: it deletes what is kept here. */
 async function signOut() {
+  const question = waiting.size
+    ? t("Some messages are not sent yet, and will be lost. The others are deleted in this browser; the server keeps only the latest ones.")
+    : t("Your messages are deleted in this browser. The server keeps only the latest ones.");
+  if (!await sure(question, t("Sign out"))) return;
+  // Another page may have signed out meanwhile.
+  if (msgr) await leaveSession();
+}
+
+/** Signs out here at once. What is kept can do nothing but end the session, when the server can be reached. */
+async function leaveSession() {
   const digest = await msgr.digest();
   if (!digest) await msgr.post("logout").catch(() => {});
   const ending = [...archive.values.ending ?? [], ...digest ? [digest] : []];

@@ -357,6 +357,8 @@ export default {
   "Change": "Cambiar",
   "Account": "Cuenta",
   "Sign out": "Cerrar sesión",
+  "Some messages are not sent yet, and will be lost. The others are deleted in this browser; the server keeps only the latest ones.": "Algunos mensajes aún no se han enviado y se perderán. Los demás se borran en este navegador; el servidor solo guarda los últimos.",
+  "Your messages are deleted in this browser. The server keeps only the latest ones.": "Tus mensajes se borran en este navegador. El servidor solo guarda los últimos.",
   "Notify me of its messages": "Avísame de sus mensajes",
   "Access": "Acceso",
   "Everyone": "Todos",
