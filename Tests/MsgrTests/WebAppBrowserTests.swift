@@ -736,6 +736,33 @@ internal import Platform
     try bert.wait(for: "unsent", in: "#people")
   }
 
+  /// What one tab stores is the account's that signed in last: the other begins anew with it.
+  @Test func tabsHaveTheSameAccount() throws {
+    let site = try WebAppSite()
+    let anna = try WebAppPerson("anna", at: site)
+    let beside = try Browser(beside: anna.browser)
+    try beside.open("\(site.address)/msgr/")
+    try beside.wait("!document.querySelector('#home').hidden")
+    try anna.run("document.querySelector('#sign-out').click()")
+    try anna.wait("document.querySelector('#sure').open")
+    try anna.run("document.querySelector('#sure-yes').click()")
+    for browser in [anna.browser, beside] {
+      try browser.wait("!document.querySelector('#welcome').hidden")
+    }
+    try beside.run(
+      """
+      const { elements } = document.querySelector('#sign');
+      elements.Username.value = 'cleo';
+      elements.Password.value = 'a password';
+      document.querySelector('#sign [value=register]').click();
+      """)
+    for browser in [anna.browser, beside] {
+      try browser.wait("document.querySelector('#home')?.hidden === false")
+      try browser.run("document.querySelector('#settings-open').click()")
+      #expect(try browser.evaluate("document.querySelector('#me').textContent") == "cleo")
+    }
+  }
+
   /// What comes draws nothing anew that is as before: a press that has begun counts, and the focus stays.
   @Test func listsKeepWhatIsAsBefore() throws {
     let site = try WebAppSite()

@@ -107,6 +107,8 @@ onSubmit($("sign"), async ({ Username, Password, DeviceName, Invitation }, act) 
   // A browser that has kept messages knows itself which of them are read.
   if (!archive.values.last) await archive.set("seen", opened.seen);
   await archive.set("token", opened.token);
+  // What other pages of this browser have kept in memory, and would store, isn't this account's.
+  tabs.postMessage({ entered: true });
   $("sign").reset();
   await start();
 });
@@ -344,6 +346,7 @@ tabs.onmessage = ({ data }) => {
     archive.values = {};
     return forget(data.erased);
   }
+  if (data.entered) return location.reload();
   if (data.discarded) {
     for (const id of data.discarded) messages.delete(id);
     return show();
