@@ -802,6 +802,24 @@ internal import Platform
     try anna.wait(for: "Nothing found.", in: "#hits")
   }
 
+  @Test func anOddNameIsRefusedInWords() throws {
+    let site = try WebAppSite()
+    let browser = try Browser()
+    try browser.open("\(site.address)/msgr/")
+    try browser.wait("!document.querySelector('#welcome').hidden")
+    for name in ["an/na", String(repeating: "ü", count: 40)] {
+      try browser.run(
+        """
+        document.querySelector('#sign .error').textContent = '';
+        document.querySelector('#sign').elements.Username.value = \(name.inJavaScript);
+        document.querySelector('#sign').elements.Password.value = 'a password';
+        document.querySelector('#sign [value=register]').click();
+        """)
+      try browser.wait(
+        "document.querySelector('#sign .error').textContent.startsWith('This name can’t be used.')")
+    }
+  }
+
   @Test func anAddressOfATopicOffersIt() throws {
     let site = try WebAppSite()
     let anna = try WebAppPerson("anna", at: site)

@@ -58,9 +58,13 @@ export async function withNewPassword(password, ask) {
   }
 }
 
+/** The fields that hold names of people, devices and programs. */
+const names = ["Username", "AddUser", "User", "UserTo", "DeviceName", "Name"];
+
 /** What became of a request; `refused` is what a form says of a refusal in the reader's language. */
-const wordsOfRefusal = ({ status, message, retryAfter, code }, refused) => ({
+const wordsOfRefusal = ({ status, message, field, retryAfter, code }, refused) => ({
   0: t("The server can’t be reached."),
+  400: names.includes(field) ? t("This name can’t be used. Try a shorter one, without slashes and hidden characters.") : message,
   403: refusal(message, code, refused),
   413: t("The message is too long."),
   429: tooOften(retryAfter ?? 60),
