@@ -802,6 +802,21 @@ internal import Platform
     try anna.wait(for: "Nothing found.", in: "#hits")
   }
 
+  @Test func whatIsReadFromTheRightBeginsThere() throws {
+    let site = try WebAppSite()
+    let anna = try WebAppPerson("anna", at: site)
+    let bert = try WebAppPerson("bert", at: site)
+    try anna.befriend(bert)
+    try anna.open("bert")
+    try anna.say("hello שלום")
+    try anna.say("שלום hello")
+    try anna.sees(["hello שלום", "שלום hello"])
+    let sides = try anna.browser.evaluate(
+      "[...document.querySelectorAll('#messages li.own')].map((item) => getComputedStyle(item).textAlign).join()"
+    )
+    #expect(sides == "start,right")
+  }
+
   @Test func anOddNameIsRefusedInWords() throws {
     let site = try WebAppSite()
     let browser = try Browser()
