@@ -654,6 +654,23 @@ internal import Platform
     #expect(misplaced == "")
   }
 
+  @Test func whyABoxCannotBeCheckedIsSaid() throws {
+    let site = try WebAppSite()
+    let anna = try WebAppPerson("anna", at: site)
+    let isSaid = "!document.querySelector('#notify-help').hidden"
+    try anna.run("document.querySelector('#settings-open').click()")
+    #expect(try anna.browser.evaluate(isSaid) == "false")
+    try anna.run(
+      """
+      document.querySelector('#settings-close').click();
+      delete window.PushManager;
+      document.querySelector('#settings-open').click();
+      """)
+    #expect(
+      try anna.browser.evaluate("document.querySelector('#notify').disabled && \(isSaid)") == "true"
+    )
+  }
+
   /// Nothing says what another device has changed in the lists of friends and requests; other pages of this browser know it.
   @Test func anotherDeviceLearnsOfTheAnswerToARequest() throws {
     let site = try WebAppSite()

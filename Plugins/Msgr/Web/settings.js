@@ -22,6 +22,7 @@ export function prepareSettings(app) {
       app.act(t("Unblock"), async () => { await app.msgr.post("unblock", { User: name }); $("settings").close(); }, "second"))));
     if (!app.lists.Blocked.length) $("blocked").append(element("li", { text: t("Nobody") }));
     $("notify").disabled = !registration || !("PushManager" in window);
+    $("notify-help").hidden = !$("notify").disabled;
     await showSessions().catch((error) => say(words(error)));
   });
   $("settings-close").addEventListener("click", () => $("settings").close());

@@ -352,6 +352,7 @@ export default {
   "Change": "Ändern",
   "Account": "Konto",
   "Sign out": "Abmelden",
+  "This browser can’t show notifications for this page.": "Dieser Browser kann für diese Seite keine Mitteilungen anzeigen.",
   "Some messages are not sent yet, and will be lost. The others are deleted in this browser; the server keeps only the latest ones.": "Einige Nachrichten sind noch nicht gesendet und gehen verloren. Die anderen werden in diesem Browser gelöscht; der Server hat nur die neuesten.",
   "Your messages are deleted in this browser. The server keeps only the latest ones.": "Deine Nachrichten werden in diesem Browser gelöscht. Der Server hat nur die neuesten.",
   "This name can’t be used. Try a shorter one, without slashes and hidden characters.": "Dieser Name geht nicht. Nimm einen kürzeren, ohne Schrägstriche und unsichtbare Zeichen.",

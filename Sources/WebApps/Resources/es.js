@@ -357,6 +357,7 @@ export default {
   "Change": "Cambiar",
   "Account": "Cuenta",
   "Sign out": "Cerrar sesión",
+  "This browser can’t show notifications for this page.": "Este navegador no puede mostrar notificaciones de esta página.",
   "Some messages are not sent yet, and will be lost. The others are deleted in this browser; the server keeps only the latest ones.": "Algunos mensajes aún no se han enviado y se perderán. Los demás se borran en este navegador; el servidor solo guarda los últimos.",
   "Your messages are deleted in this browser. The server keeps only the latest ones.": "Tus mensajes se borran en este navegador. El servidor solo guarda los últimos.",
   "This name can’t be used. Try a shorter one, without slashes and hidden characters.": "Este nombre no se puede usar. Prueba uno más corto, sin barras ni caracteres invisibles.",
