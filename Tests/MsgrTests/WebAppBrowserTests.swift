@@ -654,6 +654,26 @@ internal import Platform
     #expect(misplaced == "")
   }
 
+  @Test func aLongNameHasLines() throws {
+    let site = try WebAppSite()
+    let anna = try WebAppPerson(String(repeating: "A", count: 64), at: site)
+    let bert = try WebAppPerson(String(repeating: "B", count: 64), at: site)
+    try anna.browser.resize(width: 320, height: 640)
+    try anna.run(
+      """
+      document.querySelector('#add').elements.AddUser.value = '\(bert.name)';
+      document.querySelector('#add').requestSubmit();
+      """)
+    try anna.wait(for: bert.name, in: "#people")
+    try anna.open(bert.name)
+    try anna.wait(for: bert.name, in: "#messages")
+    try anna.run("document.querySelector('#settings-open').click()")
+    let wide = try anna.browser.evaluate(
+      "['#messages', '#settings'].filter((id) => document.querySelector(id).scrollWidth > document.querySelector(id).clientWidth).join()"
+    )
+    #expect(wide == "")
+  }
+
   @Test func whyABoxCannotBeCheckedIsSaid() throws {
     let site = try WebAppSite()
     let anna = try WebAppPerson("anna", at: site)
