@@ -1,3 +1,4 @@
+internal import Configuration
 internal import FoundationEssentials
 internal import Glibc
 
@@ -298,6 +299,45 @@ extension String {
   /// Puts replacement characters in the place of all that may not stay.
   private func keeping(_ mayStay: (Unicode.Scalar) -> Bool) -> String {
     String(String.UnicodeScalarView(unicodeScalars.map { mayStay($0) ? $0 : "\u{FFFD}" }))
+  }
+}
+
+extension CommandContext {
+  /// The most bytes of a file that holds a secret.
+  private static let secretLimit = 64 << 10
+
+  /// Reads a secret of one line from a file or, without one, from standard input.
+  ///
+  /// A terminal shows nothing of the line. A file or a pipe holds the secret alone: more lines are a mistake, such as a
+  /// password that is written twice, or the list that a loop around the command reads.
+  ///
+  /// - Parameter name: what it is, such as `password`.
+  /// - Returns: the line, or an empty text if there is none.
+  package func secret(_ name: String, from file: String?) throws(CommandError) -> String {
+    var lines: [String] = []
+    if let file {
+      do throws(FileError) {
+        let bytes = try contents(ofFile: file, limit: Self.secretLimit)
+        let text = String(decoding: bytes, as: UTF8.self)
+        lines = text.split(whereSeparator: \.isNewline).map(String.init)
+      } catch { throw .refused("the \(name) can't be read from \(file): \(error.message)") }
+    } else if isatty(STDIN_FILENO) == 1 {
+      lines = [Terminal.hiddenLine(prompt: "\(name): ") ?? ""]
+    } else {
+      // Two are enough to know that there are too many.
+      while lines.count < 2, let line = readLine() { if !line.isEmpty { lines.append(line) } }
+    }
+    let source = file ?? "standard input"
+    guard lines.count <= 1 else {
+      throw .refused("\(source) has more than one line: it must hold the \(name) alone")
+    }
+    let line = lines.first ?? ""
+    // What isn't UTF-8 was replaced by this character. Nobody could log in with the result.
+    guard !line.unicodeScalars.contains("\u{FFFD}") else {
+      throw .refused(
+        "the \(name) from \(source) is not in UTF-8: use a terminal or an editor that writes UTF-8")
+    }
+    return line
   }
 }
 

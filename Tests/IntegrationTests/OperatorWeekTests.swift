@@ -277,15 +277,41 @@ internal import WalletClient
     #expect(outcome.output == "hidden\nshown\nhidden\n-2\nshown\n", "\(outcome)")
   }
 
-  @Test func aFileOfAPasswordHasOneLine() async throws {
+  /// A second line is no part of the password, and whoever wrote it means something else than awd would do.
+  @Test func aPasswordIsTheOnlyLine() async throws {
     let site = try Site()
     let file = "\(site.folder)/password"
     try await site.serving { _ in
       try Data("a password\nanother\n".utf8).write(to: URL(filePath: file))
-      let refused = try await site.run("user", "add", "anna", "--password-file", file)
-      #expect(refused.code == 1 && refused.errors.contains("has 2 lines"), "\(refused)")
+      for command in ["add", "password"] {
+        let ofFile = try await site.run("user", command, "anna", "--password-file", file)
+        #expect(
+          ofFile.code == 1 && ofFile.errors.contains("\(file) has more than one line"), "\(ofFile)")
+        let piped = try await site.run("user", command, "anna", input: "a password\na password\n")
+        #expect(
+          piped.code == 1 && piped.errors.contains("standard input has more than one line"),
+          "\(piped)")
+      }
+      let folder = try await site.run("user", "add", "anna", "--password-file", site.folder)
+      #expect(
+        folder.code == 1
+          && folder.errors.contains("can't be read from \(site.folder): Is a directory"))
+      // What another process writes, which comes later than the command begins to read.
+      let slow = try await ChildProcess.run(
+        "/bin/bash",
+        [
+          "-c", #""$0" user add bert --password-file <(sleep 0.3; echo a password) --config "$1""#,
+          try ChildProcess.built("awd"), site.configuration,
+        ], home: site.folder)
+      #expect(slow.code == 0, "\(slow)")
       try Data("a password\n".utf8).write(to: URL(filePath: file))
       #expect(try await site.run("user", "add", "anna", "--password-file", file).code == 0)
+      #expect(try await site.run("user", "password", "anna", input: "another one\n\n").code == 0)
+      // A terminal in Latin-1.
+      try Data([UInt8]("pass".utf8) + [0xe4] + [UInt8]("word\n".utf8)).write(
+        to: URL(filePath: file))
+      let latin = try await site.run("user", "password", "anna", "--password-file", file)
+      #expect(latin.code == 1 && latin.errors.contains("is not in UTF-8"), "\(latin)")
     }
   }
 

@@ -1,5 +1,4 @@
 internal import Cryptography
-internal import FoundationEssentials
 internal import Push
 internal import ServiceKit
 
@@ -119,24 +118,13 @@ extension CommandContext {
     } catch { throw .usage("NAME \(error.message)") }
   }
 
-  /// Hashes the password, which is the first line of standard input or the only one of a file.
+  /// Hashes the password, which is the only line of standard input or of a file.
   fileprivate func newPasswordHash() throws -> PasswordHash {
-    let line: String?
-    if let file = arguments["password-file"] {
-      let text = String(decoding: try Data(contentsOf: URL(filePath: file)), as: UTF8.self)
-      let lines = text.split(whereSeparator: \.isNewline)
-      guard lines.count <= 1 else {
-        throw CommandError.refused(
-          "\(file) has \(lines.count) lines: it must hold the password alone, in one line")
-      }
-      line = lines.first.map(String.init)
-    } else {
-      line = Terminal.hiddenLine(prompt: "password: ")
-    }
+    let line = try secret("password", from: arguments["password-file"])
     let configuration = try configuration(for: MsgrService.self)
     let password: Password
     do throws(FieldError) {
-      password = try FieldValues([.password: line ?? ""]).newPassword(
+      password = try FieldValues([.password: line]).newPassword(
         .password, atLeast: configuration.minimumPassword)
     } catch { throw CommandError.refused("the password \(error.message)") }
     return try PasswordHash(of: password.bytes, cost: configuration.passwordCost)
