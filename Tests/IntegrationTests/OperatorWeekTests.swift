@@ -361,6 +361,16 @@ internal import WalletClient
     #expect(try await site.run("backup", "\(site.folder)/awd.backup").code == 0)
   }
 
+  @Test(.withOtherPrograms) func aPipedBackupOfADatabaseLeavesTheServerItsRoom() async throws {
+    let site = try Site(isShared: true)
+    try await site.serving { _ in }
+    try site.configure(server: "disk_reserve = \"1024TiB\"")
+    let refused = try await site.run("backup", "-")
+    #expect(refused.code == 1 && refused.output.isEmpty, "\(refused.code)")
+    #expect(refused.errors.contains("leave less than server.disk_reserve"), "\(refused.errors)")
+    #expect(try await site.run("backup", "\(site.folder)/awd.backup").code == 0)
+  }
+
   /// Copies of a store are as secret as the store, and as large.
   @Test(arguments: [SIGINT, SIGTERM, SIGHUP])
   func nothingStaysOfACommandThatASignalEnds(_ number: Int32) async throws {

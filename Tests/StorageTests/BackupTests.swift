@@ -24,6 +24,22 @@ internal import Platform
     return all
   }
 
+  /// As where the disk fills up meanwhile.
+  @Test func leavesNothingWhenItIsStopped() async throws {
+    struct Stop: Error {}
+    let store = try await folder.open()
+    try await store.write { try add("one", $0) }
+    await store.close()
+    #expect(throws: Stop.self) {
+      try Backup.make(
+        of: .file(folder.database), migrations: notes, at: path, with: [], version: "1",
+        madeAt: .now()
+      ) { _, _ in throw Stop() }
+    }
+    let left = try FileManager.default.contentsOfDirectory(atPath: folder.path)
+    #expect(left.allSatisfy { !$0.contains("copy.backup") }, "\(left)")
+  }
+
   @Test func restoresWhatWasThere() async throws {
     let store = try await folder.open()
     try await store.write { try add("one", $0) }

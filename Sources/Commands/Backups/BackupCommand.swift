@@ -48,14 +48,22 @@ struct BackupCommand: Command {
     if isPiped { UnfinishedFiles.add([target]) }
     defer { if isPiped { UnfinishedFiles.discard([target]) } }
     try checkFolder(of: target)
-    if isPiped { try checkRoom(for: configuration) }
+    let server = configuration.server
+    if isPiped {
+      try checkRoom(for: size(of: server.store.path), beside: target, server.diskReserve)
+    }
     do {
       try Backup.make(
         of: configuration.store, migrations: context.services.migrations, at: target, with: files,
         version: Product.version, madeAt: .now()
-      ) { progress.show($0, of: $1) }
+      ) { done, total in
+        // The store may grow meanwhile, and rows of PostgreSQL's have another size in the copy.
+        if isPiped { try checkRoom(for: 0, beside: target, server.diskReserve) }
+        progress.show(done, of: total)
+      }
     } catch {
-      throw CommandError.refused("\(path) is not made: \(StoreCheck.advice(on: error))")
+      let failure = isPiped ? "standard output gets no backup" : "\(path) is not made"
+      throw CommandError.refused("\(failure): \(StoreCheck.advice(on: error))")
     }
     Terminal.clearProgress()
     if isPiped { try BackupFiles.copyToOutput(target) }
@@ -74,23 +82,29 @@ struct BackupCommand: Command {
     }
   }
 
-  /// Refuses to make a copy of the store beside it which would take the room that the server needs. A database of
-  /// PostgreSQL's has no size that would tell the copy's.
-  private static func checkRoom(for configuration: LoadedConfiguration) throws(CommandError) {
-    guard let store = configuration.server.store.path else { return }
-    let size = [store, store + "-wal"].reduce(0) { sum, path in
+  /// Returns the bytes of a store's file, which tell the size of its copy; 0 for a database that is no file.
+  private static func size(of path: String?) -> Int {
+    guard let path else { return 0 }
+    return [path, path + "-wal"].reduce(0) { sum, path in
       var status = stat()
       return unsafe stat(path, &status) == 0 ? sum + Int(status.st_size) : sum
     }
-    let folder = configuration.server.data
-    let reserve = configuration.server.diskReserve
-    guard let free = DiskReserve(of: folder, mark: reserve).freeBytes, free - size < reserve else {
-      return
-    }
+  }
+
+  /// Refuses to put more on a disk than leaves the server its room.
+  ///
+  /// - Parameters:
+  ///   - size: the bytes that are yet to be written.
+  ///   - path: the file that they go to.
+  ///   - reserve: the free bytes that must remain.
+  private static func checkRoom(
+    for size: Int, beside path: String, _ reserve: Int
+  ) throws(CommandError) {
+    let folder = DurableFile.folder(of: path)
+    guard let free = DiskSpace(at: folder)?.freeBytes, free - size < reserve else { return }
     throw .refused(
-      "standard output gets no backup: a copy is made in \(folder) first, and the store's \(size >> 20) MiB would "
-        + "leave less than server.disk_reserve of the \(free >> 20) MiB that are free there; name a file on another "
-        + "disk instead of -")
+      "the copy that is made in \(folder) first would leave less than server.disk_reserve free "
+        + "there, which has \(free >> 20) MiB; name a file on another disk instead of -")
   }
 
   /// Refuses a folder that isn't there, such as that of a disk which isn't mounted, or can't be written to.

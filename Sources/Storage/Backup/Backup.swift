@@ -27,8 +27,8 @@ package import Platform
     }
   }
 
-  /// Takes the number of copied pages and the number of all pages.
-  package typealias Progress = (_ done: Int, _ total: Int) -> Void
+  /// Receives the number of copied pages and the number of all pages. An error ends the copying.
+  package typealias Progress = (_ done: Int, _ total: Int) throws -> Void
 
   /// The file of the backup.
   package let path: String

@@ -32,7 +32,7 @@ enum TableCopy {
         _ = try insert.step()
         insert.reset()
         done += 1
-        if done % rows == 0 || done == total { report(done, total) }
+        if done % rows == 0 || done == total { try report(done, total) }
       }
       try target.setSequence(of: table, to: source.lastIdentifier(of: table))
     }
@@ -58,7 +58,7 @@ enum TableCopy {
       guard !left.contains(table.name) else { continue }
       try copy(table, from: source, to: target) { rows in
         done += rows
-        report(done, total)
+        try report(done, total)
       }
       try target.setSequences(of: table, behind: source.lastIdentifier(of: table))
     }
@@ -84,7 +84,7 @@ enum TableCopy {
 
   private static func copy(
     _ table: CopiedTable, from source: SQLiteConnection, to target: PostgreSQLConnection,
-    reporting report: (_ rows: Int) -> Void
+    reporting report: (_ rows: Int) throws -> Void
   ) throws {
     let types = try target.arrayTypes(of: table)
     let select = try source.prepare(text: table.selection)
@@ -98,7 +98,7 @@ enum TableCopy {
       try target.execute(text: table.insertionOfArrays, parameters)
       for index in columns.indices { columns[index].removeAll(keepingCapacity: true) }
       size = 0
-      report(count)
+      try report(count)
     }
     while try select.step() {
       for column in table.columns.indices {

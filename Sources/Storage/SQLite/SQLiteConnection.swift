@@ -212,8 +212,8 @@ extension SQLiteConnection {
 extension SQLiteConnection {
   /// Makes this connection's database the same as another's, which others may change meanwhile.
   func copyAll(
-    from source: SQLiteConnection, reporting report: (_ done: Int, _ total: Int) -> Void
-  ) throws(StoreError) {
+    from source: SQLiteConnection, reporting report: Backup.Progress
+  ) throws {
     // An open transaction keeps to one state, so that no change of others starts the copy anew.
     try source.control("BEGIN")
     defer { source.rollBack() }
@@ -221,13 +221,13 @@ extension SQLiteConnection {
     guard let backup = unsafe sqlite3_backup_init(database, "main", source.database, "main") else {
       throw unsafe StoreError(resultCode: sqlite3_extended_errcode(database))
     }
+    defer { unsafe sqlite3_backup_finish(backup) }
     var result = SQLITE_OK
     while result == SQLITE_OK {
       result = unsafe sqlite3_backup_step(backup, 256)
       let total = Int(unsafe sqlite3_backup_pagecount(backup))
-      report(total - Int(unsafe sqlite3_backup_remaining(backup)), total)
+      try report(total - Int(unsafe sqlite3_backup_remaining(backup)), total)
     }
-    unsafe sqlite3_backup_finish(backup)
     guard result == SQLITE_DONE else { throw StoreError(resultCode: result) }
   }
 
