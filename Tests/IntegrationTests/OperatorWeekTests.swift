@@ -245,6 +245,19 @@ internal import WalletClient
     #expect(served.code == 1 && served.errors.contains(advice), "\(served)")
   }
 
+  /// It takes writes as before, but the next start begins with an empty store.
+  @Test func aStoreThatIsMovedAwayIsNoticed() async throws {
+    let site = try Site()
+    try await site.serving { child in
+      try FileManager.default.moveItem(atPath: site.data, toPath: site.data + ".moved")
+      _ = try await child.line(with: "the store's file was moved or deleted")
+      #expect(try await site.status(.get, "/readyz") == 503)
+      try FileManager.default.moveItem(atPath: site.data + ".moved", toPath: site.data)
+      _ = try await child.line(with: "the store's file is back in its place")
+      #expect(try await site.status(.get, "/readyz") == 200)
+    }
+  }
+
   // MARK: - Passwords
 
   @Test func anInterruptedPromptLeavesTheTerminalAsItWas() async throws {

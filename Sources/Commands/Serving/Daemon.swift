@@ -58,7 +58,7 @@ struct Daemon: Sendable {
         Self.response(pushes.recentPayloads)
       }
     }
-    let checked = routers + [Self.storeChecks(StoreProbe(runtime.store))]
+    let checked = routers + [Self.storeChecks(StoreProbe(runtime.store), runtime.storeFile)]
     let probes = Router.probes(checking: checked)
     let address = configuration.server.adminListen
     let isShared = address == nil
@@ -106,10 +106,11 @@ struct Daemon: Sendable {
     return response
   }
 
-  /// Makes a router that only checks whether the store is writable.
-  private static func storeChecks(_ probe: StoreProbe) -> Router {
+  /// Makes a router that only checks whether the store is writable, and where the next start looks for it.
+  private static func storeChecks(_ probe: StoreProbe, _ file: StoreFile) -> Router {
     var router = Router(service: "store")
     router.readiness("write") { await probe.problem }
+    router.readiness("file") { file.isGone ? "its file was moved or deleted" : nil }
     return router
   }
 
@@ -172,11 +173,26 @@ struct Daemon: Sendable {
     }
   }
 
-  /// Follows the free disk until cancelled, and logs when it falls below the mark and when it is above it again.
+  /// Follows the store's file and the free disk until cancelled. It is logged when the file is gone and when it is back, and
+  /// when the disk falls below the mark and when it is above it again.
   private func watchDisk() async {
     let disk = runtime.disk
+    let file = runtime.storeFile
     var isLow = false
+    var isGone = false
     repeat {
+      file.update()
+      if file.isGone != isGone {
+        isGone.toggle()
+        let fields: Log.Fields = ["file": file.path ?? ""]
+        if isGone {
+          log.error(
+            "the store's file was moved or deleted while awd writes to it: stop awd and put the file back",
+            fields)
+        } else {
+          log.info("the store's file is back in its place", fields)
+        }
+      }
       disk.update()
       guard disk.refusesStrangers != isLow else { continue }
       isLow.toggle()

@@ -21,6 +21,8 @@ struct ServiceRuntime: Sendable {
   let pushes: Pushes
   /// The free disk of the store.
   let disk: DiskReserve
+  /// The file of the store, if it is one.
+  let storeFile: StoreFile
 
   /// The number of event loops.
   var loops: Int { configuration.server.threads ?? Processors.count }
@@ -85,7 +87,8 @@ struct ServiceRuntime: Sendable {
         bus: try await bus(of: node, configuration, isServing: isServing, log: log), log: log,
         metrics: metrics, pushes: pushes,
         disk: DiskReserve(
-          of: server.store.path.map(DurableFile.folder), mark: server.diskReserve))
+          of: server.store.path.map(DurableFile.folder), mark: server.diskReserve),
+        storeFile: StoreFile(at: server.store.path))
     } catch let error as StoreMissing {
       throw error
     } catch {
