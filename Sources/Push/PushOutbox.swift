@@ -31,6 +31,8 @@ final class PushOutbox: Sendable {
   private let lines: AttemptTable
   /// The reasons for which pushes wait that were reported lately.
   private let waits: AttemptTable
+  /// The failures of the store, one after the other.
+  private let failures = Lock(FailureRun())
   private let events = Mailbox<OutboxMachine.Event>()
   /// True if something was committed since pushes were last leased.
   private let hasNews = Atomic<Bool>(false)
@@ -102,7 +104,9 @@ final class PushOutbox: Sendable {
     while !Task.isCancelled {
       guard provider != nil else { return true }
       do { return try await store.hasProven(target) } catch {
-        log.warning("the outbox could not be read; retrying", ["cause": "\(error)"])
+        if failures.withLock({ $0.failed() }) {
+          log.warning("the outbox could not be read; retrying", ["cause": "\(error)"])
+        }
         try? await Task.sleep(for: .seconds(1))
       }
     }
@@ -152,9 +156,12 @@ final class PushOutbox: Sendable {
       if metrics.wantsState { metrics.record(try await store.states()) }
       let (pushes, next) = try await store.lease(
         atMost: count, order, owner: owner, of: kind, for: services.keys.sorted())
+      failures.withLock { $0.succeeded() }
       return .leased(pushes, next: next)
     } catch {
-      log.error("the outbox could not be read; retrying", ["cause": "\(error)"])
+      if failures.withLock({ $0.failed() }) {
+        log.error("the outbox could not be read; retrying", ["cause": "\(error)"])
+      }
       return .storeFailed
     }
   }

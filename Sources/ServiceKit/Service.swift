@@ -80,15 +80,19 @@ extension Running {
   ///
   /// - Parameters:
   ///   - interval: the time between the end of the work and its next beginning; after a failure 5 s, if that is less.
-  ///   - failure: the words that are logged with the cause of a failure.
+  ///   - failure: the words that are logged with the cause of a failure, once a minute while it fails.
   package static func repeatWork(
     every interval: Duration, orLog failure: String, in log: Log,
     _ work: () async throws -> Void
   ) async {
+    var failures = FailureRun()
     while !Task.isCancelled {
       var pause = interval
-      do { try await work() } catch {
-        log.warning(failure, ["cause": "\(error)"])
+      do {
+        try await work()
+        failures.succeeded()
+      } catch {
+        if failures.failed() { log.warning(failure, ["cause": "\(error)"]) }
         pause = min(interval, .seconds(5))
       }
       try? await Task.sleep(for: pause)
