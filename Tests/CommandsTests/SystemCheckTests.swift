@@ -67,6 +67,13 @@ internal import Platform
     #expect(findings.last?.message.hasSuffix("the same files as on a, c") == true)
   }
 
+  @Test func aNameOfSeveralNodesIsDoubtful() {
+    #expect(DatabaseCheck.namesakes(among: ["a", "b", "c"]) == nil)
+    let finding = DatabaseCheck.namesakes(among: ["a", "b", "b", "c", "c", "c"])
+    #expect(finding?.grade == .doubtful)
+    #expect(finding?.message.contains("the same name: b, c;") == true)
+  }
+
   @Test func tooFewDescriptorsAreDoubtful() {
     #expect(SystemCheck.descriptors(1024, connections: 16_000).grade == .doubtful)
     #expect(SystemCheck.descriptors(20_000, connections: 16_000).grade == .good)

@@ -24,8 +24,8 @@ enum DatabaseCheck {
     do {
       let report = try PostgreSQLReport(address, migrations: services.migrations)
       let doubts = [
-        access(report), identity(of: address), connections(report, of: server.store),
-        clock(report),
+        access(report), identity(of: address), connections(report, of: server), clock(report),
+        namesakes(among: report.nodes),
       ]
       let schema =
         report.isNew
@@ -79,13 +79,24 @@ enum DatabaseCheck {
   }
 
   private static func connections(
-    _ report: PostgreSQLReport, of store: ServerConfiguration.Store
+    _ report: PostgreSQLReport, of server: ServerConfiguration
   ) -> ContentFinding? {
-    let needed = store.connections + 2 + store.lanes + 3
-    guard report.connectionLimit < needed + otherConnections else { return nil }
+    let needed = server.store.connections + 2 + server.store.lanes + 3
+    let nodes = report.nodes.filter { $0 != server.nodeName }.count + 1
+    guard report.connectionLimit < nodes * needed + otherConnections else { return nil }
     return .doubtful(
-      "PostgreSQL takes \(report.connectionLimit) connections, and each node wants \(needed); "
-        + "raise max_connections, or lower store.connections")
+      "PostgreSQL takes \(report.connectionLimit) connections: too few for "
+        + "\(quantity(nodes, "node")) of \(needed) each, and \(otherConnections) for others; raise "
+        + "max_connections, or lower store.connections")
+  }
+
+  /// Doubts a name that several nodes have, as a copied configuration gives it to them.
+  static func namesakes(among nodes: [String]) -> ContentFinding? {
+    let names = Set(nodes.filter { name in nodes.filter { $0 == name }.count > 1 }).sorted()
+    guard !names.isEmpty else { return nil }
+    return .doubtful(
+      "several running nodes have the same name: \(names.joined(separator: ", ").printable); logs and checks can't "
+        + "tell them apart; give each a server.node of its own")
   }
 
   private static func access(_ report: PostgreSQLReport) -> ContentFinding? {

@@ -20,6 +20,8 @@ package struct PostgreSQLReport: Sendable {
   package let connectionLimit: Int
   /// The server's time.
   package let time: Timestamp
+  /// The names of the nodes that run.
+  package let nodes: [String]
   /// The digests of files that must be the same on all nodes, as the nodes that run have shown them.
   package let contents: [NodeContent]
 
@@ -64,7 +66,10 @@ package struct PostgreSQLReport: Sendable {
       state.standbys > 0 && settings["synchronous_standby_names", default: ""].isEmpty
     isOpenToAllRoles = state.isOpenToAllRoles
     time = state.time
-    contents = try Self.contents(connection)
+    let hasNodes: Bool? = try connection.value(
+      "SELECT to_regclass('store_node_contents') IS NOT NULL")
+    nodes = hasNodes == true ? try connection.livingNodes().map(\.name).sorted() : []
+    contents = hasNodes == true ? try Self.contents(connection) : []
   }
 
   private struct ServerState {
@@ -93,9 +98,6 @@ package struct PostgreSQLReport: Sendable {
   }
 
   private static func contents(_ connection: PostgreSQLConnection) throws -> [NodeContent] {
-    let isMade: Bool? = try connection.value(
-      "SELECT to_regclass('store_node_contents') IS NOT NULL")
-    guard isMade == true else { return [] }
     var contents: [NodeContent] = []
     try connection.forEach(
       """
