@@ -134,7 +134,7 @@ struct RestoreCommand: Command {
     if !isKeysAlone, case .postgreSQL(let address) = configuration.store {
       do {
         try backup.checkRoom(at: address, migrations: services.migrations)
-      } catch { throw .database("\(error)") }
+      } catch { throw .database(StoreCheck.advice(on: error)) }
     }
     return missing
   }

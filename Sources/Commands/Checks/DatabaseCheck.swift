@@ -34,7 +34,7 @@ enum DatabaseCheck {
       return [.good("PostgreSQL \(report.version); \(schema)")] + durability(report)
         + doubts.compactMap(\.self)
         + compare(contents, with: report.contents.filter { $0.node != server.nodeName })
-    } catch { return [.wrong("\(error)")] }
+    } catch { return [.wrong(StoreCheck.advice(on: error))] }
   }
 
   /// Compares the digests of this machine's files with those of other nodes.

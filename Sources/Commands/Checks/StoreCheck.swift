@@ -83,6 +83,9 @@ enum StoreCheck {
     if error.code == .ioError, let advice = advice(onConnecting: error.message) {
       return "\(error); \(advice)"
     }
+    if error.code == .full {
+      return "\(error); make room on \(error.isOfDisk ? "the" : "PostgreSQL's") disk"
+    }
     guard error.code == .corrupt else { return "\(error)" }
     return
       "\(error); keep the damaged file and the -wal and -shm files beside it, move them away, and put "

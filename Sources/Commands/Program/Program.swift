@@ -138,9 +138,9 @@ package struct Program: Sendable {
     }
   }
 
-  /// Describes an error for people. Foundation's own descriptions show its types.
+  /// Describes an error for people, and what to do where that is known. Foundation's own descriptions show its types.
   static func sentence(of error: any Error) -> String {
-    guard let error = error as? CocoaError else { return "\(error)" }
+    guard let error = error as? CocoaError else { return StoreCheck.advice(on: error) }
     let reason =
       switch error.code {
       case .fileNoSuchFile, .fileReadNoSuchFile: "there is no such file or folder"

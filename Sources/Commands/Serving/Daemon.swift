@@ -41,7 +41,9 @@ struct Daemon: Sendable {
     for service in services where configuration.server.services.contains(service.name) {
       do {
         running.append(try await configuration.make(service, runtime.context(for: service)))
-      } catch { throw CommandError.refused("the service \(service.name): \(error)") }
+      } catch {
+        throw CommandError.refused("the service \(service.name): \(StoreCheck.advice(on: error))")
+      }
     }
     let supervisor = ServiceSupervisor(running, log: runtime.log)
     let routers = running.map { service in

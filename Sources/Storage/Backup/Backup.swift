@@ -202,7 +202,7 @@ package import Platform
 
   private static func checkIsNew(_ path: String) throws(StoreError) {
     guard unsafe access(path, F_OK) != 0 else {
-      throw StoreError(.constraint(.unique), "\(path) is there already")
+      throw StoreError(.constraint(.unique), "\(path) is there already; choose another name")
     }
   }
 

@@ -71,7 +71,8 @@ enum TableCopy {
     for table in try new.tables() where !table.isStores {
       guard try new.rowCount(of: [table]) > 0 || target.isEmpty(table) else {
         throw StoreError(
-          .constraint(.unique), "the database has rows in \(table.name); it must be empty")
+          .constraint(.unique),
+          "the database has rows in \(table.name); name an empty one in store.url")
       }
     }
     let nodes = try target.livingNodes().map(\.name)
