@@ -106,13 +106,13 @@ package enum Suggestion {
     return nearest.name
   }
 
-  /// Returns the candidate with the fewest edits from a name, however many.
+  /// Returns the candidate with the fewest edits from a name, however many. Upper and lower case are the same.
   static func nearest(
     to name: String, among candidates: some Sequence<String>
   ) -> (name: String, edits: Int)? {
     guard name.utf8.count <= longestName else { return nil }
     return candidates.filter { $0.utf8.count <= longestName }.sorted()
-      .map { (name: $0, edits: edits(from: name, to: $0)) }
+      .map { (name: $0, edits: edits(from: name.lowercased(), to: $0.lowercased())) }
       .min { $0.edits < $1.edits }
   }
 

@@ -189,13 +189,26 @@ extension ConfigurationReader {
         }
       default:
         if state.keys.contains(key) || state.sections.contains(key) { continue }
-        let suggestion = Suggestion.close(to: name, among: state.names[section] ?? [])
-        let hint = suggestion.map { ", did you mean `\($0)`?" } ?? ""
         problems.append(
           ConfigurationProblem(
-            origin: origin(node.keyPlace), key: key.shortened, message: "unknown key" + hint))
+            origin: origin(node.keyPlace), key: key.shortened,
+            message: "unknown key" + Self.hint(for: name, in: section, state)))
       }
     }
+  }
+
+  /// Says what somebody may have meant by an unknown key: one of another section, as a key belongs to the header above it,
+  /// or one of a similar name.
+  private static func hint(for name: String, in section: String, _ state: State) -> String {
+    // Elements of a list of tables have no header of their own.
+    let homes = state.names
+      .filter { !$0.key.isEmpty && !$0.key.contains("[") && $0.value.contains(name) }
+      .keys.sorted()
+    if !homes.isEmpty {
+      return "; it belongs below " + homes.map { "[\($0)]" }.joined(separator: " or ")
+    }
+    let suggestion = Suggestion.close(to: name, among: state.names[section] ?? [])
+    return suggestion.map { ", did you mean `\($0)`?" } ?? ""
   }
 
   private func unreadVariables(

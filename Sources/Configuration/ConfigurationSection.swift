@@ -235,7 +235,7 @@ extension ConfigurationSection {
     in range: ClosedRange<Duration> = .zero ... .seconds(315_360_000)
   ) -> Duration {
     quantity(
-      name, default: fallback, in: range, example: "a duration such as \"30s\"",
+      name, default: fallback, in: range, example: "a duration in ms, s, m, h or d such as \"30s\"",
       kind: "a duration", parse: TimeSpan.parse, text: TimeSpan.text)
   }
 
@@ -248,7 +248,8 @@ extension ConfigurationSection {
     _ name: String, default fallback: Int, in range: ClosedRange<Int> = 0...(1 << 50)
   ) -> Int {
     quantity(
-      name, default: fallback, in: range, example: "a size such as \"64KiB\"", kind: "a size",
+      name, default: fallback, in: range,
+      example: "a size in B, KiB, MiB, GiB or TiB such as \"64KiB\"", kind: "a size",
       parse: ByteSize.parse, text: ByteSize.text)
   }
 

@@ -18,7 +18,7 @@ internal import Testing
       problems(reader) == """
         awd.toml:2:1: server.listne: unknown key, did you mean `listen`?
         awd.toml:3:12: server.limits.bdoy: unknown key, did you mean `body`?
-        awd.toml:3:36: server.limits.header: expected a size such as "64KiB", found 12.5
+        awd.toml:3:36: server.limits.header: expected a size in B, KiB, MiB, GiB or TiB such as "64KiB", found 12.5
         awd.toml:5:9: log.level: expected one of "debug", "info", "warning", "error", found "loud"
         awd.toml:6:2: stoer: unknown key, did you mean `store`?
         AWD_LOG_LEVLE: is for no known key, did you mean AWD_LOG_LEVEL?
@@ -32,10 +32,23 @@ internal import Testing
     ("[[server]]\n", "awd.toml:1:"),
     ("server.datas = 'x'", "awd.toml:1:8: server.datas: unknown key, did you mean `data`?"),
     (#""a\n.b" = 1"#, #"awd.toml:1:1: "a\n.b": unknown key"#),
-    ("[SERVER]", "awd.toml:1:2: SERVER: unknown key"),
+    ("[SERVER]", "awd.toml:1:2: SERVER: unknown key, did you mean `server`?"),
   ])
   func unknownKeys(text: String, expected: String) throws {
     #expect(problems(try reader(text)).hasPrefix(expected))
+  }
+
+  /// A key belongs to the header above it, which may be another one than somebody thinks, or none.
+  @Test func aKeyOfAnotherSection() throws {
+    let reader = try reader(
+      "data = 'x'\n[log]\nlisten = []\nheader = '1KiB'\nlevel = 'info'")
+    _ = ServerConfiguration(reader, knownServices: ["tokenscript"])
+    #expect(
+      problems(reader) == """
+        awd.toml:1:1: data: unknown key; it belongs below [server]
+        awd.toml:3:1: log.listen: unknown key; it belongs below [server]
+        awd.toml:4:1: log.header: unknown key; it belongs below [server.limits]
+        """)
   }
 
   @Test func manyProblemsAreCut() throws {

@@ -72,22 +72,46 @@ private enum Policy: String, CaseIterable, Sendable {
     ("integer", "-1", "2:5: s.k: expected an integer from 0 to 1024, found -1"),
     ("integer", "12.5", "2:5: s.k: expected an integer from 0 to 1024, found 12.5"),
     ("integer", "'7'", #"2:5: s.k: expected an integer from 0 to 1024, found "7""#),
-    ("duration", "30", #"2:5: s.k: expected a duration such as "30s", found 30"#),
-    ("duration", "'30'", #"2:5: s.k: expected a duration such as "30s", found "30""#),
-    ("duration", "'s'", #"2:5: s.k: expected a duration such as "30s", found "s""#),
-    ("duration", "'-1s'", #"2:5: s.k: expected a duration such as "30s", found "-1s""#),
-    ("duration", "'1.5h'", #"2:5: s.k: expected a duration such as "30s", found "1.5h""#),
+    (
+      "duration", "30",
+      #"2:5: s.k: expected a duration in ms, s, m, h or d such as "30s", found 30"#
+    ),
+    (
+      "duration", "'30'",
+      #"2:5: s.k: expected a duration in ms, s, m, h or d such as "30s", found "30""#
+    ),
+    (
+      "duration", "'s'",
+      #"2:5: s.k: expected a duration in ms, s, m, h or d such as "30s", found "s""#
+    ),
+    (
+      "duration", "'-1s'",
+      #"2:5: s.k: expected a duration in ms, s, m, h or d such as "30s", found "-1s""#
+    ),
+    (
+      "duration", "'1.5h'",
+      #"2:5: s.k: expected a duration in ms, s, m, h or d such as "30s", found "1.5h""#
+    ),
     (
       "duration", "'99999999999999999d'",
-      #"2:5: s.k: expected a duration such as "30s", found "99999999999999999d""#
+      #"2:5: s.k: expected a duration in ms, s, m, h or d such as "30s", found "99999999999999999d""#
     ),
     ("duration", "'11d'", #"2:5: s.k: expected a duration from "0s" to "10d", found "11d""#),
-    ("size", "12.5", #"2:5: s.k: expected a size such as "64KiB", found 12.5"#),
-    ("size", "'64KB'", #"2:5: s.k: expected a size such as "64KiB", found "64KB""#),
-    ("size", "'+1B'", #"2:5: s.k: expected a size such as "64KiB", found "+1B""#),
+    (
+      "size", "12.5",
+      #"2:5: s.k: expected a size in B, KiB, MiB, GiB or TiB such as "64KiB", found 12.5"#
+    ),
+    (
+      "size", "'64KB'",
+      #"2:5: s.k: expected a size in B, KiB, MiB, GiB or TiB such as "64KiB", found "64KB""#
+    ),
+    (
+      "size", "'+1B'",
+      #"2:5: s.k: expected a size in B, KiB, MiB, GiB or TiB such as "64KiB", found "+1B""#
+    ),
     (
       "size", "'9999999999TiB'",
-      #"2:5: s.k: expected a size such as "64KiB", found "9999999999TiB""#
+      #"2:5: s.k: expected a size in B, KiB, MiB, GiB or TiB such as "64KiB", found "9999999999TiB""#
     ),
     ("size", "'2GiB'", #"2:5: s.k: expected a size from "0B" to "1GiB", found "2GiB""#),
     ("strings", "'a'", #"2:5: s.k: expected a list of strings, found "a""#),
@@ -149,7 +173,10 @@ private enum Policy: String, CaseIterable, Sendable {
   @Test(arguments: [
     ("bool", "yes", #"s.k: expected true or false, found "yes""#),
     ("integer", "many", #"s.k: expected an integer from 0 to 1024, found "many""#),
-    ("size", "12.5", #"s.k: expected a size such as "64KiB", found "12.5""#),
+    (
+      "size", "12.5",
+      #"s.k: expected a size in B, KiB, MiB, GiB or TiB such as "64KiB", found "12.5""#
+    ),
     ("names", "msgr,", #"s.k[1]: expected one of "tokenscript", "msgr", found """#),
     ("strings", "['a', 1]", "s.k[1]: expected a string, found 1"),
     ("dictionary", "a", #"s.k[0]: expected key=value, each key once, found "a""#),

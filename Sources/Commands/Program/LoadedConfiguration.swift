@@ -91,7 +91,7 @@ struct LoadedConfiguration: Sendable {
       do throws(PostgreSQLAddress.Invalid) {
         return .postgreSQL(try PostgreSQLAddress(url, password: store.password.value))
       } catch {
-        section.reject("url", "it is no URL of PostgreSQL's: \(error)")
+        section.reject("url", "\(error)")
         return .memory
       }
     }

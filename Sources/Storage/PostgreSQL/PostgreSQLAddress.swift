@@ -36,7 +36,8 @@ package struct PostgreSQLAddress: Sendable, Hashable {
     guard let options = unsafe options else {
       // libpq's words quote a part of the URL, which may be one of a password.
       throw Invalid(
-        description: "libpq can't read it; the form is postgresql://user@host:port/database")
+        description:
+          "it is no URL that libpq can read; the form is postgresql://user@host:port/database")
     }
     var given = Self.defaults()
     var option = unsafe options
@@ -45,8 +46,9 @@ package struct PostgreSQLAddress: Sendable, Hashable {
       if let value = unsafe option.pointee.val {
         guard !["password", "sslpassword"].contains(name) else {
           throw Invalid(
-            description: "a password doesn't belong there, where others see it, "
-              + "but in the file that AWD_STORE_PASSWORD_FILE names")
+            description:
+              "it has a password, which others would see there; put it into the file that "
+              + "AWD_STORE_PASSWORD_FILE names")
         }
         given[name] = unsafe String(cString: value)
       }
