@@ -55,9 +55,21 @@ enum DataFolder {
       return "it is a file, and no folder; move it away, or \(otherFolder)"
     }
     guard unsafe access(path, R_OK | W_OK | X_OK) == 0 else {
-      return sentence("cannot write there", errno)
+      let code = errno
+      if let owner = otherOwner(status.st_uid) {
+        return
+          "user \(currentUser) may not write there, as it belongs to user \(owner); type the command as that "
+          + "user, such as sudo -u \(owner) \(Product.name) …, or give the folder to user \(currentUser)"
+      }
+      return sentence("cannot write there", code)
     }
     return nil
+  }
+
+  /// Returns the name of a folder's owner if that is the user of a service, and neither this user nor root.
+  private static func otherOwner(_ owner: uid_t) -> String? {
+    guard geteuid() != 0, owner != 0, owner != geteuid() else { return nil }
+    return unsafe getpwuid(owner).map { unsafe String(cString: $0.pointee.pw_name) }
   }
 
   private static let otherFolder = "choose another folder with `data` in [server]"
