@@ -89,8 +89,8 @@ package struct PostgreSQLParameters {
       guard let value else { continue }
       try encode(value, &self)
       let length = UInt32(clamping: bytes.count - place - 4)
-      for byte in 0..<4 {
-        bytes[place + byte] = UInt8(truncatingIfNeeded: length >> (24 - 8 * byte))
+      unsafe bytes.withUnsafeMutableBytes { bytes in
+        unsafe bytes.storeBytes(of: length.bigEndian, toByteOffset: place, as: UInt32.self)
       }
     }
     guard bytes.count <= Int32.max else { throw Self.tooLong }
@@ -125,8 +125,12 @@ package struct PostgreSQLParameters {
   }
 
   private mutating func append(text: String) throws(StoreError) {
-    guard !text.utf8.contains(0) else { throw .nulInText }
-    bytes += text.utf8
+    var text = text
+    let hasNUL = text.withUTF8 { text in
+      unsafe bytes += text
+      return unsafe text.contains(0)
+    }
+    if hasNUL { throw .nulInText }
   }
 
   private mutating func append(bigEndian value: some FixedWidthInteger) {

@@ -51,7 +51,8 @@ internal import CSQLite
     case .integer(let value): result = unsafe sqlite3_bind_int64(handle, index, value)
     case .real(let value): result = unsafe sqlite3_bind_double(handle, index, value)
     case .text(var value):
-      guard !value.utf8.contains(0) else { throw .nulInText }
+      // In the text's memory: its view of UTF-8 is walked through a byte at a time.
+      guard value.withUTF8({ text in unsafe !text.contains(0) }) else { throw .nulInText }
       holdsBytes = true
       result = value.withUTF8 { text in
         unsafe text.withMemoryRebound(to: CChar.self) { text in
