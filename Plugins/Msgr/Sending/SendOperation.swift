@@ -77,7 +77,7 @@ private struct SendReading {
     var earlier: [(index: Int, send: SendFacts.EarlierSend)] = []
   }
 
-  /// A device with one of its streams. One with several has a row for each, one after the other.
+  /// A device with one of its streams. One with several has a row for each.
   private struct DeviceRow {
     let device: PushedDevice?
     let start: MsgrMessageID?
@@ -285,17 +285,15 @@ private struct SendReading {
     facts.nodes[account].append(node)
   }
 
-  /// Adds a device that is pushed to, or to the one that was added last another stream of it.
+  /// Adds a device that is pushed to, or another stream of one that was added.
   private mutating func addDevice(
     _ device: PushedDevice, _ start: MsgrMessageID?, of account: Int
   ) {
     guard store.pushes.kinds.contains(device.address.kind) else { return }
-    guard let last = facts.devices[account].last, last.device.id == device.id else {
-      return facts.devices[account].append(SendFacts.Device(device: device, start: start))
-    }
-    let starts = [last.start, start].compactMap(\.self)
-    facts.devices[account][facts.devices[account].count - 1] =
-      SendFacts.Device(device: device, start: starts.min())
+    guard let known = facts.devices[account].firstIndex(where: { $0.device.id == device.id })
+    else { return facts.devices[account].append(SendFacts.Device(device: device, start: start)) }
+    let starts = [facts.devices[account][known].start, start].compactMap(\.self)
+    facts.devices[account][known] = SendFacts.Device(device: device, start: starts.min())
   }
 
   /// Confirms that a caller's password or token still stands.
