@@ -314,19 +314,17 @@ extension CommandContext {
   /// - Parameter name: what it is, such as `password`.
   /// - Returns: the line, or an empty text if there is none.
   package func secret(_ name: String, from file: String?) throws(CommandError) -> String {
-    var lines: [String] = []
+    let text: String
     if let file {
       do throws(FileError) {
-        let bytes = try contents(ofFile: file, limit: Self.secretLimit)
-        let text = String(decoding: bytes, as: UTF8.self)
-        lines = text.split(whereSeparator: \.isNewline).map(String.init)
+        text = String(decoding: try contents(ofFile: file, limit: Self.secretLimit), as: UTF8.self)
       } catch { throw .refused("the \(name) can't be read from \(file): \(error.message)") }
     } else if isatty(STDIN_FILENO) == 1 {
-      lines = [Terminal.hiddenLine(prompt: "\(name): ") ?? ""]
+      text = Terminal.hiddenLine(prompt: "\(name): ") ?? ""
     } else {
-      // Two are enough to know that there are too many.
-      while lines.count < 2, let line = readLine() { if !line.isEmpty { lines.append(line) } }
+      text = String(decoding: Self.pipedInput(), as: UTF8.self)
     }
+    let lines = text.split(whereSeparator: \.isNewline).map(String.init)
     let source = file ?? "standard input"
     guard lines.count <= 1 else {
       throw .refused("\(source) has more than one line: it must hold the \(name) alone")
@@ -338,6 +336,22 @@ extension CommandContext {
         "the \(name) from \(source) is not in UTF-8: use a terminal or an editor that writes UTF-8")
     }
     return line
+  }
+
+  /// Reads standard input until a line has ended, and then what else is there already: a program that keeps its pipe open makes
+  /// nobody wait.
+  private static func pipedInput() -> [UInt8] {
+    var bytes: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: 4096)
+    while bytes.count <= secretLimit {
+      var input = pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0)
+      if bytes.contains(UInt8(ascii: "\n")), unsafe poll(&input, 1, 0) <= 0 { break }
+      let count = unsafe read(STDIN_FILENO, &buffer, buffer.count)
+      if count < 0 && errno == EINTR { continue }
+      guard count > 0 else { break }
+      bytes += buffer[..<count]
+    }
+    return bytes
   }
 }
 
