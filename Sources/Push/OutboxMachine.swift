@@ -188,11 +188,13 @@ struct OutboxMachine: Sendable {
     return actions
   }
 
+  /// The number of pushes that are under way or whose completion is being recorded.
+  private var leased: Int { inFlight.count + completing.count }
+
   /// The number of further pushes that may be under way.
   ///
   /// After a pause it is one after the other, until one is accepted.
   private var room: Int {
-    let leased = inFlight.count + completing.count
     guard pauses == 0 else { return 1 - leased }
     // The push service has done with those that are only recorded.
     return min(limits.inFlight - inFlight.count, limits.inFlight * Self.recordedBehind - leased)
@@ -202,7 +204,6 @@ struct OutboxMachine: Sendable {
   /// doubt. While some that were leased so are on their way here, more may be under way than otherwise.
   func freePlaces(at now: Timestamp) -> Int {
     guard !hasBacklog, pauses == 0, !isPaused(at: now), doubtfulAccounts.isEmpty else { return 0 }
-    let leased = inFlight.count + completing.count
     return max(0, min(room, limits.leasedAsQueued - leased))
   }
 
