@@ -23,6 +23,9 @@ struct InboxPost: Sendable {
   /// False for what only fills an inbox.
   var isPushed = true
 
+  /// The owner, if that is another one than the sender, for whom a look-up of its own is needed.
+  var otherOwner: UserName? { owner == sender ? nil : owner }
+
   /// A person's message is copied for the sender's other devices, and a retry of it is known by its name.
   struct Personal: Sendable {
     var clientID: ClientID?

@@ -123,8 +123,7 @@ extension MsgrStore {
       if facts.posts[0].earlier != nil { return }
     }
     var found = facts.posts[0]
-    // A list to look in is a table of its own for SQLite, and nearly always the two are one.
-    let otherOwner = post.owner == post.sender ? nil : post.owner
+    // Those who are blocked are looked up one by one, as a list to look in is a table of its own for SQLite.
     facts.accounts[0] = try transaction.one(
       """
       SELECT messages, unread, last_id, sent, named, last_number,
@@ -134,7 +133,7 @@ extension MsgrStore {
           SELECT 1 FROM msgr_devices WHERE username = ?2 AND substr(device_id, 1, 7) = 'stream:'),
         EXISTS (SELECT 1 FROM msgr_acquaintances WHERE username = ?2 AND other = ?1)
       FROM msgr_users WHERE username = ?1 AND disabled_password IS NULL
-      """, post.recipient, post.sender, otherOwner
+      """, post.recipient, post.sender, post.otherOwner
     ) { row in
       found.isBlocked = try row[6]
       found.keepsCopies = try row[7]

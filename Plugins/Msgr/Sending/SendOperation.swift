@@ -200,7 +200,7 @@ private struct SendReading {
     try parameters.append(texts: batch.posts.indices.map { callers?[$0].passwordText })
     try parameters.append(texts: batch.posts.map(\.sender.text))
     // A list that is looked up takes a search for each of its members, but none for NULL.
-    try parameters.append(texts: batch.posts.map { $0.owner == $0.sender ? nil : $0.owner.text })
+    try parameters.append(texts: batch.posts.map { $0.otherOwner?.text })
     try parameters.append(texts: batch.posts.map(\.recipient.text))
     try parameters.append(integers: batch.posts.indices.map { Int64($0) })
     return PipelinedStatement(
