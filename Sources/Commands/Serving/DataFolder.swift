@@ -22,8 +22,12 @@ enum DataFolder {
 
   /// The name of the user whose rights the process has.
   static var currentUser: String {
-    let user = unsafe getpwuid(geteuid()).map { unsafe String(cString: $0.pointee.pw_name) }
-    return user ?? "#\(geteuid())"
+    accountName(of: geteuid()) ?? "#\(geteuid())"
+  }
+
+  /// Returns the name that the system has for a user, if it has one.
+  fileprivate static func accountName(of user: uid_t) -> String? {
+    unsafe getpwuid(user).map { unsafe String(cString: $0.pointee.pw_name) }
   }
 
   /// The name of the group that the current user belongs to first.
@@ -69,7 +73,7 @@ enum DataFolder {
   /// Returns the name of a folder's owner if that is the user of a service, and neither this user nor root.
   private static func otherOwner(_ owner: uid_t) -> String? {
     guard geteuid() != 0, owner != 0, owner != geteuid() else { return nil }
-    return unsafe getpwuid(owner).map { unsafe String(cString: $0.pointee.pw_name) }
+    return accountName(of: owner)
   }
 
   private static let otherFolder = "choose another folder with `data` in [server]"
@@ -161,7 +165,7 @@ struct DataOwner {
     guard user != 0 else { return nil }
     self.user = user
     self.group = group
-    name = unsafe getpwuid(user).map { unsafe String(cString: $0.pointee.pw_name) }
+    name = DataFolder.accountName(of: user)
   }
 
   /// How a shell names the user.
