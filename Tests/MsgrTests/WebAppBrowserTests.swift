@@ -103,8 +103,7 @@ internal import Platform
     try bert.wait(
       "document.querySelector('#messages li:last-child .quote')?.textContent === 'back again'")
     try bert.choose("Delete", ofMessage: -2)
-    try bert.wait("document.querySelector('#sure').open")
-    try bert.run("document.querySelector('#sure-yes').click()")
+    try bert.agree()
     try bert.sees(all + ["gladly"])
     try bert.browser.open("\(site.address)/msgr/api")
     try bert.browser.open("\(site.address)/msgr/#anna")
@@ -284,8 +283,7 @@ internal import Platform
     try anna.wait(for: "stranger10", in: "#people")
     try anna.wait(for: "Requests 9", in: "#requests-toggle")
     try anna.run("document.querySelector('#requests-delete').click()")
-    try anna.wait("document.querySelector('#sure').open")
-    try anna.run("document.querySelector('#sure-yes').click()")
+    try anna.agree()
     try anna.wait("document.querySelector('#asking').hidden")
     let left = try anna.stored("messages")
     #expect(left.contains("hello") && left.contains("claim 10") && !left.contains("claim 11"))
@@ -308,8 +306,7 @@ internal import Platform
       IDBDatabase.prototype.transaction = () => { throw new DOMException("closed", "InvalidStateError"); };
       """)
     try anna.choose("Delete", ofMessage: -1)
-    try anna.wait("document.querySelector('#sure').open")
-    try anna.run("document.querySelector('#sure-yes').click()")
+    try anna.agree()
     try anna.wait(for: "This browser can’t store it.", in: "#status-words")
     try anna.sees(["hello"])
     // The lists change all the same.
@@ -371,8 +368,7 @@ internal import Platform
       """)
     try site.kill()
     try anna.run("document.querySelector('#sign-out').click()")
-    try anna.wait("document.querySelector('#sure').open")
-    try anna.run("document.querySelector('#sure-yes').click()")
+    try anna.agree()
     try anna.wait("!document.querySelector('#welcome').hidden")
     try anna.wait("localStorage.unsubscribed === 'yes'")
     let page = try anna.browser.evaluate(
@@ -781,8 +777,7 @@ internal import Platform
     try beside.open("\(site.address)/msgr/")
     try beside.wait("!document.querySelector('#home').hidden")
     try anna.run("document.querySelector('#sign-out').click()")
-    try anna.wait("document.querySelector('#sure').open")
-    try anna.run("document.querySelector('#sure-yes').click()")
+    try anna.agree()
     for browser in [anna.browser, beside] {
       try browser.wait("!document.querySelector('#welcome').hidden")
     }
@@ -834,8 +829,7 @@ internal import Platform
     try anna.wait(for: "two", in: "#hits")
     try anna.open("bert")
     try anna.choose("Delete", ofMessage: -1)
-    try anna.wait("document.querySelector('#sure').open")
-    try anna.run("document.querySelector('#sure-yes').click()")
+    try anna.agree()
     try anna.wait(for: "Nothing found.", in: "#hits")
   }
 

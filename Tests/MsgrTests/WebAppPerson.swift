@@ -167,6 +167,12 @@ struct WebAppPerson {
       """)
   }
 
+  /// Says yes to what is asked.
+  func agree() throws {
+    try wait("document.querySelector('#sure').open")
+    try run("document.querySelector('#sure-yes').click()")
+  }
+
   /// The messages of the open conversation, as they are shown.
   func messages() throws -> [String] {
     let json = try browser.evaluate(
